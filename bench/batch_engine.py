@@ -203,11 +203,11 @@ async def one(lane: str, samples: int, folder: Path) -> dict[str, float]:
         provider, Limiter(concurrency=4), meter, attempts=3, report=journal.event
     )
     dispatcher = BatchDispatcher(
-        provider, realtime, meter, journal, folder / "batches", BatchSettings(poll_s=0.01),
-        role="candidate", model=model, attempts=3, report=journal.event,
+        realtime, meter, journal, folder / "batches", BatchSettings(poll_s=0.01),
+        role="candidate", model=model,
     )  # fmt: skip
     models = {"candidate": BoundModel(ModelRef(name, model), dispatcher, {})}
-    driver = Driver(journal, OneQuestion({}), models, epochs=1)
+    driver = Driver(journal, OneQuestion({}), models)
     driver.open()
     wall, cpu = time.perf_counter(), time.process_time()
     assert await driver.drive() is State.COMPLETE

@@ -12,7 +12,6 @@ import os
 import threading
 import time
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
@@ -91,13 +90,13 @@ def start_run(
         EvalbenchError: whatever else keeps it from starting; nothing was asked then.
     """
     spec = _spec_of(benchmark, model, {"budget": budget, **settings, **(plugin_options or {})})
-    allowed = approve or spec.get("budget") is not None
+    allowed = approve or spec.settings.budget is not None
 
     def start() -> launch.Engine:
         return launch.launch_runs(
             spec,
+            options=launch.EngineOptions(foreground=foreground),
             run_dir=None if run_dir is None else Path(run_dir),
-            foreground=foreground,
             progress=progress,
             approve=None if allowed else _refuse_costs,
             typed=list(settings),
@@ -369,7 +368,7 @@ class Run:
         spec = None
         if budget is not None:
             old = self.spec
-            spec = replace(old, common={**old.common, "budget": float(budget)})
+            spec = old.changed(budget=float(budget))
         options = launch.EngineOptions(
             accept_changes=accept_changes,
             accept_loss=accept_loss,

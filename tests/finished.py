@@ -67,7 +67,7 @@ def finished(
 async def _finished(
     spec: RunSpec, items: list[Item], say: Say, shared: Any, revision: str
 ) -> RunFolder:
-    folder = make_run(spec, total=len(items) * spec.get("epochs"))
+    folder = make_run(spec, total=len(items) * spec.settings.epochs)
     benchmark = build_benchmark(spec, shared)
     samples = list(enumerate(sample_ids(iter(items)), 1))
     create(folder.journal)
@@ -76,7 +76,7 @@ async def _finished(
     journal.set(created=status.created)
     journal.add_samples(samples)
     for row, sample in samples:
-        for epoch in range(spec.get("epochs")):
+        for epoch in range(spec.settings.epochs):
             try:
                 score = await benchmark.solve(sample, _Ask(journal, spec, row, epoch, sample, say))
             except _Failed as error:
@@ -86,7 +86,7 @@ async def _finished(
             detail = {"parsed": score.parsed, "note": score.note}
             journal.store_score(row, epoch, sample.tags, score.outcome, score.values, detail)
     journal.flush()
-    tally = journal.query(partial(tally_of, path=journal.path, epochs=spec.get("epochs")))
+    tally = journal.query(partial(tally_of, path=journal.path, epochs=spec.settings.epochs))
     metrics = metrics_json(benchmark.metrics(tally))
     journal.set(
         loaded=True,

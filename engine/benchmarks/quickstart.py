@@ -102,7 +102,7 @@ class Quickstart(Benchmark):
         read, right = _read(sample, reply.text)
         strict = reply.text.strip() in sample.gold
         outcome = answer_outcome(reply, read)
-        answered = outcome not in (Outcome.REFUSED, Outcome.FILTERED)
+        answered = not outcome.declined
         return Score(
             outcome,
             {

@@ -9,9 +9,9 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import Field, dataclass, field, fields, is_dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from evalbench.engine.errors import SpecError, nearest
 from evalbench.engine.files import read_text
@@ -227,3 +227,75 @@ def parse_options(
             raw = next(filter(None, told), None)
         values[name] = option.parse(raw) if raw is not None else option.default
     return values
+
+
+_Record = TypeVar("_Record")
+
+_FIELD_TYPES: dict[str, tuple[type, bool]] = {
+    "int": (int, False),
+    "float": (float, False),
+    "str": (str, False),
+    "bool": (bool, False),
+    "tuple[str, ...]": (str, True),
+}
+
+
+def setting(default: Any, help: str, **limits: Any) -> Any:  # noqa: A002
+    """A field of a record of settings: an :class:`Option` with the field's name and type.
+
+    The record is a dataclass in a module with postponed annotations. A field of it may also be
+    another record of settings, which groups them; their names are flat all the same.
+
+    Args:
+        default: as :attr:`Option.default`.
+        help: as :attr:`Option.help`.
+        **limits: what else an :class:`Option` takes.
+    """
+    return field(default=default, metadata={"setting": {"help": help, **limits}})
+
+
+def options_of(record: type) -> tuple[Option, ...]:
+    """The options that a record of settings declares, in order."""
+    found: list[Option] = []
+    for one in fields(record):
+        if option := _option(one):
+            found.append(option)
+        elif group := _group(one):
+            found += options_of(group)
+    return tuple(found)
+
+
+def record_of(record: type[_Record], values: Mapping[str, Any]) -> _Record:
+    """A record of settings from values by option name; the default where there is none."""
+    given: dict[str, Any] = {}
+    for one in fields(record):  # type: ignore[arg-type]
+        if group := _group(one):
+            given[one.name] = record_of(group, values)
+        elif one.name in values and _option(one):
+            given[one.name] = values[one.name]
+    return record(**given)
+
+
+def values_of(record: Any) -> dict[str, Any]:
+    """The values of a record of settings by option name."""
+    found: dict[str, Any] = {}
+    for one in fields(record):
+        held = getattr(record, one.name)
+        if _group(one):
+            found |= values_of(held)
+        elif _option(one):
+            found[one.name] = held
+    return found
+
+
+def _group(one: Field[Any]) -> Any:
+    """The record that a field groups settings in, if it is one."""
+    return one.default_factory if is_dataclass(one.default_factory) else None
+
+
+def _option(one: Field[Any]) -> Option | None:
+    known = one.metadata.get("setting")
+    if known is None or isinstance(known, Option):
+        return known
+    kind, many = _FIELD_TYPES[str(one.type).removesuffix(" | None")]
+    return Option(one.name, kind, one.default, many=many, **known)

@@ -37,7 +37,8 @@ class Parameter:
 
 
 def _parameter(default: Any = None, /, **known: Any) -> Any:
-    return field(default=default, metadata={"parameter": Parameter(**known)})
+    parameter = Parameter(**known)
+    return field(default=default, metadata={"parameter": parameter, "setting": parameter.option})
 
 
 _COUNT = maybe(whole(0, 2**53))

@@ -146,8 +146,6 @@ class BaseProvider(ABC):
         options: the provider's own settings.
         key: what key it takes; None: none.
         free: calls cost nothing: the model runs on a machine of one's own.
-        batch_discount: what costs half in batches, of any model, as the provider's documents
-            say: everything, or what is not read from a cache.
         price_table: id of the provider in the table of prices that is bundled
             (``genai-prices``); empty: it is not in there.
         tells_prices: :meth:`models` gives ``rates``.
@@ -173,7 +171,6 @@ class BaseProvider(ABC):
     key: ClassVar[KeyNeed | None] = None
     free: ClassVar[bool] = False
     price_table: ClassVar[str] = ""
-    batch_discount: ClassVar[Literal["", "all", "uncached"]] = ""
     tells_prices: ClassVar[bool] = False
     trace_name: ClassVar[str] = ""
     batch_lacks: ClassVar[str] = ""
@@ -204,9 +201,10 @@ class BaseProvider(ABC):
         return str(settings.get("base_url") or cls.own_address or "")
 
     @classmethod
-    def half_in_batch(cls, model: str) -> bool:
-        """Whether batches cost half, where the bundled table of prices does not say so."""
-        return False
+    def batch_discount(cls, model: str) -> Literal["", "all", "uncached"]:
+        """What costs half in batches where the bundled table of prices has no price of them:
+        nothing, everything, or what is not read from a cache; as the provider's documents say."""
+        return ""
 
     @classmethod
     def token_rules(cls, model: str) -> TokenRules:

@@ -44,6 +44,11 @@ class Outcome(StrEnum):
     UNPARSED = "unparsed"
     ERROR = "error"
 
+    @property
+    def declined(self) -> bool:
+        """Whether it is no answer, whatever its text says: the model or its provider declined."""
+        return self in (Outcome.REFUSED, Outcome.FILTERED)
+
 
 @dataclass(frozen=True, slots=True)
 class Usage:

@@ -16,9 +16,17 @@ from evalbench.engine.calls import (
     Capabilities,
     KeyNeed,
     ModelRef,
+    Params,
     WorkerProvider,
 )
-from evalbench.engine.calls.options import Option, parse_options
+from evalbench.engine.calls.options import (
+    Option,
+    options_of,
+    parse_options,
+    record_of,
+    setting,
+    values_of,
+)
 from evalbench.engine.config import registry
 from evalbench.engine.errors import SpecError, nearest
 from evalbench.engine.installed import install_command, require
@@ -35,57 +43,49 @@ def answers_model(names: Sequence[str]) -> str:
     return f"{ANSWERS}/{'+'.join(names)}" if names else ""
 
 
-ROLE_OPTIONS: tuple[Option, ...] = (
-    Option(
-        "concurrency",
-        int,
-        None,
-        "maximum concurrent calls (default: adaptive)",
-        minimum=1,
-        maximum=10_000,
-    ),
-    Option("qps", float, None, "maximum calls per second", minimum=0.001),
-    Option(
-        "attempts", int, 8, "attempts per call before it counts as failed", minimum=1, maximum=100
-    ),
-    *PARAM_OPTIONS,
-    Option(
-        "thinking_room",
-        int,
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoleSettings:
+    """Settings of one model in a run. A run's own are the candidate's; judges bring theirs."""
+
+    concurrency: int | None = setting(
+        None, "maximum concurrent calls (default: adaptive)", minimum=1, maximum=10_000
+    )
+    qps: float | None = setting(None, "maximum calls per second", minimum=0.001)
+    attempts: int = setting(
+        8, "attempts per call before it counts as failed", minimum=1, maximum=100
+    )
+    params: Params = field(default_factory=Params)
+    thinking_room: int | None = setting(
         None,
         "extra tokens for reasoning on top of the benchmark's limit (default: "
         "--thinking-budget if given, 8192 for models that always reason, otherwise 0)",
         minimum=0,
-    ),
-    Option("key", str, None, "name of the keychain key to use"),
-    Option(
-        "mode",
-        str,
+    )
+    key: str | None = setting(None, "name of the keychain key to use")
+    mode: str | None = setting(
         None,
         "how calls are answered: realtime; batch, through the provider's batch API, for less"
         " money and within hours; auto, whichever is worth it; cluster, local models on the nodes"
         " of a Ray cluster (--address); batch and cluster hold for every model whose provider"
         " can; left out, realtime",
         choices=("realtime", "batch", "auto", "cluster"),
-    ),
-    Option(
-        "batch_size",
-        int,
+    )
+    batch_size: int | None = setting(
         None,
         "maximum calls per batch; judges too, unless they have a size of their own",
         minimum=1,
-    ),
-    Option(
-        "workers",
-        int,
+    )
+    workers: int | None = setting(
         None,
         "worker processes of a local model, each with its own GPU or share of the CPU "
         "(default: one over all GPUs; on a cluster, one per GPU or node)",
         minimum=1,
         maximum=1024,
-    ),
-)
-"""Settings of one model in a run. A run's own are the candidate's; judges bring theirs."""
+    )
+
+
+ROLE_OPTIONS = options_of(RoleSettings)
+"""The settings of one model as options."""
 
 PARAMS = tuple(option.name for option in PARAM_OPTIONS)
 """Those that are parameters of a call."""
@@ -101,14 +101,14 @@ class RoleSpec:
     Attributes:
         role: ``candidate``, or ``judge/`` and the model.
         model: ``provider/name[@revision]``.
-        settings: values of :data:`ROLE_OPTIONS` by name.
+        settings: those of one model.
         provider_options: the provider's own options by name.
         seed: for sampling; 0, the default of every run: none is asked for.
     """
 
     role: str
     model: str
-    settings: Mapping[str, Any] = field(default_factory=dict)
+    settings: RoleSettings = field(default_factory=RoleSettings)
     provider_options: Mapping[str, Any] = field(default_factory=dict)
     seed: int = 0
 
@@ -124,8 +124,8 @@ class RoleSpec:
         return f"{ref.name}@{ref.revision}" if ref.revision else ref.name
 
     def get(self, name: str) -> Any:
-        """The value of a setting."""
-        return self.settings[name]
+        """The value of the setting with this option name."""
+        return values_of(self.settings)[name]
 
     @property
     def key_need(self) -> KeyNeed | None:
@@ -135,12 +135,12 @@ class RoleSpec:
     @property
     def batched(self) -> bool:
         """Whether its calls go out in batches."""
-        return bool(self.settings.get("mode") == "batch")
+        return self.settings.mode == "batch"
 
     @property
     def clustered(self) -> bool:
         """Whether it runs on the nodes of a cluster."""
-        return bool(self.settings.get("mode") == "cluster")
+        return self.settings.mode == "cluster"
 
     def batch_terms(self) -> BatchTerms | None:
         """What its provider takes in one batch; None where there are no batches."""
@@ -164,9 +164,7 @@ class RoleSpec:
 
     def overrides(self) -> dict[str, object]:
         """The parameters that are set over those of the benchmark, see ``ask.bind``."""
-        chosen: dict[str, object] = {
-            name: value for name in PARAMS if (value := self.get(name)) not in (None, ())
-        }
+        chosen: dict[str, object] = self.settings.params.asked()
         if self.seed:
             # What every API takes; a seed of the run may be any whole number.
             chosen["seed"] = self.seed % 2**31
@@ -175,15 +173,15 @@ class RoleSpec:
         return chosen
 
     def _thinking_room(self) -> int:
-        asked, budget = self.get("thinking_room"), self.get("thinking_budget")
-        if asked is not None:
-            return int(asked)
-        if budget is not None:
-            return int(budget)
-        if self.get("effort") == "none":
+        params = self.settings.params
+        if self.settings.thinking_room is not None:
+            return self.settings.thinking_room
+        if params.thinking_budget is not None:
+            return params.thinking_budget
+        if params.effort == "none":
             return 0
         thinks = self.provider().capabilities(self.ref.name).thinks
-        return THINKING_ROOM if thinks or self.get("effort") else 0
+        return THINKING_ROOM if thinks or params.effort else 0
 
     def check(
         self,
@@ -241,7 +239,7 @@ class RoleSpec:
                 "--mode cluster needs Ray, which is not installed",
                 hint=f"on every node: {install_command('cluster')}",
             )
-        if self.get("workers") and not isinstance(provider, WorkerProvider):
+        if self.settings.workers and not isinstance(provider, WorkerProvider):
             raise SpecError(
                 "workers",
                 f"{self.model} runs in no worker of ours",
@@ -345,12 +343,11 @@ def parse_judge(text: str) -> RoleSpec:
         many = next(o.many for o in (*ROLE_OPTIONS, *provider.options) if o.name == name)
         values = given[owners[name]]
         values[name] = [*values.get(name, []), value.strip()] if many else value.strip()
+    own = with_defaults(provider, ROLE_OPTIONS, given["role"])
     return RoleSpec(
         f"{JUDGE}/{model}",
         model,
-        parse_options(
-            ROLE_OPTIONS, with_defaults(provider, ROLE_OPTIONS, given["role"]), f"judge {model}"
-        ),
+        record_of(RoleSettings, parse_options(ROLE_OPTIONS, own, f"judge {model}")),
         parse_options(
             provider.options,
             with_defaults(provider, provider.options, given["provider"]),

@@ -5,14 +5,22 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from evalbench.engine.benchmark import Benchmark, hub_set
 from evalbench.engine.calls import BaseProvider, Capabilities, ModelRef, WorkerProvider
-from evalbench.engine.calls.options import Option, parse_options, split_name
+from evalbench.engine.calls.options import (
+    Option,
+    options_of,
+    parse_options,
+    record_of,
+    setting,
+    split_name,
+    values_of,
+)
 from evalbench.engine.config import registry
 from evalbench.engine.config.cluster_address import check_address
 from evalbench.engine.config.env_file import variables_of
@@ -22,6 +30,7 @@ from evalbench.engine.config.roles import (
     JUDGE,
     PARAMS,
     ROLE_OPTIONS,
+    RoleSettings,
     RoleSpec,
     make_provider,
     parse_judge,
@@ -29,95 +38,75 @@ from evalbench.engine.config.roles import (
     with_defaults,
 )
 from evalbench.engine.config.roles import parse_model as parse_model
-from evalbench.engine.config.traces import TRACE_OPTIONS, completed
+from evalbench.engine.config.traces import TraceSettings, completed
 from evalbench.engine.errors import EvalbenchError, SpecError, nearest
 from evalbench.engine.files import read_toml
 from evalbench.engine.shapes import Misfit
 from evalbench.engine.stored import SPEC
 
-COMMON: tuple[Option, ...] = (
-    Option(
-        "data",
-        str,
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunSettings:
+    """Settings of every run, whatever the benchmark and provider.
+
+    ``candidate`` are those of the model under test, ``traces`` those of its traces; on the
+    command line, in files and in a stored run their names stand with the others.
+    """
+
+    data: str | None = setting(
         None,
         "file or folder to read the data set from, or from the Hugging Face hub:"
         " hf:OWNER/NAME@REVISION?config=NAME&split=NAME",
         affects_data=True,
-    ),
-    Option("limit", int, None, "number of samples to use, spread evenly over groups", minimum=1),
-    Option(
-        "shuffle",
-        bool,
-        False,
-        "with --limit, sample at random (see --seed) instead of taking the first",
-    ),
-    Option(
-        "seed",
-        int,
-        0,
-        "random seed for subsets and permutations and, unless 0, for the model's sampling",
-    ),
-    Option("epochs", int, 1, "times to ask each sample", minimum=1, maximum=1000),
-    *ROLE_OPTIONS,
-    Option("budget", float, None, "maximum spend in US dollars", minimum=0),
-    Option(
-        "price",
-        str,
+    )
+    limit: int | None = setting(
+        None, "number of samples to use, spread evenly over groups", minimum=1
+    )
+    shuffle: bool = setting(
+        False, "with --limit, sample at random (see --seed) instead of taking the first"
+    )
+    seed: int = setting(
+        0, "random seed for subsets and permutations and, unless 0, for the model's sampling"
+    )
+    epochs: int = setting(1, "times to ask each sample", minimum=1, maximum=1000)
+    candidate: RoleSettings = field(default_factory=RoleSettings)
+    budget: float | None = setting(None, "maximum spend in US dollars", minimum=0)
+    price: tuple[str, ...] = setting(
         (),
         "price in US dollars per million tokens, IN/OUT or PROVIDER/MODEL=IN/OUT; overrides "
         "the known price",
-        many=True,
-    ),
-    Option(
-        "judge",
-        str,
-        (),
-        "judge model with its own settings: PROVIDER/NAME[,temperature=0,qps=10,…]",
-        many=True,
-    ),
-    Option("batch_poll", float, 10.0, "seconds between the first polls of a batch", minimum=0.01),
-    Option(
-        "batch_fallback",
-        str,
+    )
+    judge: tuple[str, ...] = setting(
+        (), "judge model with its own settings: PROVIDER/NAME[,temperature=0,qps=10,…]"
+    )
+    batch_poll: float = setting(10.0, "seconds between the first polls of a batch", minimum=0.01)
+    batch_fallback: str | None = setting(
         None,
         "send calls in real time if a batch has not answered them after this long, e.g. 6h or 30m",
-    ),
-    Option(
-        "wait_for_server",
-        str,
+    )
+    wait_for_server: str | None = setting(
         None,
         "how long to try for a server that was not reached yet, for example 10m; left out, some"
         " seconds",
-    ),
-    *TRACE_OPTIONS,
-    Option(
-        "reuse",
-        bool,
-        False,
-        "reuse replies of earlier runs to identical calls; each is marked",
-    ),
-    Option(
-        "reuse_across_modes",
-        bool,
-        False,
-        "with --reuse, also reuse batch replies for real-time calls and vice versa",
-    ),
-    Option(
-        "address",
-        str,
+    )
+    traces: TraceSettings = field(default_factory=TraceSettings)
+    reuse: bool = setting(False, "reuse replies of earlier runs to identical calls; each is marked")
+    reuse_across_modes: bool = setting(
+        False, "with --reuse, also reuse batch replies for real-time calls and vice versa"
+    )
+    address: str = setting(
         "auto",
         "with --mode cluster: HOST:PORT of the Ray head node, or auto for this machine's cluster",
-    ),
-    Option(
-        "env_file",
-        str,
-        None,
-        "look in this .env file first for keys, and for settings that variables give",
-    ),
-    Option("desc", str, "", "description of the run"),
-    Option("tag", str, (), "tag to find the run by", many=True),
-)
-"""Settings of every run, whatever the benchmark and provider."""
+    )
+    env_file: str | None = setting(
+        None, "look in this .env file first for keys, and for settings that variables give"
+    )
+    desc: str = setting("", "description of the run")
+    tag: tuple[str, ...] = setting((), "tag to find the run by")
+
+
+COMMON = options_of(RunSettings)
+"""The settings of every run as options."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +116,7 @@ class RunSpec:
     Attributes:
         benchmark: registered name.
         model: the candidate, ``provider/name[@revision]``.
-        common: values of :data:`COMMON` by name.
+        settings: those of every run.
         options: the benchmark's own options by name.
         provider_options: the provider's own options by name.
         filters: allowed values by tag; empty means all.
@@ -135,7 +124,7 @@ class RunSpec:
 
     benchmark: str
     model: str
-    common: Mapping[str, Any] = field(default_factory=dict)
+    settings: RunSettings = field(default_factory=RunSettings)
     options: Mapping[str, Any] = field(default_factory=dict)
     provider_options: Mapping[str, Any] = field(default_factory=dict)
     filters: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -147,24 +136,31 @@ class RunSpec:
 
     def roles(self) -> dict[str, RoleSpec]:
         """Every model of the run by its role; the candidate is the first."""
-        own = {option.name: self.common[option.name] for option in ROLE_OPTIONS}
-        seed = self.common["seed"]
+        own, seed = self.settings.candidate, self.settings.seed
         candidate = RoleSpec(CANDIDATE, self.model, own, self.provider_options, seed)
-        judges = [
-            _in_mode(parse_judge(text), own["mode"], own["batch_size"])
-            for text in self.common.get("judge", ())
-        ]
+        judges = [_in_mode_of(own, parse_judge(text)) for text in self.settings.judge]
         if any(judge.batched for judge in judges):
             candidate = _batched_where_it_can(candidate)
         return {part.role: part for part in (candidate, *judges)}
 
     def get(self, name: str) -> Any:
-        """The value of a common setting."""
-        return self.common[name]
+        """The value of the setting of every run with this option name."""
+        return values_of(self.settings)[name]
+
+    def changed(self, **settings: Any) -> RunSpec:
+        """The same with other settings, by option name; their values are not checked."""
+        return replace(self, settings=record_of(RunSettings, values_of(self.settings) | settings))
 
     def to_json(self) -> dict[str, Any]:
         """A JSON form that :meth:`from_json` reads back."""
-        return {f.name: _plain(getattr(self, f.name)) for f in fields(self)}
+        return {
+            "benchmark": self.benchmark,
+            "model": self.model,
+            "common": _plain(values_of(self.settings)),
+            "options": _plain(self.options),
+            "provider_options": _plain(self.provider_options),
+            "filters": _plain(self.filters),
+        }
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> RunSpec:
@@ -178,7 +174,7 @@ class RunSpec:
             value["benchmark"],
             value["model"],
             # A run of an older evalbench lacks what came later.
-            {option.name: option.default for option in COMMON} | _tuples(value["common"]),
+            record_of(RunSettings, _tuples(value["common"])),
             _tuples(value["options"]),
             _tuples(value["provider_options"]),
             _tuples(value["filters"]),
@@ -197,10 +193,11 @@ class RunSpec:
         Raises:
             Misfit: a common setting, or a model, is not what it should be.
         """
+        given = values_of(self.settings)
         for option in COMMON:
-            if why := option.unfit(held := self.common[option.name]):
+            if why := option.unfit(held := given[option.name]):
                 raise Misfit(why, held).inside(option.name).inside("common")
-        judges = (text.partition(",")[0].strip() for text in self.common["judge"])
+        judges = (text.partition(",")[0].strip() for text in self.settings.judge)
         for model in (self.model, *judges):
             try:
                 ModelRef.parse(model)
@@ -223,9 +220,8 @@ class RunSpec:
 
     def identity(self) -> dict[str, Any]:
         """What decides the answers and scores; resume refuses when this changed."""
-        kept = ("limit", "shuffle", "seed", "epochs", "thinking_room", *PARAMS)
         judges = {
-            part.model: {name: _plain(part.get(name)) for name in ("thinking_room", *PARAMS)}
+            part.model: _deciding(values_of(part.settings))
             | {"provider options": deciding_options(part.model, part.provider_options)}
             for part in self.roles().values()
             if part.role != CANDIDATE
@@ -233,7 +229,11 @@ class RunSpec:
         return {
             "benchmark": self.benchmark,
             "model": self.model,
-            **{name: _plain(self.common[name]) for name in kept},
+            "limit": self.settings.limit,
+            "shuffle": self.settings.shuffle,
+            "seed": self.settings.seed,
+            "epochs": self.settings.epochs,
+            **_deciding(values_of(self.settings.candidate)),
             "judges": judges,
             "options": _plain(self.options),
             "provider options": deciding_options(self.model, self.provider_options),
@@ -241,16 +241,21 @@ class RunSpec:
         }
 
 
-def _in_mode(judge: RoleSpec, mode: str | None, batch_size: int | None) -> RoleSpec:
+def _deciding(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """What of a model's settings decides its answers."""
+    return {name: _plain(settings[name]) for name in ("thinking_room", *PARAMS)}
+
+
+def _in_mode_of(candidate: RoleSettings, judge: RoleSpec) -> RoleSpec:
     """A judge in the mode of its run, unless it has its own or its provider cannot."""
-    settings = dict(judge.settings)
-    if settings["batch_size"] is None:
-        settings["batch_size"] = batch_size
-    if settings["mode"] in (None, "auto"):
+    settings, mode = judge.settings, candidate.mode
+    if settings.batch_size is None:
+        settings = replace(settings, batch_size=candidate.batch_size)
+    if settings.mode in (None, "auto"):
         fits = mode != "batch" or judge.batch_terms() is not None
         if mode == "cluster":
             fits = isinstance(judge.provider(), WorkerProvider)
-        settings["mode"] = mode if fits else "realtime"
+        settings = replace(settings, mode=mode if fits else "realtime")
     return replace(judge, settings=settings)
 
 
@@ -262,7 +267,7 @@ def _batched_where_it_can(candidate: RoleSpec) -> RoleSpec:
     """
     if not candidate.batched or candidate.batch_terms() is not None:
         return candidate
-    return replace(candidate, settings={**candidate.settings, "mode": "realtime"})
+    return replace(candidate, settings=replace(candidate.settings, mode="realtime"))
 
 
 def seconds_of(name: str, text: str | None) -> float | None:
@@ -355,7 +360,8 @@ def make_spec(
     able = partial(_abilities, provider, theirs, ref.name)
     given = {name for name, value in (options or {}).items() if value is not None}
     own = dict(bench.adapted(own, given, able))
-    return RunSpec(benchmark, model, values, own, theirs, _filters(bench, filters or {}))
+    chosen = record_of(RunSettings, values)
+    return RunSpec(benchmark, model, chosen, own, theirs, _filters(bench, filters or {}))
 
 
 def _abilities(
@@ -449,7 +455,7 @@ def build_benchmark(spec: RunSpec, shared: Any = None) -> Benchmark:
         if why := option.unfit(spec.options.get(option.name, option.default), choices=True):
             raise SpecError(option.name, f"{option.flag} of the run should be {why}")
     defaults = {option.name: option.default for option in cls.options}
-    benchmark = cls({**defaults, **spec.options}, seed=spec.get("seed"), shared=shared)
+    benchmark = cls({**defaults, **spec.options}, seed=spec.settings.seed, shared=shared)
     benchmark.judges = tuple(role for role in spec.roles() if role != CANDIDATE)
     return benchmark
 

@@ -8,47 +8,34 @@ from dataclasses import asdict, dataclass
 from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
-from evalbench.engine.calls.options import Option
+from evalbench.engine.calls.options import options_of, setting
 from evalbench.engine.config.env_file import variables_of
 from evalbench.engine.errors import SpecError
 
 OTLP = "otlp"
 GALILEO = "galileo"
 
-TRACE_OPTIONS: tuple[Option, ...] = (
-    Option(
-        "otlp",
-        str,
-        None,
-        "send traces to this OpenTelemetry endpoint (OTLP over HTTP)",
-    ),
-    Option(
-        "otlp_content",
-        bool,
-        False,
-        "include prompts and answers in traces",
-    ),
-    Option("enable_galileo", bool, False, "send traces to Galileo"),
-    Option(
-        "galileo_project",
-        str,
-        None,
-        "Galileo project (default: GALILEO_PROJECT, or one per benchmark)",
-    ),
-    Option(
-        "galileo_log_stream",
-        str,
-        None,
-        "Galileo log stream (default: GALILEO_LOG_STREAM, or one per run)",
-    ),
-    Option(
-        "galileo_console_url",
-        str,
-        None,
-        "Galileo console URL (default: GALILEO_CONSOLE_URL, or https://app.galileo.ai)",
-    ),
-)
-"""Settings of every run that say where its traces go."""
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TraceSettings:
+    """Settings of every run that say where its traces go."""
+
+    otlp: str | None = setting(None, "send traces to this OpenTelemetry endpoint (OTLP over HTTP)")
+    otlp_content: bool = setting(False, "include prompts and answers in traces")
+    enable_galileo: bool = setting(False, "send traces to Galileo")
+    galileo_project: str | None = setting(
+        None, "Galileo project (default: GALILEO_PROJECT, or one per benchmark)"
+    )
+    galileo_log_stream: str | None = setting(
+        None, "Galileo log stream (default: GALILEO_LOG_STREAM, or one per run)"
+    )
+    galileo_console_url: str | None = setting(
+        None, "Galileo console URL (default: GALILEO_CONSOLE_URL, or https://app.galileo.ai)"
+    )
+
+
+TRACE_OPTIONS = options_of(TraceSettings)
+"""The settings of traces as options."""
 
 _GALILEO_VARIABLES = {
     "galileo_project": "GALILEO_PROJECT",
@@ -127,27 +114,27 @@ def _address(name: str, given: str) -> SplitResult:
     return parts
 
 
-def destinations(common: Mapping[str, Any], benchmark: str, run: str) -> list[Destination]:
+def destinations(settings: TraceSettings, benchmark: str, run: str) -> list[Destination]:
     """Where the traces of a run go.
 
     Args:
-        common: its common settings.
+        settings: those of its traces.
         benchmark: its name.
         run: the run's id.
     """
-    content = bool(common.get("otlp_content"))
+    content = settings.otlp_content
     found = []
-    if address := common.get("otlp"):
-        found.append(Destination(OTLP, traces_address(address), content))
-    if common.get("enable_galileo"):
-        console = (common.get("galileo_console_url") or _CLOUD_CONSOLE).rstrip("/")
+    if settings.otlp:
+        found.append(Destination(OTLP, traces_address(settings.otlp), content))
+    if settings.enable_galileo:
+        console = (settings.galileo_console_url or _CLOUD_CONSOLE).rstrip("/")
         found.append(
             Destination(
                 GALILEO,
                 f"{galileo_api(console)}/otel/traces",
                 content,
-                project=common.get("galileo_project") or f"evalbench-{benchmark}",
-                log_stream=common.get("galileo_log_stream") or run,
+                project=settings.galileo_project or f"evalbench-{benchmark}",
+                log_stream=settings.galileo_log_stream or run,
                 console=console,
             )
         )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
@@ -17,12 +16,12 @@ WORTH_USD = 1
 
 def is_open(spec: RunSpec) -> bool:
     """Whether the mode of a run is still to be chosen."""
-    return bool(spec.get("mode") == "auto")
+    return spec.settings.candidate.mode == "auto"
 
 
 def in_mode(spec: RunSpec, mode: str) -> RunSpec:
     """A spec in another mode."""
-    return replace(spec, common={**spec.common, "mode": mode})
+    return spec.changed(mode=mode)
 
 
 def chosen(spec: RunSpec, found: Estimate) -> str:

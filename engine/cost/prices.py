@@ -95,9 +95,10 @@ class PriceBook:
             found = _from_table_or_memory(provider, model.name, mode, tier, at)
         if found is None and mode == "realtime" and not tier:
             found = find_listed(model.provider, model.name, at)
-        if found is None and mode == "batch" and provider and provider.batch_discount:
+        discount = provider.batch_discount(model.name) if provider else ""
+        if found is None and mode == "batch" and discount:
             realtime = self.prices(model, "realtime", service_tier, at)
-            found = _derived(realtime, cached=provider.batch_discount == "all")
+            found = _derived(realtime, cached=discount == "all")
         return found
 
     def at_hand(self, model: ModelRef, service_tier: str = "") -> bool:
@@ -194,8 +195,7 @@ def _from_table(
     context: dict[str, str] = {}
     if tier:
         context |= {"speed": tier} if _has(model, {"speed": tier}, at) else {"service_tier": tier}
-    halve = mode == "batch" and provider.half_in_batch(name)
-    if mode == "batch" and not halve:
+    if mode == "batch":
         context["processing"] = "batch"
     # The table ignores what it does not know, which would give the full price.
     own = any(model is other for other in found.models)
@@ -205,10 +205,9 @@ def _from_table(
     rates, above, note = _rates(model, context, at)
     if rates is None:
         return None
-    factor = Decimal("0.5") if halve else Decimal(1)
     return UnitPrices(
-        rates.times(factor),
-        tuple((start, step.times(factor)) for start, step in above),
+        rates,
+        tuple(above),
         source=f"genai-prices {version}",
         model=f"{found.id}/{model.id}",
         mode=mode,

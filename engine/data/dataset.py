@@ -78,13 +78,13 @@ def prepared_path(spec: RunSpec, cache: Path) -> Path:
     relevant = {o.name: spec.options[o.name] for o in bench.options if o.affects_data}
     body = [_FORMAT, bench.name, bench.version, relevant, _fingerprint(bench, spec)]
     if bench.seeded_data:
-        body.append(spec.get("seed"))
+        body.append(spec.settings.seed)
     key = hashlib.sha256(orjson.dumps(body, option=orjson.OPT_SORT_KEYS)).hexdigest()[:24]
     return cache / "data" / f"{bench.name}-{key}.jsonl"
 
 
 def _fingerprint(bench: Benchmark, spec: RunSpec) -> list[Any]:
-    data = spec.get("data")
+    data = spec.settings.data
     hub = hub_set(data)
     named = [*(bench.data_files(Path(data)) if data and not hub else ()), *spec.option_files()]
     named += [file for file in bench.further_files() if file.is_file()]
@@ -126,7 +126,7 @@ def prepare(spec: RunSpec, cache: Path, progress: ProgressCallback | None = None
         return path
     make_private(path.parent)
     bench = build_benchmark(spec)
-    data, downloads = spec.get("data"), cache / "downloads"
+    data, downloads = spec.settings.data, cache / "downloads"
     hub = hub_set(data)
     if hub is None:
         source = DataSource(Path(data) if data else None, downloads, progress)
@@ -281,7 +281,7 @@ def read_samples(path: Path, spec: RunSpec, bench: type[Benchmark]) -> Iterator[
 
 
 def _choose(path: Path, spec: RunSpec, bench: type[Benchmark]) -> set[int] | None:
-    limit = spec.get("limit")
+    limit = spec.settings.limit
     if limit is None and not spec.filters:
         return None
     kept: dict[tuple[str, ...], list[int]] = {}
@@ -306,7 +306,7 @@ def _choose(path: Path, spec: RunSpec, bench: type[Benchmark]) -> set[int] | Non
                 )
     if limit is None:
         return {index for members in kept.values() for index in members}
-    seed = str(spec.get("seed")) if spec.get("shuffle") else None
+    seed = str(spec.settings.seed) if spec.settings.shuffle else None
     return set(spread_over(kept, limit, seed))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,8 +27,38 @@ class PinnedFile:
     path: str
 
 
+@contextmanager
+def fetching(
+    name: str,
+    progress: Any = None,
+    hint: str = "check the network, or give a copy of the data with --data PATH",
+) -> Iterator[None]:
+    """Says that a data set is fetched, and what to do where that fails.
+
+    Args:
+        name: OWNER/NAME of the data set.
+        progress: told, if there is one.
+        hint: what to do.
+
+    Raises:
+        DataError: for whatever the hub's clients raise, which is a dozen unrelated types.
+    """
+    if progress:
+        progress(f"fetching {name} from the Hugging Face hub", 0, None)
+    try:
+        yield
+    except Exception as error:
+        raise DataError(
+            f"{name} could not be fetched from the Hugging Face hub",
+            why=f"{type(error).__name__}: {error}",
+            hint=hint,
+        ) from error
+
+
 def fetch_rows(file: PinnedFile, progress: Any = None) -> Iterator[tuple[int, Row]]:
     """The rows of a file with their numbers; fetched unless the hub's cache has it.
+
+    A file in the cache is read without asking the hub, so that no network is needed.
 
     Raises:
         DataError: it cannot be fetched.
@@ -35,16 +66,8 @@ def fetch_rows(file: PinnedFile, progress: Any = None) -> Iterator[tuple[int, Ro
     from huggingface_hub import hf_hub_download, try_to_load_from_cache
 
     where = {"revision": file.revision, "repo_type": "dataset"}
-    try:
-        held = try_to_load_from_cache(file.repository, file.path, **where)
-        if not isinstance(held, str):
-            if progress:
-                progress(f"fetching {file.repository} from the Hugging Face hub", 0, None)
+    held = try_to_load_from_cache(file.repository, file.path, **where)
+    if not isinstance(held, str):
+        with fetching(file.repository, progress):
             held = hf_hub_download(file.repository, file.path, **where)
-    except Exception as error:  # the hub's clients raise a dozen unrelated types
-        raise DataError(
-            f"{file.repository} could not be fetched from the Hugging Face hub",
-            why=f"{type(error).__name__}: {error}",
-            hint="check the network, or give a copy of the data with --data PATH",
-        ) from error
     return read_rows(Path(held))

@@ -9,6 +9,7 @@ from typing import Any
 import orjson
 
 from evalbench.engine.benchmark import HubSet
+from evalbench.engine.data.hub import fetching
 from evalbench.engine.errors import DataError
 from evalbench.engine.installed import require
 from evalbench.engine.paths import make_private, open_private
@@ -27,9 +28,11 @@ def fetch(hub: HubSet, cache: Path, progress: Any = None) -> tuple[Path, str]:
         DataError: they cannot be fetched, or hold what JSON cannot (pictures).
     """
     require("data", f"{hub.name} of the Hugging Face hub", "datasets")
-    if progress:
-        progress(f"fetching {hub.name} from the Hugging Face hub", 0, None)
-    try:
+    hint = (
+        "check name, ?config= and ?split=, and the network (evalbench keys set huggingface"
+        " for a private one), or give a copy with --data PATH"
+    )
+    with fetching(hub.name, progress, hint):
         import datasets
         from huggingface_hub import HfApi
 
@@ -46,13 +49,6 @@ def fetch(hub: HubSet, cache: Path, progress: Any = None) -> tuple[Path, str]:
             )
             for one in wanted
         }
-    except Exception as error:  # the hub's clients raise a dozen unrelated types
-        raise DataError(
-            f"{hub.name} could not be fetched from the Hugging Face hub",
-            why=f"{type(error).__name__}: {error}",
-            hint="check name, ?config= and ?split=, and the network (evalbench keys set huggingface"
-            " for a private one), or give a copy with --data PATH",
-        ) from error
     key = hashlib.sha256(repr((hub, commit)).encode()).hexdigest()[:16]
     folder = cache / f"hub-{key}"
     make_private(folder)

@@ -1,4 +1,4 @@
-"""Width and height of an image, read from the first bytes of its file."""
+"""Type, width and height of an image, read from the first bytes of its file."""
 
 from __future__ import annotations
 
@@ -8,19 +8,33 @@ _NO_SIZE = frozenset({0x01, *range(0xD0, 0xDA)})  # JPEG markers that stand alon
 _NOT_FRAMES = frozenset({0xC4, 0xC8, 0xCC})  # between the frame headers, but none
 
 
+def image_type(data: bytes) -> str:
+    """The media type of a PNG, JPEG, GIF or WebP; empty for anything else."""
+    if data.startswith(b"\x89PNG\r\n\x1a\n"):
+        return "image/png"
+    if data.startswith(b"\xff\xd8"):
+        return "image/jpeg"
+    if data.startswith((b"GIF87a", b"GIF89a")):
+        return "image/gif"
+    if data.startswith(b"RIFF") and data[8:12] == b"WEBP":
+        return "image/webp"
+    return ""
+
+
 def image_size(data: bytes) -> tuple[int, int] | None:
     """(width, height) in pixels of a PNG, JPEG, GIF or WebP; None for anything else."""
     try:
-        if data.startswith(b"\x89PNG\r\n\x1a\n"):
-            return struct.unpack_from(">II", data, 16)
-        if data.startswith((b"GIF87a", b"GIF89a")):
-            return struct.unpack_from("<HH", data, 6)
-        if data.startswith(b"\xff\xd8"):
-            return _jpeg(data)
-        if data.startswith(b"RIFF") and data[8:12] == b"WEBP":
-            return _webp(data)
+        match image_type(data):
+            case "image/png":
+                return struct.unpack_from(">II", data, 16)
+            case "image/gif":
+                return struct.unpack_from("<HH", data, 6)
+            case "image/jpeg":
+                return _jpeg(data)
+            case "image/webp":
+                return _webp(data)
     except (struct.error, IndexError):
-        return None
+        pass
     return None
 
 

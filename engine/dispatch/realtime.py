@@ -66,10 +66,10 @@ class RealtimeDispatcher:
         wait_s: float | None = None,
     ) -> None:
         """``wait_s``: how long to try for a server that was never reached; None: some seconds."""
-        self._provider = provider
+        self.provider = provider
         self.meter = meter
         self._limiter = limiter
-        self._attempts = attempts
+        self.attempts = attempts
         self._report = report
         self._waiting = 0
         self._retries = 0
@@ -89,7 +89,7 @@ class RealtimeDispatcher:
     async def answer(self, call: Call, key: str, before_send: SendLog) -> Reply:
         """The final reply to one call, after any retries."""
         await self._get_ready(call)
-        retry_policy = RetryPolicy(self._attempts)
+        retry_policy = RetryPolicy(self.attempts)
         tried = _Attempts(before_send, _bytes(call), self._single_flight.name_of(call))
         while True:
             try:
@@ -121,7 +121,7 @@ class RealtimeDispatcher:
         Not every plug-in has something to do first.
         """
         if not self._ready:
-            await self._provider.get_ready(call)
+            await self.provider.get_ready(call)
             self._ready = True
 
     async def _attempt(self, call: Call, tried: _Attempts, warm: Flight | None) -> Reply:
@@ -134,7 +134,7 @@ class RealtimeDispatcher:
             reservation = await self._admitted(call, tried)
             try:
                 started, left = time.perf_counter(), asyncio.get_running_loop().time()
-                reply = await self._provider.answer(warm.leaves() if warm else call)
+                reply = await self.provider.answer(warm.leaves() if warm else call)
             except ProviderError as failure:
                 tried.ended(possibly_billed=failure.possibly_billed)
                 tried.possible += self.meter.failed(reservation, failure)
@@ -220,7 +220,7 @@ class RealtimeDispatcher:
     async def close(self) -> None:
         """Give everything back. Calls still in flight are cut off."""
         self._limiter.close()
-        await self._provider.close()
+        await self.provider.close()
 
 
 def _bytes(call: Call) -> int:

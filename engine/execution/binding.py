@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from evalbench.engine.calls import BatchProvider, Provider, WorkerProvider
 from evalbench.engine.config.roles import CANDIDATE, RoleSpec
+from evalbench.engine.config.spec import RunSpec
 from evalbench.engine.cost.budget import Budget
-from evalbench.engine.cost.unit_prices import UnitPrices
 from evalbench.engine.dispatch.base import Dispatcher
 from evalbench.engine.dispatch.batch import BatchSettings
 from evalbench.engine.dispatch.limiter import Limiter
@@ -19,7 +19,7 @@ from evalbench.engine.dispatch.shared_limits import SharedLimits
 from evalbench.engine.execution.ask import BoundModel
 from evalbench.engine.execution.meters import CostMeters
 from evalbench.engine.execution.model_identity import model_changes, note_model
-from evalbench.engine.journal import Journal
+from evalbench.engine.execution.opening import OpenedRun
 from evalbench.engine.journal.batches import batches
 from evalbench.engine.keys import HUGGINGFACE, fingerprint
 from evalbench.engine.paths import cache_dir
@@ -45,48 +45,40 @@ class RoleBinding:
 
     def __init__(
         self,
-        roles: Mapping[str, RoleSpec],
+        spec: RunSpec,
         secrets: Mapping[str, str],
-        prices: Mapping[str, UnitPrices | None],
+        opened: OpenedRun,
         budget: Budget,
         *,
-        journal: Journal,
         folder: RunFolder,
         batch_settings: BatchSettings,
-        fits: Mapping[str, Mapping[str, Any]],
         on_changes: Callable[[list[str]], None],
-        images: bool = False,
-        address: str = "auto",
     ) -> None:
         """Prepare role binding.
 
         Args:
-            roles: the run's models by role.
-            secrets: their keys, by role.
-            prices: their unit prices, by role.
+            spec: of the run.
+            secrets: the keys of its models, by role.
+            opened: the run, with unit prices and what local models were estimated to take.
             budget: of the whole run.
-            journal: of the run.
             folder: of the run: files of batches and the logs of local workers go there.
             batch_settings: what the run wants of its batches.
-            fits: by role what local models were estimated to take, see :meth:`.fit.Fit.to_json`.
             on_changes: told when a local model is loaded otherwise than before; may raise.
-            images: the candidate's calls show images.
-            address: of the cluster, for models that run on one.
         """
-        self._roles = roles
+        self._roles = roles = spec.roles()
         self._secrets = secrets
-        self._journal = journal
+        self._journal = opened.journal
         self._folder = folder
         self._batch_settings = batch_settings
-        self._fits = fits
+        self._fits = opened.fits
         self._on_changes = on_changes
-        self._images = images
-        self._address = address
+        self._images = "images" in opened.benchmark.needs()
+        self._address = spec.settings.address
         self.meters = CostMeters(
             {role: (part.model, part.video_fps) for role, part in roles.items()},
-            prices,
+            opened.prices,
             budget,
-            journal,
+            opened.journal,
         )
         self.dispatchers: dict[str, Dispatcher] = {}
         self.batching: list[BatchDispatcher] = []
@@ -119,15 +111,18 @@ class RoleBinding:
         self, provider: WorkerProvider, part: RoleSpec, secret: str
     ) -> LocalDispatcher:
         from evalbench.engine.dispatch.local.dispatcher import IMAGE_WINDOW, WINDOW, LocalDispatcher
+        from evalbench.engine.dispatch.local.replica import WorkerModel
 
         made = LocalDispatcher(
-            provider,
-            part.model.partition("/")[2],
+            WorkerModel(
+                provider,
+                part.model.partition("/")[2],
+                env={HUGGINGFACE.variables[0]: secret} if secret else {},
+                need=(self._fits.get(part.role) or {}).get("need") or {},
+            ),
             report=partial(self._report_of_worker, part.model),
-            need=(self._fits.get(part.role) or {}).get("need"),
             log=self._folder.worker_log,
-            env={HUGGINGFACE.variables[0]: secret} if secret else {},
-            window=part.get("concurrency"),
+            window=part.settings.concurrency,
             each=IMAGE_WINDOW if self._shows(part) else WINDOW,
             pool=self._pool(part),
         )
@@ -140,8 +135,8 @@ class RoleBinding:
         if whose := secret or provider.account:
             shared_limits = SharedLimits(cache_dir() / "limits", fingerprint(whose), part.ref.name)
         limiter = Limiter(
-            concurrency=part.get("concurrency"),
-            qps=part.get("qps"),
+            concurrency=part.settings.concurrency,
+            qps=part.settings.qps,
             shared_limits=shared_limits,
             gentle=provider.capabilities(part.ref.name).gentle,
         )
@@ -151,26 +146,22 @@ class RoleBinding:
             provider,
             limiter,
             self.meters.at_once[part.role] if batched else meter,
-            attempts=part.get("attempts"),
+            attempts=part.settings.attempts,
             report=self._journal.event,
             wait_s=self._batch_settings.wait_for_server_s,
         )
         if not batched:
             return realtime
-        assert isinstance(provider, BatchProvider)
         from evalbench.engine.dispatch.batch import BatchDispatcher
 
         made = BatchDispatcher(
-            provider,
             realtime,
             meter,
             self._journal,
             self._folder.batches,
-            replace(self._batch_settings, collect=part.batched, size=part.get("batch_size")),
+            replace(self._batch_settings, collect=part.batched, size=part.settings.batch_size),
             role=part.role,
             model=part.wire_name,
-            attempts=part.get("attempts"),
-            report=self._journal.event,
         )
         self.batching.append(made)
         return made
@@ -181,7 +172,7 @@ class RoleBinding:
         from evalbench.engine.dispatch.local.machine import Machine
 
         device = str(part.provider_options.get("device") or "auto")
-        log, workers = self._folder.worker_log, part.get("workers")
+        log, workers = self._folder.worker_log, part.settings.workers
         if not part.clustered:
             return Machine(log, workers or 1, device)
         models = {other.model for other in self._roles.values() if other.clustered}

@@ -7,6 +7,7 @@ import contextlib
 import time
 import traceback
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from evalbench.engine.benchmark import Benchmark, Score, ScoringTimeout
@@ -43,6 +44,26 @@ _RESTS = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class DriverOptions:
+    """How a run is driven.
+
+    Attributes:
+        epochs: how often each sample is asked.
+        ask_again: outcomes of stored replies that are worth another call.
+        rows: work on these samples only, and pause when they are finished.
+        leave: do not wait for batches: go when all that can be sent is out.
+    """
+
+    epochs: int = 1
+    ask_again: frozenset[Outcome] = frozenset({Outcome.ERROR})
+    rows: Collection[int] | None = None
+    leave: bool = False
+
+
+_ONCE = DriverOptions()
+
+
 class Driver(ReplySink):
     """One run's samples, from the first unfinished one to the last.
 
@@ -57,11 +78,8 @@ class Driver(ReplySink):
         journal: Journal,
         benchmark: Benchmark,
         models: Mapping[str, BoundModel],
+        options: DriverOptions = _ONCE,
         *,
-        epochs: int,
-        ask_again: frozenset[Outcome] = frozenset({Outcome.ERROR}),
-        rows: Collection[int] | None = None,
-        leave: bool = False,
         earlier: EarlierReplies | None = None,
         watch: ScoringWatchdog | None = None,
         tell_long: Tell | None = None,
@@ -72,10 +90,7 @@ class Driver(ReplySink):
             journal: of the run.
             benchmark: what is asked, and how it is scored.
             models: the model of each role.
-            epochs: how often each sample is asked.
-            ask_again: outcomes of stored replies that are worth another call.
-            rows: work on these samples only, and pause when they are finished.
-            leave: do not wait for batches: go when all that can be sent is out.
+            options: how it is driven.
             earlier: replies of earlier runs that may be taken; None: none may.
             watch: ends scoring that takes too long; it watches once it is entered.
             tell_long: told of scoring that takes long.
@@ -83,23 +98,21 @@ class Driver(ReplySink):
         self._journal = journal
         self._benchmark = benchmark
         self._models = models
-        self._ask_again = ask_again
-        self._pilot = rows is not None
-        self._leave = leave
+        self._options = options
         self._watch = watch or ScoringWatchdog()
         self._tell_long = tell_long
         self._hurried = False
         self.halting: State | None = None
         self.failure: EvalbenchError | None = None
-        self.progress = RunProgress(models, epochs)
-        self._backlog = Backlog(journal, epochs, rows)
+        self.progress = RunProgress(models, options.epochs)
+        self._backlog = Backlog(journal, options.epochs, options.rows)
         self._workers: set[asyncio.Task[None]] = set()
         self._parking: Sequence[ParkingDispatcher] = [
             part.dispatcher
             for part in self._models.values()
             if isinstance(part.dispatcher, ParkingDispatcher)
         ]
-        self._asks = RunAsks(journal, models, self._halted, ask_again, earlier)
+        self._asks = RunAsks(journal, models, self._halted, options.ask_again, earlier)
         self._news = asyncio.Event()
 
     def open(self, expected: int | None = None) -> None:
@@ -111,7 +124,7 @@ class Driver(ReplySink):
         Args:
             expected: number of samples, where it is known; they may still be loading.
         """
-        self._journal.forget_scores(self._ask_again)
+        self._journal.forget_scores(self._options.ask_again)
         self.progress.read(self._journal, expected)
 
     def metrics(self) -> list[Metric]:
@@ -195,7 +208,7 @@ class Driver(ReplySink):
         if self._backlog.parked and (problem := self._not_fetched()):
             self.failure = problem
             return State.FAILED
-        if self._pilot and not self._finished:
+        if self._options.rows is not None and not self._finished:
             return State.PAUSED
         return State.COMPLETE
 
@@ -213,7 +226,7 @@ class Driver(ReplySink):
                 dispatcher.close_collection()
         if self._backlog.woken:
             return False
-        if self._leave:
+        if self._options.leave:
             return all(dispatcher.at_rest for dispatcher in self._parking)
         return not self._outstanding()
 

@@ -121,7 +121,7 @@ async def _take_up(
     if then := stored.get("identity"):
         changes = differences(then, now)
         roles = {role: (part.ref, part.overrides()) for role, part in spec.roles().items()}
-        lost = await paid_again(journal, benchmark, roles, spec.get("epochs"), ask_again, size)
+        lost = await paid_again(journal, benchmark, roles, spec.settings.epochs, ask_again, size)
         if changes or lost:
             finished = journal.query(partial(count_scores, ignoring=ask_again))
             if not options.accept_changes and (lost or finished):
@@ -158,7 +158,7 @@ async def _take_up(
 
 def _finished(opened: OpenedRun, spec: RunSpec, ask_again: frozenset[Outcome]) -> bool:
     finished = opened.journal.query(partial(count_scores, ignoring=ask_again))
-    return opened.loaded and finished == (opened.size or 0) * spec.get("epochs")
+    return opened.loaded and finished == (opened.size or 0) * spec.settings.epochs
 
 
 def _same_samples(then: dict[str, Any], now: dict[str, Any]) -> bool:

@@ -110,7 +110,7 @@ async def _rescore(
         journal.flush()
     if not scored and not kept:
         raise UsageError(f"run {folder.id} has no score yet", hint=f"evalbench resume {folder.id}")
-    tally = journal.query(partial(tally_of, path=journal.path, epochs=spec.get("epochs")))
+    tally = journal.query(partial(tally_of, path=journal.path, epochs=spec.settings.epochs))
     after = metrics_json(metrics_of(benchmark, tally))
     if not kept:
         # A resume compares with what the scores were made by.

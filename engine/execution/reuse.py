@@ -274,10 +274,10 @@ def replies_at_hand(spec: RunSpec, parent: Path) -> Iterator[EarlierReplies | No
 
     Of several epochs nothing is told: an estimate follows the first one only.
     """
-    if not spec.get("reuse") or spec.get("epochs") > 1:
+    if not spec.settings.reuse or spec.settings.epochs > 1:
         yield None
         return
-    earlier = EarlierReplies(spec.roles(), across_modes=spec.get("reuse_across_modes"))
+    earlier = EarlierReplies(spec.roles(), across_modes=spec.settings.reuse_across_modes)
     try:
         earlier.collect(parent, "")
         yield earlier

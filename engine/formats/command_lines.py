@@ -233,9 +233,6 @@ def _model(name: str, otherwise: str = "local") -> str:
     return f"{otherwise}/{name}"
 
 
-_ORGS = {"openai": "openai", "anthropic": "anthropic", "google": "google", "together": "together"}
-
-
 # -- OpenSeeSimE -----------------------------------------------------------------------
 
 
@@ -450,7 +447,7 @@ def _generation(mode: str) -> Callable[[Given], list[list[str]]]:
 
     def write(given: Given) -> list[list[str]]:
         name, org = given.one("--model-name", "NAME"), given.one("--org")
-        model = f"{_ORGS.get(org, org)}/{name}" if org else _model(name, "together")
+        model = f"{org}/{name}" if org else _model(name, "together")
         inputs = given.one("--pregenerated-inputs-dir", "INPUTS")
         run = ["evalbench", "run", "spec-generate", "--data", _specification(given, inputs)]
         run += ["--inputs", inputs, "--model", model]
@@ -500,7 +497,7 @@ def _judging(benchmark: str, prefix: str, *, org: str = "openai") -> Callable[..
         judge = given.one(f"--{prefix}-judge-model-name", "NAME")
         org_name = given.one(f"--{prefix}-judge-org", org)
         temperature = given.one("--temperature")
-        run += ["--judge", f"{_ORGS.get(org_name, org_name)}/{judge}" + (
+        run += ["--judge", f"{org_name}/{judge}" + (
             f",temperature={temperature}" if temperature else ""
         )]  # fmt: skip
         if size := given.one("--batch-size"):

@@ -39,7 +39,7 @@ def write(run: RunReader, files: Files) -> list[str]:
         )
         headline = run.headline
         for held in run.walk():
-            for epoch in range(run.spec.get("epochs")):
+            for epoch in range(run.spec.settings.epochs):
                 file.write(_case(run, held, epoch, headline).encode())
         file.write(b"</testsuite>\n</testsuites>\n")
     return []
@@ -47,7 +47,7 @@ def write(run: RunReader, files: Files) -> list[str]:
 
 def _counts(run: RunReader) -> Counter[str]:
     found = Counter(_kind(run, score, run.headline) for score in run.scores())
-    found["tests"] = run.size * run.spec.get("epochs")
+    found["tests"] = run.size * run.spec.settings.epochs
     found["skipped"] += found["tests"] - sum(found[k] for k in _KINDS)
     return found
 
@@ -91,7 +91,7 @@ def _case(run: RunReader, held: SampleRecord, epoch: int, headline: str) -> str:
     took = sum(call.reply.latency_s for call in calls if call.reply)
     group = next(iter(held.sample.tags.values()), "") or run.spec.label
     name = f"{held.row}: {_short(question(held))}"
-    name += f" (epoch {epoch + 1})" if run.spec.get("epochs") > 1 else ""
+    name += f" (epoch {epoch + 1})" if run.spec.settings.epochs > 1 else ""
     head = f"<testcase classname={_attribute(group)} name={_attribute(name)}"
     said = "\n\n".join(call.reply.text for call in calls if call.reply)
     body = "<system-out>" + _text(f"{question(held)}\n\n{said}") + "</system-out>"

@@ -38,7 +38,6 @@ SUFFIXES = (".yaml", ".yml")
 
 _MT_BENCH_FILES = ("model_config.yaml", "evaluation_config.yaml")
 _MT_BENCH_TABLES = ("models", "judge", "evaluation")
-_PROVIDERS = {"openai": "openai", "anthropic": "anthropic", "google": "google"}
 _JUDGE_PREFIXES = ("ranking_judge", "compliance_judge", "judge")
 _NO_BUCKET = "Gemini is asked by its Developer API, with a key; batches there need no bucket"
 _HERE_OTHERWISE = {
@@ -324,7 +323,7 @@ def _spec_eval(path: Path, body: dict[str, Any], common: dict[str, Any]) -> Conf
             hint="ranking_judge_model_name and ranking_judge_org, for example",
         )
     org = str(body.get(f"{prefix}_org", "openai"))
-    model = f"{_PROVIDERS.get(org, org)}/{body[f'{prefix}_model_name']}"
+    model = f"{org}/{body[f'{prefix}_model_name']}"
     used = {
         "spec_name", "spec_path", "candidate_generation_dirs", "batch_size",
         f"{prefix}_model_name", f"{prefix}_org",

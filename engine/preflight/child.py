@@ -104,7 +104,7 @@ def look_at(
     secrets: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
     """The answer about one spec: ``prepare``, ``check`` or ``estimate`` it."""
-    book = PriceBook(spec.get("price"), spec.candidate)
+    book = PriceBook(spec.settings.price, spec.candidate)
     if ask != "prepare":
         check_spec(spec)
         asyncio.run(build_benchmark(spec).check())
@@ -117,7 +117,7 @@ def look_at(
     if ask == "check":
         if modes.is_open(spec):
             spec = modes.in_mode(spec, modes.chosen(spec, asyncio.run(estimate(spec, file, book))))
-        answer["mode"] = spec.get("mode")
+        answer["mode"] = spec.settings.candidate.mode
         found = asyncio.run(fitting.fits(spec, file))
         fitting.refuse_what_does_not_fit(spec, found)
         answer["fits"] = {role: one.to_json() for role, one in found.items()}
@@ -136,7 +136,7 @@ def _estimated(spec: RunSpec, file: Path, book: PriceBook) -> dict[str, Any]:
 
 def nothing_heavy(spec: RunSpec) -> bool:
     """Whether a check needs no heavy import: prepared data, and a price that is at hand."""
-    book = PriceBook(spec.get("price"), spec.candidate)
+    book = PriceBook(spec.settings.price, spec.candidate)
     parts = spec.roles().values()
     if modes.is_open(spec) or any(part.batched for part in parts):
         return False
@@ -171,7 +171,7 @@ def _prices(spec: RunSpec, book: PriceBook) -> dict[str, UnitPrices | None]:
         found[role] = book.prices(part.ref, "batch") if part.batched else at_once
         if part.batched:
             found[modes.realtime_key(role)] = at_once
-        if found[role] is None and spec.get("budget") is not None:
+        if found[role] is None and spec.settings.budget is not None:
             named = "" if role == CANDIDATE else f"{part.model}="
             raise SpecError(
                 "budget",

@@ -93,18 +93,14 @@ async def estimate(
     roles = {role: _part(part) for role, part in spec.roles().items()}
     if benchmark.needs_judge() and not benchmark.judges:
         benchmark.judges = (JUDGE,)
-    samples = read_samples(file, spec, type(benchmark))
-    total = selected_count(file, spec, type(benchmark))
+    draw = Draw(
+        read_samples(file, spec, type(benchmark)),
+        selected_count(file, spec, type(benchmark)),
+        at_most,
+        spec.settings.seed,
+    )
     return await estimate_samples(
-        benchmark,
-        samples,
-        total,
-        roles,
-        book,
-        epochs=spec.get("epochs"),
-        at_most=at_most,
-        seed=spec.get("seed"),
-        earlier=earlier,
+        benchmark, draw, roles, book, epochs=spec.settings.epochs, earlier=earlier
     )
 
 
@@ -122,19 +118,43 @@ def _part(spec: RoleSpec) -> Part:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class Draw:
+    """The samples of a run, of which some are counted.
+
+    Attributes:
+        samples: all of them, in order.
+        total: how many they are.
+        at_most: how many to count; more are drawn at random.
+        seed: of the draw.
+    """
+
+    samples: Iterable[Sample]
+    total: int
+    at_most: int = SAMPLES_COUNTED
+    seed: int = 0
+
+    def __iter__(self) -> Iterator[Sample]:
+        if self.total <= self.at_most:
+            yield from self.samples
+            return
+        drawn = random.Random(self.seed).sample(range(self.total), self.at_most)  # noqa: S311
+        chosen = set(drawn)
+        for index, sample in enumerate(islice(self.samples, max(chosen) + 1)):
+            if index in chosen:
+                yield sample
+
+
 async def estimate_samples(
     benchmark: Benchmark,
-    samples: Iterable[Sample],
-    total: int,
+    draw: Draw,
     roles: Mapping[str, Part],
     book: PriceBook,
     *,
     epochs: int = 1,
-    at_most: int = SAMPLES_COUNTED,
-    seed: int = 0,
     earlier: EarlierReplies | None = None,
 ) -> Estimate:
-    """Estimate a benchmark over samples, of which there are ``total``; see :func:`estimate`."""
+    """Estimate a benchmark over some of its samples; see :func:`estimate`."""
     judges = benchmark.judges or ((JUDGE,) if benchmark.needs_judge() else ())
     names = [CANDIDATE, *judges]
     names += [role for role in benchmark.roles if role not in (CANDIDATE, JUDGE)]
@@ -148,7 +168,7 @@ async def estimate_samples(
         low = _CountingAsk(scales, short=True, silent=silent, earlier=earlier)
         return low, _CountingAsk(scales, short=False, silent=silent, earlier=earlier)
 
-    for sample in _drawn(samples, total, at_most, seed):
+    for sample in draw:
         counted += 1
         low, high = asks()
         try:
@@ -161,14 +181,14 @@ async def estimate_samples(
         unfinished += not all(ends)
         for role, held in rows.items():
             held.append((low.sums[role], high.sums[role]))
-    scale_up = [_scaled(held, total, epochs) for held in rows.values()]
+    scale_up = [_scaled(held, draw.total, epochs) for held in rows.values()]
     estimates = tuple(
         _role_estimate(
-            role, scales[role], scales[role].fill_caches(columns, total / counted, epochs)
+            role, scales[role], scales[role].fill_caches(columns, draw.total / counted, epochs)
         )
         for role, columns in zip(roles, scale_up, strict=True)
     )
-    return Estimate(total, counted, epochs, estimates, unfinished)
+    return Estimate(draw.total, counted, epochs, estimates, unfinished)
 
 
 async def _ends_well(benchmark: Benchmark, sample: Sample, ask: _CountingAsk) -> bool:
@@ -180,16 +200,6 @@ async def _ends_well(benchmark: Benchmark, sample: Sample, ask: _CountingAsk) ->
         # A made-up reply may be one that the benchmark cannot work with.
         return False
     return True
-
-
-def _drawn(samples: Iterable[Sample], total: int, at_most: int, seed: int) -> Iterator[Sample]:
-    if total <= at_most:
-        yield from samples
-        return
-    chosen = set(random.Random(seed).sample(range(total), at_most))  # noqa: S311
-    for index, sample in enumerate(islice(samples, max(chosen) + 1)):
-        if index in chosen:
-            yield sample
 
 
 @dataclass(slots=True)

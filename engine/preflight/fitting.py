@@ -62,7 +62,7 @@ async def fits(spec: RunSpec, file: Path) -> dict[str, Fit]:
         except ProviderError:
             continue
         memory = device_memory(str(part.provider_options.get("device") or "auto"))
-        memory = memory.shared_out(part.get("workers") or 1)
+        memory = memory.shared_out(part.settings.workers or 1)
         memory = replace(memory, free=max(0, memory.free - taken.get(memory.device, 0)))
         loading = Loading.chosen(part.provider_options, memory)
         found[part.role] = one = fit(footprint, memory, loading, work.get(part.role))
@@ -197,7 +197,7 @@ async def longest(spec: RunSpec, file: Path) -> dict[str, Work]:
         # A made-up reply may be one that the benchmark cannot work with.
         with contextlib.suppress(Exception):
             await benchmark.solve(sample, asks)
-    calls = count * int(spec.get("epochs"))
+    calls = count * spec.settings.epochs
     return {
         role: Work(tokens, calls if role in asks.writing else _KEPT_PREFIXES)
         for role, tokens in asks.tokens.items()

@@ -74,7 +74,7 @@ class _ParameterCheck:
         try:
             self.providers[role].param_notes(bind(prompt, part.ref, part.overrides()))
         except CallRejected as error:
-            budget = part.get("thinking_budget") is not None
+            budget = part.settings.params.thinking_budget is not None
             name = ("thinking_budget" if budget else "model") if role == CANDIDATE else JUDGE
             self.fault = self.fault or SpecError(
                 name, f"{part.model}: {error.what}", why=error.why, hint=error.hint

@@ -85,13 +85,11 @@ class Engine:
 def launch_runs(
     spec: RunSpec | Sequence[RunSpec],
     *,
+    options: EngineOptions = _AS_BEGUN,
     run_dir: Path | None = None,
-    foreground: bool = False,
     progress: ProgressCallback | None = None,
-    pilot: int | None = None,
     approve: Callable[[Sequence[preflight.CheckedSpec]], None] | None = None,
     begun: Mapping[int, RunFolder] | None = None,
-    leave: bool = False,
     typed: Collection[str] = (),
 ) -> Engine:
     """Check the specs, prepare their data, and start one engine that drives them all.
@@ -100,14 +98,12 @@ def launch_runs(
 
     Args:
         spec: one or several, see :func:`evalbench.engine.config.spec.make_spec`.
+        options: of the engine; a pilot is at least 2 samples.
         run_dir: folder in which run folders are made; default: the user's.
-        foreground: tie the engine to the caller: it stops cleanly when the caller ends.
         progress: told what is being prepared: (what, done, total or None).
-        pilot: work on so many samples of each run, drawn at random, and pause; at least 2.
         approve: shown what was found about the specs, with estimates, before anything
             starts; raises to call it off.
         begun: runs to go on with instead of new ones, by the place of their spec.
-        leave: do not wait for batches: rest once all that can be sent is out.
         typed: names of settings that the user gave now; other addresses may be those of the
             environment, where a key goes only once somebody has said that it may.
 
@@ -119,7 +115,7 @@ def launch_runs(
     specs = [spec] if isinstance(spec, RunSpec) else list(spec)
     if not specs:
         raise UsageError("there is nothing to run")
-    pilot = PILOT.parse(pilot)
+    PILOT.parse(options.pilot)
     held = find_keys(specs)
     checked = preflight.check(
         specs, progress, estimate=approve is not None, secrets=secrets_for_prices(held)
@@ -134,11 +130,11 @@ def launch_runs(
         check_hosts(specs, variables, held=held, typed=typed, environment=True)
     remember_specs(specs, held)
     folders = [
-        (begun or {}).get(place) or make_run(one, run_dir, total=done.count * one.get("epochs"))
+        (begun or {}).get(place) or make_run(one, run_dir, total=done.count * one.settings.epochs)
         for place, (one, done) in enumerate(zip(specs, checked, strict=True))
     ]
     runs = list(zip(folders, checked, strict=True))
-    return _spawn(runs, held, EngineOptions(foreground=foreground, pilot=pilot, leave=leave))
+    return _spawn(runs, held, options)
 
 
 def resume_run(
@@ -242,7 +238,7 @@ def _look_again(
 
 
 def _files(spec: RunSpec) -> list[Path]:
-    data = spec.get("data")
+    data = spec.settings.data
     named = [Path(data)] if data and not hub_set(data) else []
     return [*named, *spec.option_files()]
 

@@ -68,7 +68,7 @@ def find_keys(specs: Sequence[RunSpec]) -> list[dict[str, ResolvedKey]]:
         KeyUnavailable: one is needed and not there; nothing was started.
     """
     return [
-        {role: _find_key(part, spec.get("env_file")) for role, part in spec.roles().items()}
+        {role: _find_key(part, spec.settings.env_file) for role, part in spec.roles().items()}
         | {kind: ResolvedKey(*found) for kind, found in trace_keys(spec).items()}
         for spec in specs
     ]
@@ -223,7 +223,7 @@ def _ways_of_models(
         provider, address = part.ref.provider, part.provider_options.get("base_url")
         if not (host := _elsewhere(address, provider)):
             continue
-        key = held[role].secret if role in held else _key_at_hand(part, spec.get("env_file"))
+        key = held[role].secret if role in held else _key_at_hand(part, spec.settings.env_file)
         need = part.key_need
         # With a profile the SDK finds credentials itself.
         if key or (need and (need.required or need.profile)):
@@ -264,7 +264,7 @@ def _variable(part: RoleSpec) -> str:
 
 def _way_to_cluster(spec: RunSpec, typed: Collection[str]) -> _Way | None:
     """Nodes of a cluster get the token of the hub, and may run code in those that join."""
-    address = spec.get("address")
+    address = spec.settings.address
     host = "" if address == "auto" or "address" in typed else _elsewhere(f"//{address}")
     return _Way(KeyDestination(CLUSTER, host), _mark(CLUSTER, ""), host) if host else None
 
@@ -357,7 +357,7 @@ def price_keys(
                 _elsewhere(part.provider_options.get("base_url"), part.ref.provider),
             )
             not in withheld
-            and (secret := _key_at_hand(part, spec.get("env_file")))
+            and (secret := _key_at_hand(part, spec.settings.env_file))
         }
         for spec in specs
     ]
@@ -372,7 +372,7 @@ def _key_at_hand(part: RoleSpec, env_file: str | None) -> str:
     need = replace(part.key_need, required=False)
     try:
         name = part.ref.provider
-        _, secret = find_key(name, need, part.get("key"), env_file=file, profile=profile)
+        _, secret = find_key(name, need, part.settings.key, env_file=file, profile=profile)
         return with_variables(name, secret, texts_of(name, part.provider_options), file)
     except EvalbenchError:
         return ""
@@ -396,7 +396,7 @@ def _find_key(part: RoleSpec, env_file: str | None) -> ResolvedKey:
     if need is None:
         # A model on this machine may lie behind a hub token.
         provider, need = "huggingface", HUGGINGFACE
-    named = part.get("key")
+    named = part.settings.key
     if named and looks_like_key(named):
         raise not_here()
     named = named if provider != "huggingface" else None

@@ -9,7 +9,6 @@ import os
 import random
 import socket
 import time
-from dataclasses import replace
 from decimal import Decimal
 from functools import partial
 from typing import Any
@@ -31,7 +30,7 @@ from evalbench.engine.errors import (
 )
 from evalbench.engine.execution.binding import RoleBinding
 from evalbench.engine.execution.changes import refuse
-from evalbench.engine.execution.driver import Driver
+from evalbench.engine.execution.driver import Driver, DriverOptions
 from evalbench.engine.execution.opening import open_journal
 from evalbench.engine.execution.request import EngineOptions, RunRequest
 from evalbench.engine.execution.reuse import EarlierReplies, taken
@@ -101,24 +100,20 @@ class RunSession:
         )
         self.journal = opened.journal
         self._binding = RoleBinding(
-            self._roles,
+            self.spec,
             self._secrets,
-            opened.prices,
+            opened,
             self._budget,
-            journal=opened.journal,
             folder=self.folder,
-            fits=opened.fits,
             on_changes=self._take_changes,
             batch_settings=BatchSettings(
-                poll_s=self.spec.get("batch_poll"),
-                fallback_s=seconds_of("batch_fallback", self.spec.get("batch_fallback")),
-                wait_for_server_s=seconds_of("wait_for_server", self.spec.get("wait_for_server")),
+                poll_s=self.spec.settings.batch_poll,
+                fallback_s=seconds_of("batch_fallback", self.spec.settings.batch_fallback),
+                wait_for_server_s=seconds_of("wait_for_server", self.spec.settings.wait_for_server),
                 leave=options.leave,
                 cancel=frozenset(options.cancel),
                 resend_unfetched=options.resend_unfetched,
             ),
-            images="images" in opened.benchmark.needs(),
-            address=self.spec.get("address"),
         )
         self.status.seconds = opened.seconds
         priced = all(opened.prices.get(role) for role in self._roles)
@@ -190,10 +185,12 @@ class RunSession:
                 self.journal,
                 opened.benchmark,
                 self._binding.bound_models(),
-                epochs=self.spec.get("epochs"),
-                ask_again=self._options.ask_again,
-                rows=self._pilot_rows(),
-                leave=self._options.leave,
+                DriverOptions(
+                    epochs=self.spec.settings.epochs,
+                    ask_again=self._options.ask_again,
+                    rows=self._pilot_rows(),
+                    leave=self._options.leave,
+                ),
                 earlier=self._earlier,
                 watch=self._watch,
                 tell_long=self._shown.tell_scoring,
@@ -221,9 +218,9 @@ class RunSession:
 
     async def _earlier_replies(self) -> EarlierReplies | None:
         """Replies of earlier runs, where they may be taken."""
-        if not self.spec.get("reuse"):
+        if not self.spec.settings.reuse:
             return None
-        across = self.spec.get("reuse_across_modes")
+        across = self.spec.settings.reuse_across_modes
         earlier = EarlierReplies(self._roles, self.journal, across_modes=across)
         held = self.journal.query(taken)
         await asyncio.to_thread(earlier.collect, self.folder.path.parent, self.folder.id, held)
@@ -239,7 +236,7 @@ class RunSession:
         """Go on with what earlier engines spent."""
         self._budget.spent = before.cost
         self._budget.possible = before.possible + self._binding.meters.added + self._opened.lost_usd
-        limit = self.spec.get("budget")
+        limit = self.spec.settings.budget
         self._budget.ceiling = None if limit is None else Decimal(str(limit))
 
     def _expected_samples(self) -> int | None:
@@ -251,14 +248,14 @@ class RunSession:
         any_there = self.journal.query(lambda s: s.db.execute("SELECT 1 FROM sample").fetchone())
         if any_there or not self.status.total:
             return None
-        return int(self.status.total // self.spec.get("epochs"))
+        return int(self.status.total // self.spec.settings.epochs)
 
     def _pilot_rows(self) -> frozenset[int] | None:
         """The samples of a pilot, by their rows in a fresh journal; None: all."""
-        size = self.status.total // self.spec.get("epochs")
+        size = self.status.total // self.spec.settings.epochs
         if self._options.pilot is None or self._options.pilot >= size:
             return None
-        draw = random.Random(self.spec.get("seed"))  # noqa: S311
+        draw = random.Random(self.spec.settings.seed)  # noqa: S311
         self.journal.event("pilot-started", samples=self._options.pilot)
         return frozenset(draw.sample(range(1, size + 1), self._options.pilot))
 
@@ -308,7 +305,7 @@ class RunSession:
 
     def _remember(self, name: str, value: Any) -> None:
         """Keep a setting that was changed live for whoever resumes the run."""
-        self.spec = replace(self.spec, common={**self.spec.common, name: value})
+        self.spec = self.spec.changed(**{name: value})
         try:
             self.folder.write_spec(self.spec)
         except OSError as error:

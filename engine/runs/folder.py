@@ -381,8 +381,8 @@ def first_status(folder: RunFolder, spec: RunSpec, *, created: float, total: int
         folder.id,
         benchmark=spec.label,
         model=spec.model,
-        desc=spec.get("desc"),
-        tags=list(spec.get("tag")),
+        desc=spec.settings.desc,
+        tags=list(spec.settings.tag),
         created=created,
         total=total,
     )

@@ -157,7 +157,7 @@ class RunReader:
         stored = self.meta.get("metrics")
         if stored is not None and self.status.at_rest:
             return dict(stored)
-        tally = self._journal.query(_tally(self.spec.get("epochs")))
+        tally = self._journal.query(_tally(self.spec.settings.epochs))
         return metrics_json(metrics_of(self._benchmark, tally))
 
     @cached_property
@@ -226,7 +226,7 @@ class RunReader:
 
     def notes(self) -> list[str]:
         """What is not written of a run that was asked more often than once."""
-        epochs = self.spec.get("epochs")
+        epochs = self.spec.settings.epochs
         return [f"of {epochs} epochs the first was written"] if epochs > 1 else []
 
     def samples(self) -> Iterator[SampleSummary]:

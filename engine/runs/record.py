@@ -61,7 +61,7 @@ def record(spec: RunSpec, benchmark: Benchmark, header: DataHeader) -> dict[str,
             "hash": header.data_hash,
             "count": header.count,
         },
-        "seed": spec.get("seed"),
+        "seed": spec.settings.seed,
         "python": sys.version.split()[0],
         "platform": platform.platform(),
         "packages": {

@@ -34,7 +34,7 @@ def export_traces(folder: RunFolder, spec: RunSpec, *, again: bool = False) -> l
     folder.refuse_links()
     keys = trace_keys(spec)
     reports = []
-    for to in destinations(spec.common, spec.benchmark, folder.id):
+    for to in destinations(spec.settings.traces, spec.benchmark, folder.id):
         line = request_line(
             folder, to, keys[to.kind][1], anew="all" if again else "refused", end=True
         )

@@ -29,7 +29,7 @@ def trace_keys(spec: RunSpec) -> dict[str, tuple[KeyRef, str]]:
         SpecError: traces are asked for, and the package that sends them is not installed.
         KeyUnavailable: Galileo's key is nowhere.
     """
-    asked = {OTLP: spec.get("otlp"), GALILEO: spec.get("enable_galileo")}
+    asked = {OTLP: spec.settings.traces.otlp, GALILEO: spec.settings.traces.enable_galileo}
     wanted = [kind for kind, given in asked.items() if given]
     if not wanted:
         return {}
@@ -39,7 +39,7 @@ def trace_keys(spec: RunSpec) -> dict[str, tuple[KeyRef, str]]:
             "traces need OpenTelemetry, which is not installed",
             hint=install_command("otlp"),
         )
-    file = Path(spec.get("env_file")) if spec.get("env_file") else None
+    file = Path(spec.settings.env_file) if spec.settings.env_file else None
     found = {}
     for kind in wanted:
         if kind == OTLP:

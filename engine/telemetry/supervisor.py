@@ -38,7 +38,7 @@ class TraceSupervisor:
             secrets: keys of the destinations by their kind.
         """
         self._folder = folder
-        self._to = destinations(spec.common, spec.benchmark, folder.id)
+        self._to = destinations(spec.settings.traces, spec.benchmark, folder.id)
         self._secrets = secrets
         self._children: list[tuple[Destination, asyncio.subprocess.Process]] = []
 

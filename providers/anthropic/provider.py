@@ -41,7 +41,6 @@ class Anthropic(MessageBatches):
     name: ClassVar[str] = "anthropic"
     title: ClassVar[str] = "Anthropic"
     price_table: ClassVar[str] = "anthropic"
-    batch_discount: ClassVar[Literal["", "all", "uncached"]] = "all"
     extra: ClassVar[str] = "anthropic"
     address_variables: ClassVar[tuple[str, ...]] = ("ANTHROPIC_BASE_URL",)
     modules: ClassVar[tuple[str, ...]] = ("anthropic",)
@@ -107,6 +106,11 @@ class Anthropic(MessageBatches):
             headers=self.headers,
             query=self.query,
         )
+
+    @classmethod
+    @override
+    def batch_discount(cls, model: str) -> Literal["", "all", "uncached"]:
+        return "all"
 
     @override
     def capabilities(self, model: str) -> Capabilities:

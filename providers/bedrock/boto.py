@@ -28,13 +28,13 @@ from evalbench.providers.wire.exchange import Answered
 from evalbench.providers.wire.per_loop import OnePerLoop
 from evalbench.providers.wire.reached import about_to_send
 from evalbench.providers.wire.streams import add_to
+from evalbench.providers.wire.transport import CONNECT_S
 
 if TYPE_CHECKING:
     from evalbench.providers.bedrock.lines import Line
 
 MOST_THREADS = 1024
 """Maximum concurrent calls; beyond, they queue here. A thread costs some 100 kB."""
-_CONNECT_S = 10.0
 RUNTIME, CONTROL, IDENTITY, STORE = "bedrock-runtime", "bedrock", "sts", "s3"
 _CHUNK = 1 << 20
 
@@ -288,7 +288,7 @@ class Clients:
             signature_version=_signature(service, bearer=bool(account.credentials.bearer)),
             retries={"total_max_attempts": 1, "mode": "standard"},
             max_pool_connections=MOST_THREADS,
-            connect_timeout=_CONNECT_S,
+            connect_timeout=CONNECT_S,
             read_timeout=account.timeout,
             tcp_keepalive=True,
             # boto3 would send requests to this machine itself through a proxy.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 from evalbench.engine.calls import (
     NETWORK_OPTIONS,
@@ -180,9 +180,9 @@ class Bedrock(InvocationJobs):
         )
 
     @classmethod
-    def half_in_batch(cls, model: str) -> bool:
-        """All of them, by the price page of AWS."""
-        return True
+    @override
+    def batch_discount(cls, model: str) -> Literal["", "all", "uncached"]:
+        return "all"  # by the price page of AWS
 
     @override
     def capabilities(self, model: str) -> Capabilities:

@@ -29,13 +29,12 @@ from evalbench.providers.wire.streams import (
     while_it_moves,
     write_all,
 )
-from evalbench.providers.wire.transport import connection_error
+from evalbench.providers.wire.transport import CONNECT_S, connection_error
 
 if TYPE_CHECKING:
     import aiohttp
     from yarl import URL
 
-_CONNECT_S = 10.0
 _IDLE_S = 4.0
 """Shorter than the 5 seconds after which common servers hang up, so that no
 request runs into a connection that is just being closed."""
@@ -147,7 +146,7 @@ class Http(FileCarrier):
                 ssl=trusted, limit=0, ttl_dns_cache=300, keepalive_timeout=_IDLE_S
             ),
             headers=headers,
-            timeout=client.ClientTimeout(total=None, sock_connect=_CONNECT_S),
+            timeout=client.ClientTimeout(total=None, sock_connect=CONNECT_S),
             cookie_jar=client.DummyCookieJar(),
             proxy=proxy_for(self._address.url),
         )

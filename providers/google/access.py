@@ -19,12 +19,12 @@ from evalbench.engine.installed import install_command
 from evalbench.providers.google.errors import credentials_error
 from evalbench.providers.wire.address import Address, proxy_for, tls
 from evalbench.providers.wire.reached import note_connections
+from evalbench.providers.wire.transport import CONNECT_S
 
 if TYPE_CHECKING:
     import aiohttp
 
 _IDLE_S = 30.0
-_CONNECT_S = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +124,7 @@ async def open_client(access: Access, address: Address, version: str, title: str
     )
     note_connections(session)
     try:
-        none = aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT_S)
+        none = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_S)
         return await asyncio.to_thread(_made, access, address, version, session, none)
     except BaseException:
         await session.close()

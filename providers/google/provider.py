@@ -82,7 +82,6 @@ class Gemini(NetworkProvider):
     """What the Gemini API and Vertex AI have in common."""
 
     price_table: ClassVar[str] = "google"
-    batch_discount: ClassVar[Literal["", "all", "uncached"]] = "uncached"
     extra: ClassVar[str] = "google"
     modules: ClassVar[tuple[str, ...]] = ("google.genai",)
     files: Uploads | None = None
@@ -109,6 +108,11 @@ class Gemini(NetworkProvider):
         )
         self._agreed = Agreed()
         self.client = GeminiClient(access, address, version, self.title, self.scrub)
+
+    @classmethod
+    @override
+    def batch_discount(cls, model: str) -> Literal["", "all", "uncached"]:
+        return "uncached"
 
     @override
     def capabilities(self, model: str) -> Capabilities:

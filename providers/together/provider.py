@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 from urllib.parse import quote
 
 from evalbench.engine.calls import (
@@ -82,9 +82,10 @@ class Together(TogetherBatches):
         self._one_first = asyncio.Lock()
 
     @classmethod
-    def half_in_batch(cls, model: str) -> bool:
-        """The models of Together's list of batch discounts; others have none."""
-        return model == "meta-llama/Llama-3.3-70B-Instruct-Turbo"
+    @override
+    def batch_discount(cls, model: str) -> Literal["", "all", "uncached"]:
+        # The one model of Together's list of batch discounts.
+        return "all" if model == "meta-llama/Llama-3.3-70B-Instruct-Turbo" else ""
 
     @override
     def capabilities(self, model: str) -> Capabilities:

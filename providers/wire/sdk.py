@@ -33,9 +33,8 @@ from evalbench.providers.wire.streams import (
     while_it_moves,
     write_all,
 )
-from evalbench.providers.wire.transport import client_error, connection_error
+from evalbench.providers.wire.transport import CONNECT_S, client_error, connection_error
 
-CONNECT_S = 10.0
 MOST_CONNECTIONS = 10_000
 """As many as the highest concurrency that a run can have: the SDK must never queue."""
 IDLE_S = 30.0

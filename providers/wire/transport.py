@@ -19,6 +19,9 @@ from evalbench.providers.wire.address import Address, ca_file, proxy_for
 from evalbench.providers.wire.reached import reached
 from evalbench.providers.wire.scrub import SecretScrubber
 
+CONNECT_S = 10.0
+"""Longest wait for a connection to be made."""
+
 _NEVER_CONNECTED = frozenset(
     {
         "ClientConnectorError",

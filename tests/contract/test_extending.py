@@ -8,13 +8,15 @@ import sys
 import tomllib
 import types
 from collections.abc import Iterator
+from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from evalbench.engine.calls import Call, ModelRef, Outcome, Reply, generate, system, user
+from evalbench.engine.calls.options import options_of
 from evalbench.engine.config import registry, spec
 from evalbench.engine.config.roles import make_provider
 from evalbench.engine.config.spec import build_benchmark, make_spec
@@ -201,13 +203,19 @@ def test_a_benchmark_with_judges() -> None:
     assert silent.status().outcomes["unparsed"] == 2
 
 
-def test_a_setting(edited: Any) -> None:
-    old = make_spec("quickstart", "local/m").to_json()
-    edited("engine/config/spec.py")
+def test_a_setting(edited: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    old, settings = make_spec("quickstart", "local/m").to_json(), spec.RunSettings
+    added = edited("engine/config/spec.py")["RunSettings"]
+    # The page shows the one field that is new.
+    longer = dataclass(frozen=True, kw_only=True)(
+        type("RunSettings", (settings,), dict(vars(added)))
+    )
+    monkeypatch.setattr(spec, "RunSettings", longer)
+    monkeypatch.setattr(spec, "COMMON", options_of(longer))
     made = spec.make_spec("quickstart", "local/m", project="moon")
-    assert made.get("project") == "moon"
-    assert spec.RunSpec.from_json(made.to_json()).get("project") == "moon"
-    assert spec.RunSpec.from_json(old).get("project") is None
+    assert cast(Any, made.settings).project == "moon"
+    assert spec.RunSpec.from_json(made.to_json()) == made
+    assert cast(Any, spec.RunSpec.from_json(old).settings).project is None
 
 
 async def test_a_screen(edited: Any, monkeypatch: pytest.MonkeyPatch) -> None:

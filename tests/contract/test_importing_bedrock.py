@@ -142,7 +142,7 @@ def test_counts_are_those_of_the_file(skip: bool, problems: list[Row], tmp_path:
     run = written(recorded)
     check(run, body["prediction"])
     spec = run.folder.spec()
-    assert (spec.model, spec.get("seed")) == ("answers/us.claude-4-5", 42)
+    assert (spec.model, spec.settings.seed) == ("answers/us.claude-4-5", 42)
     assert (spec.options["generations"], spec.options["reasoning"]) == (3, "high")
     assert any(
         note.startswith("programs and inputs are not in the file") for note in recorded.notes

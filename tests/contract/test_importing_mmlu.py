@@ -91,7 +91,7 @@ def test_some_rows_with_all_exact_repeats(
     assert run.counts("accuracy_strict") == (right, len(rows))
     assert run.counts("unparsed") == (unread, len(rows))
     status, spec = run.folder.status(), run.folder.spec()
-    assert (spec.model, spec.get("desc")) == ("answers/claude-3-sonnet-20240229", "as it was")
+    assert (spec.model, spec.settings.desc) == ("answers/claude-3-sonnet-20240229", "as it was")
     assert status.outcomes[Outcome.UNPARSED] == unread
 
 

@@ -119,7 +119,7 @@ async def driven(spec: RunSpec, folder: Path, post: Post, *, parked: bool) -> As
         )
         for role, part in spec.roles().items()
     }
-    driver = Driver(opened, benchmark, roles, epochs=1)
+    driver = Driver(opened, benchmark, roles)
     driver.open()
     try:
         yield driver

@@ -166,10 +166,10 @@ def test_a_pilot_is_measured_and_the_same_run_goes_on(cli: CommandLine, tmp_path
 @pytest.mark.slow
 def test_a_pilot_draws_its_samples_at_random_and_pauses(cli: CommandLine) -> None:
     code = (
-        "from evalbench.engine.process.launch import launch_runs\n"
+        "from evalbench.engine.process.launch import EngineOptions, launch_runs\n"
         "from evalbench.engine.config.spec import make_spec\n"
         "spec = make_spec('synthetic', 'scripted/good', options={'size': 400}, price='3/15')\n"
-        "launch_runs(spec, pilot=20)"
+        "launch_runs(spec, options=EngineOptions(pilot=20))"
     )
     assert cli.finish(cli.start_python("-c", code)).code == 0
     run = cli.only_run()

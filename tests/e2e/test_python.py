@@ -110,7 +110,7 @@ def test_a_new_budget_is_kept_with_the_run(runs: list[Run]) -> None:
     assert run.wait(60).state == "budget"
     assert list(run) == []
     run.resume(budget=100).wait(60).raise_for_state()
-    assert run.spec.get("budget") == 100.0
+    assert run.spec.settings.budget == 100.0
     assert run.status.spend_usd == pytest.approx(12 * 151 / 1000)
 
 

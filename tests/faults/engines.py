@@ -57,6 +57,13 @@ class Ledger:
         return Counter(digest for what, digest in self.lines(after) if what == "answered")
 
 
+def _options(how: dict[str, Any]) -> EngineOptions:
+    """The engine's options, taken out of what else is said."""
+    return EngineOptions(
+        **{f.name: how.pop(f.name) for f in fields(EngineOptions) if f.name in how}
+    )
+
+
 @dataclass
 class Engines:
     """Starts engines on runs of the test plug-ins, and leaves none behind."""
@@ -72,14 +79,13 @@ class Engines:
 
     def start(self, spec: RunSpec | list[RunSpec], **how: Any) -> RunFolder:
         """Start one engine on one run or several; the first of them."""
-        engine = launch_runs(spec, **how)
+        engine = launch_runs(spec, options=_options(how), **how)
         self.started.append(engine)
         return engine.runs[0]
 
     def resume(self, run: RunFolder, **how: Any) -> RunFolder:
         """Go on with a run."""
-        decided = {f.name: how.pop(f.name) for f in fields(EngineOptions) if f.name in how}
-        engine = resume_run(run, EngineOptions(**decided), **how)
+        engine = resume_run(run, _options(how), **how)
         self.started.append(engine)
         return engine.runs[0]
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import sqlite3
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -105,7 +104,7 @@ def test_data_that_broke_is_told_before_an_engine_starts(engines: Engines, data:
 def changed(run: RunFolder, **common: Any) -> RunSpec:
     """The run's spec with other settings."""
     spec = run.spec()
-    return replace(spec, common={**spec.common, **common})
+    return spec.changed(**common)
 
 
 def test_changed_settings(engines: Engines) -> None:
@@ -168,7 +167,7 @@ def test_words_that_changed_without_a_trace_in_the_templates(
     engines.end()
     monkeypatch.setenv("SYNTHETIC_GREETING", "Hello.")
     error = refused(engines, run)
-    assert "other words" in str(error)
+    assert "prompt templates changed" in str(error)
     lost = int(error.why.split()[0])
     assert lost > 0
     finished, before, mark = len(scores(run)), replied(run).total(), len(engines.ledger.lines())

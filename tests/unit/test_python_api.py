@@ -42,7 +42,11 @@ def test_every_setting_reaches_whom_it_belongs_to(tmp_path: Path) -> None:
     with pytest.raises(_Asked) as asked:
         start_run("mmlu", MODEL, budget=1, limit=3, shots=2, dtype="float32", data=tmp_path)
     spec: RunSpec = asked.value.args[0]
-    assert (spec.get("budget"), spec.get("limit"), spec.get("data")) == (1.0, 3, str(tmp_path))
+    assert (spec.settings.budget, spec.settings.limit, spec.settings.data) == (
+        1.0,
+        3,
+        str(tmp_path),
+    )
     assert (spec.options["shots"], spec.provider_options["dtype"]) == (2, "float32")
     with pytest.raises(_Asked) as asked:
         start_run("quickstart", MODEL, plugin_options={"topic": "geography"})

@@ -35,7 +35,7 @@ def approval(
         estimates = [done.estimate for _, done in told if done.estimate is not None]
         print_estimates(stdout(), [spec for spec, _ in told], estimates)
         costs = [
-            at_most(done.estimate, spec.get("budget"), pilot)
+            at_most(done.estimate, spec.settings.budget, pilot)
             for spec, done in told
             if done.estimate is not None
         ]

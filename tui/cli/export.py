@@ -80,9 +80,8 @@ def execute(args: argparse.Namespace) -> int:
             notes=done.notes,
         )
         return 0
-    number = len(done.files)
-    files_words = "1 file" if number == 1 else f"{figures.count(number)} files"
-    out.line(f"{files_words} written to {one_line(str(args.output))} ({done.format})")
+    written = figures.counted(len(done.files), "file")
+    out.line(f"{written} written to {one_line(str(args.output))} ({done.format})")
     for note in done.notes:
         out.line(f"  note: {one_line(note)}")
     return 0

@@ -9,7 +9,7 @@ from pathlib import Path
 from evalbench.engine.config.spec import RunSpec
 from evalbench.engine.errors import SpecError, UsageError
 from evalbench.engine.paths import expand
-from evalbench.engine.process.launch import PILOT, Engine, launch_runs
+from evalbench.engine.process.launch import PILOT, Engine, EngineOptions, launch_runs
 from evalbench.engine.runs.folder import RunFolder, newest_runs
 from evalbench.engine.runs.status import State
 from evalbench.tui.cli import key_hosts
@@ -99,11 +99,9 @@ def execute(args: argparse.Namespace) -> int:
             approve = approval(view, specs, pilot=pilot, yes=args.yes)
         engine = launch_runs(
             specs,
+            options=EngineOptions(foreground=args.foreground, pilot=pilot, leave=args.submit_only),
             run_dir=args.run_dir,
-            foreground=args.foreground,
-            leave=args.submit_only,
             progress=view.preparing,
-            pilot=pilot,
             approve=approve,
             begun=begun,
             typed=key_hosts.typed(args),

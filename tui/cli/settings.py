@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from evalbench.engine.benchmark import Benchmark
+from evalbench.engine.calls.options import values_of
 from evalbench.engine.config import registry
 from evalbench.engine.config.spec import COMMON, RunSpec, load_suite, make_spec, parse_model
 from evalbench.engine.errors import SpecError
@@ -78,7 +78,7 @@ def changed(spec: RunSpec, args: argparse.Namespace) -> RunSpec:
     if not (common or options or provider_options or filters):
         return spec
     # The stored data may be gone by now, which is no fault: the samples are in the journal.
-    kept = {**spec.common, "data": None}
+    kept = {**values_of(spec.settings), "data": None}
     new = make_spec(
         spec.benchmark,
         spec.model,
@@ -89,4 +89,4 @@ def changed(spec: RunSpec, args: argparse.Namespace) -> RunSpec:
     )
     if "data" in common:
         return new
-    return replace(new, common={**new.common, "data": spec.get("data")})
+    return new.changed(data=spec.settings.data)

@@ -165,7 +165,9 @@ def _remarks(specs: Sequence[RunSpec]) -> tuple[str, ...]:
         remark
         for spec in specs
         for remark in build_benchmark(spec).remarks(
-            Path(spec.get("data")) if spec.get("data") and not hub_set(spec.get("data")) else None
+            Path(spec.settings.data)
+            if spec.settings.data and not hub_set(spec.settings.data)
+            else None
         )
     )
     return tuple(dict.fromkeys([*said, *(note for spec in specs for note in _unbatched(spec))]))
@@ -173,7 +175,7 @@ def _remarks(specs: Sequence[RunSpec]) -> tuple[str, ...]:
 
 def _unbatched(spec: RunSpec) -> list[str]:
     """Which models of a run in batches are asked at once, as their providers take none."""
-    if spec.get("mode") != "batch":
+    if spec.settings.candidate.mode != "batch":
         return []
     return [
         f"{part.ref.provider} takes no batches: {part.model} is asked at once"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
-from dataclasses import replace
 
+from evalbench.engine.calls.options import values_of
 from evalbench.engine.config.spec import RunSpec
 from evalbench.engine.config.traces import TRACE_OPTIONS, completed
 from evalbench.engine.errors import UsageError
@@ -40,7 +40,7 @@ def execute(args: argparse.Namespace) -> int:
     """Send, and say what arrived."""
     folder = find_run(args.run)
     spec = _with(folder.spec(), args)
-    if not spec.get("otlp") and not spec.get("enable_galileo"):
+    if not spec.settings.traces.otlp and not spec.settings.traces.enable_galileo:
         raise UsageError(
             f"run {folder.id} names no place that takes traces",
             hint=f"evalbench trace {folder.id} --otlp http://localhost:4318",
@@ -73,4 +73,4 @@ def _with(spec: RunSpec, args: argparse.Namespace) -> RunSpec:
     }
     if "otlp" in told or "enable_galileo" in told:
         told = {option.name: option.default for option in TRACE_OPTIONS} | told
-    return replace(spec, common=completed({**spec.common, **told}))
+    return spec.changed(**completed({**values_of(spec.settings), **told}))

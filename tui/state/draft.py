@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from evalbench.engine.calls import PARAMETERS, PLACES
-from evalbench.engine.calls.options import Option
+from evalbench.engine.calls.options import Option, values_of
 from evalbench.engine.config.roles import JUDGE, PARAMS
 from evalbench.engine.config.spec import COMMON, RunSpec, existing_data
 from evalbench.engine.errors import EvalbenchError, SpecError
@@ -127,7 +127,12 @@ class Draft:
         self.choose_model(spec.model)
         self.typed.clear()
         self.called_for.clear()
-        given = {**spec.common, **spec.options, **spec.provider_options, **spec.filters}
+        given = {
+            **values_of(spec.settings),
+            **spec.options,
+            **spec.provider_options,
+            **spec.filters,
+        }
         for option in self.options().values():
             value = given.get(option.name)
             if value not in (None, ()) and value != option.default:

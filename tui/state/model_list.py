@@ -44,9 +44,8 @@ class Offer:
         """
         parts = [self.provider]
         if self.listed:
-            number = len(self.listed.models)
             age = figures.age(now - self.listed.when)
-            parts.append("1 model" if number == 1 else f"{figures.count(number)} models")
+            parts.append(figures.counted(len(self.listed.models), "model"))
             parts.append("asked just now" if age == "now" else f"asked {age} ago")
         if self.asking:
             parts.append("asking now")

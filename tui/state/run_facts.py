@@ -7,6 +7,7 @@ from dataclasses import asdict
 from typing import Any, NamedTuple
 
 from evalbench.engine.benchmark import metrics_of
+from evalbench.engine.calls.options import values_of
 from evalbench.engine.config.roles import CANDIDATE
 from evalbench.engine.config.spec import COMMON, RunSpec, build_benchmark
 from evalbench.engine.errors import SpecError
@@ -103,7 +104,7 @@ def _metrics(
         return status.metrics
     return {
         metric.name: asdict(metric)
-        for metric in metrics_of(benchmark, journal.tally(spec.get("epochs")))
+        for metric in metrics_of(benchmark, journal.tally(spec.settings.epochs))
     }
 
 
@@ -144,7 +145,11 @@ def money_pairs(status: Status, facts: RunFacts) -> dict[str, str]:
 def settings_pairs(spec: RunSpec) -> dict[str, str]:
     """The common settings that were given, and all of benchmark and provider."""
     defaults = {option.name: option.default for option in COMMON}
-    given = {name: value for name, value in spec.common.items() if value != defaults.get(name)}
+    given = {
+        name: value
+        for name, value in values_of(spec.settings).items()
+        if value != defaults.get(name)
+    }
     chosen = {**given, **spec.options, **spec.provider_options, **spec.filters}
     return {name.replace("_", "-"): _words(value) for name, value in chosen.items()}
 

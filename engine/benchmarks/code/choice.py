@@ -14,7 +14,6 @@ from evalbench.engine.benchmarks.code.common import (
     WAYS,
     CodeBenchmark,
     Way,
-    declined,
     overall,
     shown,
 )
@@ -225,7 +224,7 @@ class CodeChoice(CodeBenchmark):
 
 def _read(reply: Reply, order: int, case: int) -> _Run:
     """What both parsers read. Of a reply that was cut off, only what stands in closed objects."""
-    if declined(reply):
+    if reply.outcome.declined:
         return _Run(order, case, None, None)
     text = reply.text
     if reply.outcome is Outcome.TRUNCATED:

@@ -260,11 +260,6 @@ def overall(outcomes: Sequence[Outcome]) -> Outcome:
     return next((outcome for outcome in ranked if outcome in outcomes), Outcome.OK)
 
 
-def declined(reply: Reply) -> bool:
-    """Whether the reply is no answer, whatever its text says."""
-    return reply.outcome in (Outcome.REFUSED, Outcome.FILTERED)
-
-
 def shown(text: str | None) -> str | None:
     """A prediction as it is kept with the score."""
     return text if text is None or len(text) <= _SHOWN else text[:_SHOWN] + "…"

@@ -16,6 +16,7 @@ from typing import Any
 import orjson
 
 from evalbench.engine.benchmark import DataSet, DataSource, Item
+from evalbench.engine.data.hub import fetching
 from evalbench.engine.data.reading import SUFFIXES, Row, read_rows, shards, unreadable
 from evalbench.engine.errors import DataError
 from evalbench.engine.files import WHOLE, read_text
@@ -164,9 +165,11 @@ def _from_hub(source: DataSource, selection: Selection) -> tuple[str, str, Rows]
     """Origin, commit and rows of a data set; without a revision the newest commit is taken."""
     name, _, wanted = selection.hub.partition("@")
     require("data", f"{name} of the Hugging Face hub", "datasets")
-    if source.progress:
-        source.progress(f"fetching {name} from the Hugging Face hub", 0, None)
-    try:
+    hint = (
+        "check name, split and network (evalbench keys set huggingface for a private one),"
+        " or give a copy with --data PATH"
+    )
+    with fetching(f"{selection.hub}, split {selection.split},", source.progress, hint):
         import datasets
         from huggingface_hub import HfApi
 
@@ -176,14 +179,6 @@ def _from_hub(source: DataSource, selection: Selection) -> tuple[str, str, Rows]
             name, split=selection.split, revision=revision, cache_dir=str(source.cache)
         )
         rows: list[Row] = fetched.to_list()
-    except Exception as error:  # the hub's clients raise a dozen unrelated types
-        raise DataError(
-            f"{selection.hub}, split {selection.split}, could not be fetched from the"
-            " Hugging Face hub",
-            why=f"{type(error).__name__}: {error}",
-            hint="check name, split and network (evalbench keys set huggingface for a private"
-            " one), or give a copy with --data PATH",
-        ) from error
     where = f"{name}, {selection.split}"
     return name, revision, ((where, number, row) for number, row in enumerate(rows, 1))
 

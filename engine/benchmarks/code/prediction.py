@@ -14,7 +14,6 @@ from evalbench.engine.benchmarks.code.common import (
     WAYS,
     CodeBenchmark,
     Way,
-    declined,
     overall,
     shown,
 )
@@ -256,7 +255,7 @@ def _read(reply: Reply) -> Read:
 
     The rest of it may be a value that ends too early.
     """
-    if declined(reply):
+    if reply.outcome.declined:
         return None, None
     text = reply.text
     if reply.outcome is Outcome.TRUNCATED:

@@ -45,6 +45,7 @@ from evalbench.engine.calls.options import Option
 from evalbench.engine.errors import SpecError
 from evalbench.engine.limited import LimitedProcess, LimitExceeded
 from evalbench.engine.scoring import letters, metrics
+from evalbench.engine.scoring.pooled import pass_at_k
 from evalbench.engine.scoring.tally import Metric, Tally
 
 _JUDGE_MAX_TOKENS = 2048
@@ -408,7 +409,7 @@ def _over_epochs(tally: Tally) -> list[Metric]:
     if n < 2 or tally.means is None:
         return []
     for k in sorted({2, 5, 10, n} & set(range(2, n + 1))):
-        for sign, title, chance in (("@", "at least one", _any), ("^", "all", _all)):
+        for sign, title, chance in (("@", "at least one", pass_at_k), ("^", "all", _all)):
             part = Tally()
             for row in tally.means:
                 if "accuracy" in row.values:
@@ -419,10 +420,6 @@ def _over_epochs(tally: Tally) -> list[Metric]:
                 metrics.mean(part, "pass", name, f"{title} of {k} answers right", "Epochs")
             )
     return found
-
-
-def _any(n: int, right: int, k: int) -> float:
-    return 1 - comb(n - right, k) / comb(n, k)
 
 
 def _all(n: int, right: int, k: int) -> float:

@@ -24,7 +24,8 @@ from evalbench.engine.benchmarks.custom.file import (
     templates_of,
 )
 from evalbench.engine.benchmarks.custom.scorers import SCORERS
-from evalbench.engine.data.image_size import image_size
+from evalbench.engine.data.hub import fetching
+from evalbench.engine.data.image_size import image_size, image_type
 from evalbench.engine.data.images import MOST_PIXELS
 from evalbench.engine.data.reading import Row, read_rows
 from evalbench.engine.errors import DataError, nearest
@@ -104,9 +105,8 @@ def _beside(path: Path, key: str, name: str) -> Path:
 def _hub_rows(file: CustomFile, source: DataSource) -> Iterator[Numbered]:
     """The rows of a data set of the Hugging Face hub."""
     require("data", f"{file.hub} of the Hugging Face hub", "datasets")
-    if source.progress:
-        source.progress(f"fetching {file.hub} from the Hugging Face hub", 0, None)
-    try:
+    hint = "check hub, config and split, and the network; or give a copy with --data FILE"
+    with fetching(file.hub, source.progress, hint):
         import datasets
 
         datasets.disable_progress_bars()
@@ -117,12 +117,6 @@ def _hub_rows(file: CustomFile, source: DataSource) -> Iterator[Numbered]:
             revision=file.revision or None,
             cache_dir=str(source.cache),
         )
-    except Exception as error:  # the hub's clients raise a dozen unrelated types
-        raise DataError(
-            f"{file.hub} could not be fetched from the Hugging Face hub",
-            why=f"{type(error).__name__}: {error}",
-            hint="check hub, config and split, and the network; or give a copy with --data FILE",
-        ) from error
     for number, row in enumerate(rows, 1):
         yield number, dict(row)
 
@@ -421,7 +415,7 @@ class _Reader:
         if isinstance(value, Mapping):
             value = value.get("bytes") or value.get("path")
         if isinstance(value, bytes):
-            data, kind, name = value, _kind_of(value), "a picture"
+            data, kind, name = value, image_type(value), "a picture"
         else:
             if self._table.folder is None or _is_empty(value):
                 raise ValueError("there is no picture in it")
@@ -567,15 +561,3 @@ def _inside(folder: Path, name: str) -> Path:
     if not path.resolve().is_relative_to(folder.resolve()):
         raise ValueError(f"{name} is outside of {folder}")
     return path
-
-
-def _kind_of(data: bytes) -> str:
-    for begins, kind in (
-        (b"\x89PNG", "image/png"),
-        (b"\xff\xd8", "image/jpeg"),
-        (b"GIF8", "image/gif"),
-        (b"RIFF", "image/webp"),
-    ):
-        if data.startswith(begins):
-            return kind
-    return ""

@@ -224,7 +224,7 @@ class Mmlu(Benchmark):
             read[parser] = read_letter(reply.text, count)
             values[value] = _is_right(read[parser], shown, sample)
         outcome = answer_outcome(reply, place)
-        if outcome in (Outcome.REFUSED, Outcome.FILTERED):
+        if outcome.declined:
             values = dict.fromkeys(values, 0.0)
         return Score(outcome, values, _parsed(shown, read, place))
 

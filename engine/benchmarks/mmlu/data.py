@@ -10,6 +10,7 @@ import orjson
 
 from evalbench.engine.benchmark import DataSet, DataSource, Item, sample_ids
 from evalbench.engine.benchmarks.mmlu.subjects import SUBJECTS, category_tag
+from evalbench.engine.data.hub import PinnedFile, fetch_rows
 from evalbench.engine.data.reading import (
     SUFFIXES,
     Row,
@@ -43,9 +44,9 @@ def read_data(source: DataSource, split: str, shots: int) -> DataSet:
     taken: list[int | None] = []
     if source.path is None:
         origin, revision = HUB_ID, REVISION
-        hub = _from_hub(source, [split, "dev"] if shots else [split])
-        questions = [_question(*row) for row in _hub_rows(hub, split)]
-        solved = (_question(*row) for row in _hub_rows(hub, "dev")) if shots else iter(())
+        require("data", f"{HUB_ID} of the Hugging Face hub", "datasets", "pyarrow")
+        questions = [_question(*row) for row in _hub_rows(source, split)]
+        solved = (_question(*row) for row in _hub_rows(source, "dev")) if shots else iter(())
     elif results := experiment_results(source.path):
         origin, revision = f"experiment {source.path.resolve().name}", ""
         found = [_answered(str(results), number, row) for number, row in read_rows(results)]
@@ -119,51 +120,9 @@ def _examples(
     return examples
 
 
-def _from_hub(source: DataSource, splits: list[str]) -> dict[str, list[Row]]:
-    """The rows of each split at the pinned revision; fetches only the files that are not there yet.
-
-    Files that an earlier fetch left in the Hugging Face cache are read from it
-    without asking the hub, so other options work without a network too.
-    """
-    require("data", f"{HUB_ID} of the Hugging Face hub", "datasets", "pyarrow")
-    if source.progress:
-        source.progress(f"fetching {HUB_ID} from the Hugging Face hub", 0, None)
-    try:
-        from huggingface_hub import try_to_load_from_cache
-
-        cached = {
-            split: try_to_load_from_cache(
-                HUB_ID,
-                f"all/{split}-00000-of-00001.parquet",
-                revision=REVISION,
-                repo_type="dataset",
-            )
-            for split in splits
-        }
-        if all(isinstance(path, str) for path in cached.values()):
-            return {
-                split: [row for _, row in read_rows(Path(path))] for split, path in cached.items()
-            }
-        import datasets
-
-        datasets.disable_progress_bars()
-        fetched = datasets.load_dataset(
-            HUB_ID,
-            data_files={split: f"all/{split}-*.parquet" for split in splits},
-            revision=REVISION,
-            cache_dir=str(source.cache),
-        )
-        return {split: fetched[split].to_list() for split in splits}
-    except Exception as error:  # the hub's clients raise a dozen unrelated types
-        raise DataError(
-            f"{HUB_ID} could not be fetched from the Hugging Face hub",
-            why=f"{type(error).__name__}: {error}",
-            hint="check the network, or give a copy of the data with --data PATH",
-        ) from error
-
-
-def _hub_rows(hub: dict[str, list[Row]], split: str) -> Rows:
-    for number, row in enumerate(hub[split], 1):
+def _hub_rows(source: DataSource, split: str) -> Rows:
+    file = PinnedFile(HUB_ID, REVISION, f"all/{split}-00000-of-00001.parquet")
+    for number, row in fetch_rows(file, source.progress):
         yield f"{HUB_ID}, {split}", number, row
 
 

@@ -217,7 +217,7 @@ class OpenSeeSimE(Benchmark):
         choices = sample.inputs["choices"]
         strict, lenient = read_option(reply.text, choices), read_option_lenient(reply.text, choices)
         outcome = answer_outcome(reply, lenient)
-        answered = outcome not in (Outcome.REFUSED, Outcome.FILTERED)
+        answered = not outcome.declined
         return Score(
             outcome,
             {

@@ -164,7 +164,7 @@ class ProgramBenchmark(Benchmark):
         )
 
     def _read(self, sample: Sample, reply: Reply) -> str | None:
-        if reply.outcome in (Outcome.REFUSED, Outcome.FILTERED):
+        if reply.outcome.declined:
             return None
         return read_program(reply.text, self.function(sample))
 

@@ -27,7 +27,6 @@ from evalbench.engine.dispatch.base import (
     Parked,
     ParkingDispatcher,
     ReplySink,
-    Report,
     SendLog,
     failed_reply,
 )
@@ -59,7 +58,6 @@ class BatchDispatcher(ParkingDispatcher):
 
     def __init__(
         self,
-        provider: BatchProvider,
         realtime: RealtimeDispatcher,
         meter: CostMeter,
         journal: Journal,
@@ -68,10 +66,21 @@ class BatchDispatcher(ParkingDispatcher):
         *,
         role: str,
         model: str,
-        attempts: int,
-        report: Report,
         clock: Callable[[], float] = time.time,
     ) -> None:
+        """Prepare.
+
+        Args:
+            realtime: answers at once, with the same provider and as many attempts.
+            meter: prices of batches, and the run's budget.
+            journal: of the run.
+            folder: where the files of batches go.
+            batch_settings: what the run wants of its batches.
+            role, model: whose calls it sends; the model as its provider names it.
+            clock: Unix seconds.
+        """
+        provider, report = realtime.provider, journal.event
+        assert isinstance(provider, BatchProvider)
         terms = provider.batch_terms(model)
         assert terms is not None, "checked before the run began"
         self._provider = provider
@@ -89,7 +98,7 @@ class BatchDispatcher(ParkingDispatcher):
             folder,
             meter,
             realtime.meter,
-            attempts=attempts,
+            attempts=realtime.attempts,
             poll_s=batch_settings.poll_s,
             fallback_s=batch_settings.fallback_s,
             leave=batch_settings.leave,

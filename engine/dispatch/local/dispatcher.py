@@ -10,16 +10,16 @@ whose machine is gone gives its calls back to the others.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from evalbench.engine.calls import Call, Reply, WorkerProvider
+from evalbench.engine.calls import Call, Reply
 from evalbench.engine.compat import override
 from evalbench.engine.dispatch.base import Dispatcher, Halted, Report, SendLog
 from evalbench.engine.dispatch.local.machine import Machine
 from evalbench.engine.dispatch.local.open_calls import OpenCalls
-from evalbench.engine.dispatch.local.replica import Replica
+from evalbench.engine.dispatch.local.replica import Replica, WorkerModel
 from evalbench.engine.dispatch.local.shards import portion
 from evalbench.engine.dispatch.local.worker_slots import NodeLost, SlotPool, WorkerSlot
 from evalbench.engine.errors import EvalbenchError, WorkerFailed
@@ -43,37 +43,29 @@ class LocalDispatcher(Dispatcher):
 
     def __init__(
         self,
-        provider: WorkerProvider,
-        model: str,
+        model: WorkerModel,
         *,
         report: Report,
         log: Path,
-        env: Mapping[str, str] | None = None,
         window: int | None = None,
         each: int = WINDOW,
-        need: Mapping[str, int] | None = None,
         pool: SlotPool | None = None,
     ) -> None:
         """Prepare; workers are started with the first call.
 
         Args:
-            provider, model: what runs in the workers.
+            model: what runs in the workers.
             report: takes events.
             log: file for what they print.
-            env: what their environment has besides.
             window: calls in work in all; None: as many as the workers take.
             each: calls in work in one worker, at most.
-            need: bytes that a worker was estimated to take, see :class:`..fit.Need`.
             pool: where workers can be; left out, one on this machine.
         """
-        self._provider = provider
         self._model = model
         self._report = report
         self._log = log
-        self._env = env or {}
         self._window = window
         self._each = each
-        self._need = need or {}
         self._pool: SlotPool = pool or Machine(log)
         # A lone worker gets every call at once, and is started with them.
         self._lone = self._pool.look_s is None and self._pool.most == 1
@@ -207,7 +199,7 @@ class LocalDispatcher(Dispatcher):
         if (measures := self.measures).answers:
             by_worker = {name: one.to_json() for name, one in self._by_worker().items()}
             workers = {} if self._lone else {"workers": by_worker}
-            self._report("model-unloaded", model=self._model, **measures.to_json(), **workers)
+            self._report("model-unloaded", model=self._model.name, **measures.to_json(), **workers)
 
     # -- where workers are --------------------------------------------------------
 
@@ -230,13 +222,10 @@ class LocalDispatcher(Dispatcher):
         for slot in free[: None if most is None else max(0, most - len(self._replicas))]:
             replica = Replica(
                 slot,
-                self._provider,
                 self._model,
                 self._calls,
                 report=self._report,
                 log=self._log,
-                env=self._env,
-                need=self._need,
                 room=self._room,
             )
             self._replicas[replica] = asyncio.create_task(self._keep(replica))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
@@ -33,6 +34,22 @@ _MOST_KILLED = 2
 """So often calls are sent together again after the system killed the worker with them."""
 
 
+@dataclass(frozen=True, slots=True)
+class WorkerModel:
+    """What runs in a worker.
+
+    Attributes:
+        provider, name: the model.
+        env: what the worker's environment has besides.
+        need: bytes that it was estimated to take, see :class:`..fit.Need`.
+    """
+
+    provider: WorkerProvider
+    name: str
+    env: Mapping[str, str] = field(default_factory=dict)
+    need: Mapping[str, int] = field(default_factory=dict)
+
+
 class Replica:
     """A worker at one place, from its first life to its last.
 
@@ -46,26 +63,21 @@ class Replica:
     def __init__(
         self,
         slot: WorkerSlot,
-        provider: WorkerProvider,
-        model: str,
+        model: WorkerModel,
         calls: OpenCalls,
         *,
         report: Report,
         log: Path,
-        env: Mapping[str, str],
-        need: Mapping[str, int],
         room: Callable[[Replica], int | None],
     ) -> None:
         """Prepare; nothing is started.
 
         Args:
             slot: where.
-            provider, model: what.
+            model: what.
             calls: all that are open.
             report: takes events.
             log: where people find what the worker printed.
-            env: what its environment has besides.
-            need: bytes that it was estimated to take, see :class:`..fit.Need`.
             room: how many calls it may take in now; None: all there are, at any time.
         """
         self.slot = slot
@@ -77,13 +89,10 @@ class Replica:
         self.progress: dict[str, Any] = {}
         self.memory: dict[str, Any] = {}
         self.wake = asyncio.Event()
-        self._provider = provider
         self._model = model
         self._calls = calls
         self._tell = report
         self._log = log
-        self._env = env
-        self._need = need
         self._room = room
         self._handle: WorkerHandle | None = None
         self._alone = ""
@@ -226,14 +235,17 @@ class Replica:
 
     async def _run_worker(self) -> bool:
         """One worker from start to end. True when it answered at least one call."""
-        command = self._provider.worker_command(self._model)
+        command = self._model.provider.worker_command(self._model.name)
         self.progress = {"what": "starting the local worker", "done": 0, "total": None, "unit": ""}
         self._alone = ""
         self.loaded = False
         self._busy_before = self.measures.busy_s
-        self._handle = handle = await self.slot.start(command, self._env)
+        self._handle = handle = await self.slot.start(command, self._model.env)
         # What else a provider puts in is between it and its worker.
-        load = cast("frames.Load", {"type": "load", **self._provider.load_request(self._model)})
+        load = cast(
+            "frames.Load",
+            {"type": "load", **self._model.provider.load_request(self._model.name)},
+        )
         if self._halvings:
             load["smaller"] = self._halvings
         if self.slot.sharing > 1:
@@ -324,7 +336,8 @@ class Replica:
     def _expected(self) -> int:
         """Most bytes that were estimated; on a card without the driver's own, as torch counts."""
         on_card = self.measures.device.startswith("cuda")
-        return self._need.get("total", 0) - (self._need.get("process", 0) if on_card else 0)
+        need = self._model.need
+        return need.get("total", 0) - (need.get("process", 0) if on_card else 0)
 
     def _measure(self) -> None:
         told, held = self.memory, self.measures

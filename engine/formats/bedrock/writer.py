@@ -58,18 +58,18 @@ def _about(run: RunReader) -> dict[str, Any]:
 
 def _config(run: RunReader, benchmark: CodeBenchmark, problems: int) -> dict[str, Any]:
     """How they were made, in the original's names."""
-    thinking = run.spec.get("thinking_budget")
+    asked = run.spec.settings.candidate.params
     return {
         "num_problems": problems,
         "start_index": benchmark.opt["start_index"],
         "reasoning_effort": benchmark.efforts[0],
-        "max_new_tokens": run.spec.get("max_tokens") or MAX_TOKENS,
-        "temperature": _first(run.spec.get("temperature"), TEMPERATURE),
-        "top_p": run.spec.get("top_p"),
+        "max_new_tokens": asked.max_tokens or MAX_TOKENS,
+        "temperature": _first(asked.temperature, TEMPERATURE),
+        "top_p": asked.top_p,
         "skip_boolean_for_reversion": benchmark.opt["skip_booleans"],
-        "seed": run.spec.get("seed"),
-        "enable_thinking": bool(thinking),
-        "thinking_budget_tokens": thinking,
+        "seed": run.spec.settings.seed,
+        "enable_thinking": bool(asked.thinking_budget),
+        "thinking_budget_tokens": asked.thinking_budget,
         "latency": run.spec.provider_options.get("latency"),
     }
 

@@ -91,14 +91,14 @@ def _spec(run: RunReader) -> dict[str, Any]:
         "dataset": {
             "name": str(data.get("origin") or run.spec.label),
             "samples": run.size,
-            "shuffled": bool(run.spec.get("shuffle")),
+            "shuffled": run.spec.settings.shuffle,
         },
         "model": run.candidate,
         "model_args": {},
         "model_generate_config": _config(run.spec.roles()[CANDIDATE].overrides()),
-        "config": {"epochs": run.spec.get("epochs"), "limit": run.spec.get("limit")},
+        "config": {"epochs": run.spec.settings.epochs, "limit": run.spec.settings.limit},
         "packages": {"evalbench": version()},
-        "tags": list(run.spec.get("tag")),
+        "tags": list(run.spec.settings.tag),
         "metadata": {"evalbench": {"record": run.record, "judges": run.judges}},
         "scorers": [{"name": name, "metrics": []} for name in _scorers(run)],
     }

@@ -69,7 +69,7 @@ def _results(run: RunReader, task: str, model: str, written: int) -> dict[str, A
                 "dataset_path": str(data.get("origin") or task),
                 "metric_list": [{"metric": _named(run, name).partition(",")[0]} for name in plain],
                 "num_fewshot": shots,
-                "repeats": run.spec.get("epochs"),
+                "repeats": run.spec.settings.epochs,
                 "metadata": {"version": record.get("version", ""), **run.spec.options},
             }
         },
@@ -80,8 +80,8 @@ def _results(run: RunReader, task: str, model: str, written: int) -> dict[str, A
         "config": {
             "model": run.spec.candidate.provider,
             "model_args": {"pretrained": run.candidate},
-            "limit": run.spec.get("limit"),
-            "random_seed": run.spec.get("seed"),
+            "limit": run.spec.settings.limit,
+            "random_seed": run.spec.settings.seed,
             "gen_kwargs": {},
         },
         "git_hash": None,

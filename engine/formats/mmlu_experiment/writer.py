@@ -36,7 +36,7 @@ def write(run: RunReader, files: Files) -> list[str]:
     files.json(
         "config.json",
         {
-            "description": run.spec.get("desc") or run.id,
+            "description": run.spec.settings.desc or run.id,
             "model": _model(run),
             "save_frequency": 10,
             "df_path": _QUESTIONS,

@@ -93,12 +93,12 @@ async def run(
             provider, Limiter(concurrency=4), meter, attempts=3, report=opened.event
         )
         dispatcher = BatchDispatcher(
-            provider, realtime, meter, opened, folder / "batches",
+            realtime, meter, opened, folder / "batches",
             BatchSettings(size=size, poll_s=0.02, **batch_settings),
-            role="candidate", model=model, attempts=3, report=opened.event,
+            role="candidate", model=model,
         )  # fmt: skip
         models = {"candidate": BoundModel(world.models["candidate"], dispatcher, {})}
-        driver = Driver(opened, Solving(one_question), models, epochs=1)
+        driver = Driver(opened, Solving(one_question), models)
         driver.open()
         try:
             return await driver.drive(), driver, world

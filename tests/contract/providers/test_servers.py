@@ -159,8 +159,8 @@ base_url = "http://10.0.0.1:8000"
     assert {"first", "second"} <= set(registry.provider_names())
     spec = make_spec("quickstart", "first/gpt-4.1-mini")
     assert spec.provider_options["base_url"] == base
-    assert (spec.get("concurrency"), spec.get("qps")) == (3, 2.5)
-    assert spec.get("price") == ("first/gpt-4.1-mini=0.5/1.5",)
+    assert (spec.settings.candidate.concurrency, spec.settings.candidate.qps) == (3, 2.5)
+    assert spec.settings.price == ("first/gpt-4.1-mini=0.5/1.5",)
     assert make_spec("quickstart", "first/x", concurrency=9).get("concurrency") == 9
     cls: Any = registry.provider_class("first")
     assert cls.key.variables == ("FIRST_KEY",)

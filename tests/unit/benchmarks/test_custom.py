@@ -23,7 +23,7 @@ from evalbench.engine.cost.prices import PriceBook
 from evalbench.engine.data.dataset import prepare, prepared_path, read_header
 from evalbench.engine.errors import DataError, SpecError
 from evalbench.engine.limited import LimitedProcess
-from evalbench.engine.preflight.estimate import estimate_samples
+from evalbench.engine.preflight.estimate import Draw, estimate_samples
 from evalbench.engine.scoring.tally import Tally
 
 Write = Callable[..., Path]
@@ -515,6 +515,6 @@ def test_an_estimate_waits_for_a_pattern_once(write: Write) -> None:
         f"question,answer\n{rows}\n",
     )
     bench, samples = prepared(file)
-    found = asyncio.run(estimate_samples(bench, samples, 200, {}, PriceBook()))
+    found = asyncio.run(estimate_samples(bench, Draw(samples, 200), {}, PriceBook()))
     candidate, *_ = found.roles
     assert candidate.calls.low == candidate.calls.high == 200

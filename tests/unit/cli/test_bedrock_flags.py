@@ -30,8 +30,8 @@ def test_a_command_line_of_another_tool_means_the_same_here() -> None:
     assert spec.model == f"bedrock/{SONNET}"
     assert spec.provider_options["region"] == "us-east-1"
     assert spec.provider_options["latency"] == "optimized"
-    assert spec.get("thinking_budget") == 3000
-    assert spec.get("temperature") == 0.6
+    assert spec.settings.candidate.params.thinking_budget == 3000
+    assert spec.settings.candidate.params.temperature == 0.6
     assert notes == ()
 
 
@@ -46,7 +46,7 @@ def test_a_command_line_of_another_tool_means_the_same_here() -> None:
 )
 def test_thinking_that_is_enabled_has_a_budget(words: tuple[str, ...], budget: int | None) -> None:
     [spec], _ = wanted_specs(_read("quickstart", f"--model-id={SONNET}", *words))
-    assert spec.get("thinking_budget") == budget
+    assert spec.settings.candidate.params.thinking_budget == budget
 
 
 def test_ids_and_models_may_stand_side_by_side() -> None:

@@ -244,13 +244,13 @@ def test_traces_go_where_they_are_told(sent: list[str], monkeypatch: pytest.Monk
 
 def test_a_cluster_is_asked_about_though_no_key_is_there() -> None:
     there = replace(spec(None, "local/gpt2-large"))
-    there = replace(there, common={**there.common, "mode": "cluster", "address": "10.0.0.9:6379"})
+    there = there.changed(mode="cluster", address="10.0.0.9:6379")
     assert keys_bound([there]) == [KeyDestination(run_keys.CLUSTER, "10.0.0.9")]
     with pytest.raises(SpecError, match=r"its calls to the cluster at 10\.0\.0\.9"):
         run_keys.check_hosts([there], "run x")
     run_keys.check_hosts([there], "run x", typed=["address"])
-    here = replace(there, common={**there.common, "address": "127.0.0.1:6379"})
-    auto = replace(there, common={**there.common, "address": "auto"})
+    here = there.changed(address="127.0.0.1:6379")
+    auto = there.changed(address="auto")
     assert keys_bound([here, auto]) == []
 
 

@@ -27,8 +27,8 @@ def test_every_kind_of_setting_finds_its_place() -> None:
         "--limit", "9", "--shots", "2", "--threads", "1", "--subject", "anatomy", "--shuffle"
     )
     (spec,) = new_specs(args, "mmlu", [MODEL])
-    assert spec.get("limit") == 9
-    assert spec.get("shuffle") is True
+    assert spec.settings.limit == 9
+    assert spec.settings.shuffle is True
     assert spec.options["shots"] == 2
     assert spec.provider_options["threads"] == 1
     assert spec.filters == {"subject": ("anatomy",)}

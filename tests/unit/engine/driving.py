@@ -13,7 +13,7 @@ from evalbench.engine.benchmark import Ask, Benchmark, DataSet, DataSource, Samp
 from evalbench.engine.calls import Call, ModelRef, Outcome, Reply, generate
 from evalbench.engine.dispatch.base import Dispatcher, Halted
 from evalbench.engine.execution.ask import BoundModel
-from evalbench.engine.execution.driver import Driver
+from evalbench.engine.execution.driver import Driver, DriverOptions
 from evalbench.engine.journal import CallRow, Journal, JournalReader
 from evalbench.engine.runs.status import State
 from evalbench.engine.scoring.tally import Metric, Tally
@@ -139,14 +139,13 @@ class World:
         solve: Solve = one_question,
         *,
         overrides: Mapping[str, object] | None = None,
-        epochs: int = 1,
-        **more: Any,
+        **options: Any,
     ) -> Driver:
         """A driver that has read the journal."""
         models = {
             role: BoundModel(model, answers, overrides or {}) for role, model in self.models.items()
         }
-        made = Driver(opened, Solving(solve), models, epochs=epochs, **more)
+        made = Driver(opened, Solving(solve), models, DriverOptions(**options))
         made.open()
         return made
 

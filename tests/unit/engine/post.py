@@ -263,7 +263,6 @@ def batching(
         report=journal.event,
     )
     return BatchDispatcher(
-        post,
         realtime,
         CostMeter(money, HALF),
         journal,
@@ -271,7 +270,5 @@ def batching(
         BatchSettings(**batch_settings),
         role=role,
         model=model.name,
-        attempts=attempts,
-        report=journal.event,
         clock=lambda: 1_000_000.0 + loop.time(),
     )

@@ -81,7 +81,6 @@ async def test_turns_and_judges_go_out_in_waves(tmp_path: Path) -> None:
                 "candidate": driver._models["candidate"],
                 "judge/acme/judge": type(driver._models["candidate"])(JUDGE, judge, {}),
             },
-            epochs=1,
         )
         driver.open()
 

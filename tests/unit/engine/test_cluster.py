@@ -29,6 +29,7 @@ from evalbench.engine.dispatch.local.cluster import (
     unreachable,
 )
 from evalbench.engine.dispatch.local.dispatcher import LocalDispatcher
+from evalbench.engine.dispatch.local.replica import WorkerModel
 from evalbench.engine.dispatch.local.worker_actor import WorkerActor
 from evalbench.engine.dispatch.local.worker_slots import end_process
 from evalbench.engine.errors import SpecError, UsageError, WorkerFailed
@@ -248,7 +249,10 @@ class Held:
         self.events: list[tuple[str, dict[str, Any]]] = []
         self.cluster = Cluster("auto", self.log, **more)
         self.local = LocalDispatcher(
-            provider, "m", report=self._report, log=self.log, pool=self.cluster, env={"HF": "t"}
+            WorkerModel(provider, "m", env={"HF": "t"}),
+            report=self._report,
+            log=self.log,
+            pool=self.cluster,
         )
 
     def _report(self, kind: str, **body: Any) -> None:

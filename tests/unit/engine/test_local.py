@@ -36,6 +36,7 @@ from evalbench.engine.calls.options import Option
 from evalbench.engine.dispatch.base import Halted, SendLog
 from evalbench.engine.dispatch.local.answer_frames import answer_frames
 from evalbench.engine.dispatch.local.dispatcher import WINDOW, LocalDispatcher
+from evalbench.engine.dispatch.local.replica import WorkerModel
 from evalbench.engine.errors import NoSuchModel, WorkerFailed
 from evalbench.engine.hardware.measures import together
 from tests.unit.engine.virtual_time import settle, virtual_time
@@ -112,7 +113,9 @@ class Bench:
         self.provider = Scripted({"script": folder / "worker.py"})
         self.provider.script.write_text(LANGUAGE + body)
         self.log = folder / "worker.log"
-        self.local = LocalDispatcher(self.provider, "m", report=self._report, log=self.log, **more)
+        of_model = {name: more.pop(name) for name in {"env", "need"} & more.keys()}
+        model = WorkerModel(self.provider, "m", **of_model)
+        self.local = LocalDispatcher(model, report=self._report, log=self.log, **more)
         self.begun: list[str] = []
 
     def _report(self, kind: str, **body: Any) -> None:

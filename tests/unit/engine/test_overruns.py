@@ -125,8 +125,7 @@ class Engine:
             report=self.journal.event,
         )
         self.driver = Driver(
-            self.journal, Solving(solve), {"candidate": BoundModel(MODEL, self.realtime, {})},
-            epochs=1,
+            self.journal, Solving(solve), {"candidate": BoundModel(MODEL, self.realtime, {})}
         )  # fmt: skip
         self.journal.close_cut_calls(self.meters.uncertain)
         self.driver.open()

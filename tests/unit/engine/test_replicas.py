@@ -27,6 +27,7 @@ from evalbench.engine.calls import user as said
 from evalbench.engine.dispatch.base import Halted, SendLog
 from evalbench.engine.dispatch.local.dispatcher import LocalDispatcher
 from evalbench.engine.dispatch.local.machine import Machine, slots_for
+from evalbench.engine.dispatch.local.replica import WorkerModel
 from evalbench.engine.dispatch.local.worker_slots import NodeLost
 from evalbench.engine.errors import JournalError, RunChanged, UsageError, WorkerFailed
 from tests.unit.engine.virtual_time import virtual_time
@@ -141,8 +142,7 @@ class Many:
     def __init__(self, pool: Field, **more: Any) -> None:
         self.events: list[tuple[str, dict[str, Any]]] = []
         self.local = LocalDispatcher(
-            Provider({}),
-            "m",
+            WorkerModel(Provider({}), "m"),
             report=self.report,
             log=Path("/nowhere/worker.log"),
             pool=pool,

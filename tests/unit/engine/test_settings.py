@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from evalbench.engine.calls import ModelRef
+from evalbench.engine.calls.options import record_of, values_of
 from evalbench.engine.config.spec import (
     COMMON,
+    RunSettings,
     RunSpec,
     build_benchmark,
     check_spec,
@@ -46,7 +49,7 @@ def refused(**given: Any) -> SpecError:
 def test_what_is_not_given_has_its_default() -> None:
     made = spec()
     assert made.candidate == ModelRef("scripted", "good")
-    assert made.common == {option.name: option.default for option in COMMON}
+    assert values_of(made.settings) == {option.name: option.default for option in COMMON}
     assert (made.get("limit"), made.get("epochs"), made.get("tag")) == (None, 1, ())
     assert dict(made.options) == {"size": 500, "wording": "riddle"}
     assert dict(made.provider_options) == {"mood": "plain"}
@@ -214,21 +217,22 @@ def test_a_spec_survives_json() -> None:
 
 
 words = st.text(st.characters(codec="utf-8"), max_size=5)
-tables = st.dictionaries(
-    words,
+values = (
     st.none()
     | st.booleans()
     | st.integers(-(2**53), 2**53)
     | words
-    | st.lists(words, max_size=2).map(tuple),
-    max_size=3,
+    | st.lists(words, max_size=2).map(tuple)
 )
-DEFAULTS = {option.name: option.default for option in COMMON}
+tables = st.dictionaries(words, values, max_size=3)
+of_every_run = st.dictionaries(
+    st.sampled_from([option.name for option in COMMON]), values, max_size=3
+).map(partial(record_of, RunSettings))
 filters = st.dictionaries(words, st.lists(words, min_size=1, max_size=2).map(tuple), max_size=2)
 
 
 @settings(quickly, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(st.builds(RunSpec, words, words, tables.map(DEFAULTS.__or__), tables, tables, filters))
+@given(st.builds(RunSpec, words, words, of_every_run, tables, tables, filters))
 def test_any_spec_survives_json(made: RunSpec) -> None:
     assert RunSpec.from_json(orjson.loads(orjson.dumps(made.to_json()))) == made
 
@@ -447,7 +451,7 @@ def test_a_suite_is_defaults_and_runs_over_them(suite: Any) -> None:
     assert second.options == {"size": 3, "wording": "puzzle"}
     assert second.provider_options == {"mood": "mumbling"}
     assert second.filters == {}
-    assert third.common == second.common
+    assert third.settings == second.settings
 
 
 RUN = '[[run]]\nbenchmark = "synthetic"\nmodel = "scripted/good"\n'

@@ -63,7 +63,7 @@ def test_flags_beside_a_file_choose_its_models_or_are_refused(tmp_path: Path) ->
     models = tmp_path / "model_config.yaml"
     for given in ("phi-3-mini", "local/phi-3-mini"):
         [spec] = read_config(models, models=[given], more=[other]).specs
-        assert (spec.model, spec.get("max_tokens")) == ("local/phi-3-mini", 256)
+        assert (spec.model, spec.settings.candidate.params.max_tokens) == ("local/phi-3-mini", 256)
         assert list(spec.roles()) == ["candidate", "judge/openai/gpt-4.1-nano"]
     with pytest.raises(EvalbenchError, match=r"has no model local/X[\s\S]*local/gpt2-large"):
         read_config(models, models=["X"])
@@ -105,7 +105,7 @@ def test_a_ranking_file_of_speceval(tmp_path: Path) -> None:
     [spec] = found.specs
     assert (spec.benchmark, spec.model) == ("spec-rank", "answers/model-a+model-b")
     assert list(spec.roles())[1:] == ["judge/openai/gpt-4o-mini-2024-07-18"]
-    assert Path(spec.get("data")).is_file()
+    assert Path(spec.settings.data).is_file()
     assert "model-a: answers in" in found.notes[0]
     assert found.output == Path("data/batched_rankings")
     told = "\n".join(found.notes)

@@ -26,7 +26,7 @@ from evalbench.engine.cost.estimated import Estimate, Range, estimate_to_json
 from evalbench.engine.cost.modes import chosen
 from evalbench.engine.cost.prices import PriceBook
 from evalbench.engine.data.dataset import prepare
-from evalbench.engine.preflight.estimate import Part, estimate, estimate_samples, project
+from evalbench.engine.preflight.estimate import Draw, Part, estimate, estimate_samples, project
 from evalbench.engine.scoring.tally import Metric, Tally
 
 SONNET_45 = ModelRef("anthropic", "claude-sonnet-4-5")
@@ -74,7 +74,9 @@ async def estimated(
 ) -> Estimate:
     benchmark = Asked(asking, tuple(parts))
     book = PriceBook(price, next(iter(parts.values())).model)
-    return await estimate_samples(benchmark, samples(count, inputs), count, parts, book, **more)
+    of_draw = {name: more.pop(name) for name in {"at_most", "seed"} & more.keys()}
+    draw = Draw(samples(count, inputs), count, **of_draw)
+    return await estimate_samples(benchmark, draw, parts, book, **more)
 
 
 def exactly(number: int | str) -> Range:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evalbench.engine.data.image_size import image_size
+from evalbench.engine.data.image_size import image_size, image_type
 from evalbench.providers.modelfacts.token_rules import claude_version, token_rules
 
 STANDARD = ("claude-sonnet-4-5-20250929", "claude-haiku-4-5", "claude-3-5-sonnet-20241022")
@@ -177,3 +177,5 @@ def test_a_cut_or_foreign_file_has_no_size(data: bytes) -> None:
         assert image_size(data[:end]) in (None, (640, 480))
     assert image_size(b"") is None
     assert image_size(b"%PDF-1.7") is None
+    # Sounds and videos are RIFF files too.
+    assert image_type(b"RIFF\0\0\0\0WAVEfmt ") == image_type(b"%PDF-1.7") == ""

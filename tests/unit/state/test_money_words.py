@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -175,7 +174,7 @@ def test_no_starts_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_budget_limits_what_may_be_spent(monkeypatch: pytest.MonkeyPatch) -> None:
     person = Person(monkeypatch, yes=False)
-    person.sees(found([1.0, 30.0]), replace(SPEC, common={**SPEC.common, "budget": 0.5}))
+    person.sees(found([1.0, 30.0]), SPEC.changed(budget=0.5))
     assert person.asked == []
 
 

@@ -165,7 +165,7 @@ def test_the_settings_of_a_run_are_taken_over(known: Known) -> None:
     assert again == spec
     judged = make_spec("mt-bench", "openai/gpt-4.1", judge=["openai/gpt-5-mini,temperature=0"])
     draft.take(judged)
-    assert draft.given() == {"judge": judged.common["judge"]}
+    assert draft.given() == {"judge": judged.settings.judge}
 
 
 def test_errors_speak_of_fields(known: Known) -> None:

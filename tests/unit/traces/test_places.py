@@ -27,7 +27,7 @@ def spec(**common: Any) -> RunSpec:
 
 
 def places(**common: Any) -> list[Destination]:
-    return destinations(spec(**common).common, "quickstart", "RUN")
+    return destinations(spec(**common).settings.traces, "quickstart", "RUN")
 
 
 @pytest.mark.parametrize(
