@@ -33,6 +33,7 @@ from evalbench.tui.screens.page import Page
 from evalbench.tui.state.clean import one_line
 from evalbench.tui.state.keymap import key_words
 from evalbench.tui.state.preferences import Preferences, save_preferences
+from evalbench.tui.state.stops import Stops
 from evalbench.tui.themes import DEFAULT, load_shipped, load_themes
 
 if TYPE_CHECKING:
@@ -85,6 +86,7 @@ class EvalbenchApp(App[int]):
         low_bandwidth: whether to draw less.
         preferences: the user's; change them through :meth:`prefer`.
         draft: a new run that was begun, whether or not its page is open.
+        stops: the runs that were asked to stop from here.
     """
 
     TITLE = "evalbench"
@@ -114,6 +116,7 @@ class EvalbenchApp(App[int]):
         self.low_bandwidth = low_bandwidth
         self.crash: Exception | None = None
         self.draft: Draft | None = None
+        self.stops = Stops()
         self._entry = run
         self._painted = Painted()
         self._parent_process = os.getppid()
@@ -192,6 +195,8 @@ class EvalbenchApp(App[int]):
             signal.signal(signal.SIGTTOU, signal.SIG_IGN)
             self.exit(0)
             return
+        for words in self.stops.look():
+            self.notify(words, timeout=15, markup=False)
         if self.is_running and isinstance(page := self.screen, Page):
             page.tick()
         if len(self.screen_stack) > 1:

@@ -159,7 +159,7 @@ class BaseProvider(ABC):
             to ``${VARIABLE}``.
         configured: it is a server that the user described.
         defaults: values of options and settings that such a description has.
-        prices: prices by model that it has, as for ``--price``.
+        prices: ``IN/OUT`` by model that it has, US dollars per million tokens.
         batch_lacks: why it has no batches, where there is more to say than that.
         account: stands for the key where an SDK finds credentials itself: those who share an
             account share its limits. Empty: the key tells.

@@ -43,6 +43,11 @@ def unbundled(secret: str) -> tuple[str, dict[str, str]]:
     return key.strip(), json.loads(rest) if rest.strip() else {}
 
 
+def key_of(secret: str) -> str:
+    """The key of :func:`bundled` alone."""
+    return unbundled(secret)[0]
+
+
 def singly(secret: str) -> list[str]:
     """The key and the values of :func:`bundled`, each by itself, for taking them out of texts."""
     key, found = unbundled(secret)

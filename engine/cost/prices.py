@@ -87,6 +87,10 @@ class PriceBook:
         if own := price_file.find(self._own, name):
             return own.prices(mode, tier)
         provider = _provider(model)
+        if rates := _described(provider, model):
+            return UnitPrices(
+                rates, source="providers.toml", model=name, mode=mode, service_tier=tier
+            )
         if provider and provider.free:
             return UnitPrices(Rates(ZERO, ZERO), source="local", model=model.name, mode=mode)
         at = at or datetime.now(UTC)
@@ -108,6 +112,8 @@ class PriceBook:
         if name in self._given or price_file.find(self._own, name):
             return True
         if provider is None or provider.free or not provider.price_table:
+            return True
+        if model.name in provider.prices:
             return True
         tier = "" if service_tier in _STANDARD_TIERS else service_tier
         return PriceCache(datetime.now(UTC)).knows(
@@ -151,24 +157,45 @@ def _derived(realtime: UnitPrices | None, *, cached: bool) -> UnitPrices | None:
     )
 
 
+def _described(provider: type[BaseProvider] | None, model: ModelRef) -> Rates | None:
+    """The rates that the user's description of a server has for a model."""
+    text = provider.prices.get(model.name) if provider else None
+    if text is None:
+        return None
+    if rates := _in_and_out(text):
+        return rates
+    raise SpecError(
+        "price",
+        f"the price of {model.provider}/{model.name} in providers.toml cannot be {text!r}",
+        why="it is in US dollars per million tokens of input and of output",
+        hint='for example prices = { "NAME" = "0.4/1.6" }',
+    )
+
+
+def _in_and_out(text: str) -> Rates | None:
+    """Rates written as ``IN/OUT``; None where they are not."""
+    try:
+        rates = [Decimal(part.strip().removeprefix("$")) for part in text.split("/")]
+    except InvalidOperation:
+        return None
+    right = len(rates) == 2 and all(rate.is_finite() and rate >= 0 for rate in rates)
+    return Rates(*rates) if right else None
+
+
 def _read_given(text: str, candidate: ModelRef | None) -> tuple[str, Rates]:
     name, _, numbers = text.rpartition("=")
     name = name.strip()
     if not name and candidate:
         name = f"{candidate.provider}/{candidate.name}"
-    parts = numbers.split("/")
-    try:
-        rates = [Decimal(part.strip().removeprefix("$")) for part in parts]
-    except InvalidOperation:
-        rates = []
-    if not name or len(rates) != 2 or not all(rate.is_finite() and rate >= 0 for rate in rates):
+    rates = _in_and_out(numbers)
+    if not name or rates is None:
         raise SpecError(
             "price",
             f"--price cannot be {text!r}",
             why="it takes dollars per million tokens of input and of output",
             hint="for example --price 3/15, or --price openai/gpt-4.1=2/8 for one model",
         )
-    return name, Rates(*rates)
+    return name, rates
 
 
 def _question(table: str, name: str, mode: Mode, tier: str) -> str:

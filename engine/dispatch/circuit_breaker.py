@@ -64,23 +64,30 @@ class FirstContact:
 
     Attributes:
         made: it was.
-        told: the user knows that it was not so far.
     """
 
-    def __init__(self, wait_s: float | None = None) -> None:
-        """``wait_s``: for so long (:data:`UNREACHED_S` if None) failures are no reason to end."""
+    def __init__(self, report: Report, wait_s: float | None = None) -> None:
+        """``report`` takes the event that tells the user of a server that was not reached.
+
+        ``wait_s``: for so long (:data:`UNREACHED_S` if None) failures are no reason to end.
+        """
+        self._report = report
         self._wait_s = UNREACHED_S if wait_s is None else wait_s
         self._since: float | None = None
+        self._told = False
         self.made = False
-        self.told = False
 
     def begin(self) -> None:
         """The first try is about to leave."""
         if self._since is None:
             self._since = _now()
 
+    def missed(self, error: BaseException | None) -> bool:
+        """Whether a try ended so that the server is still one that was never reached."""
+        return not self.made and never_connected(error)
+
     def left(self, error: ProviderError) -> float:
-        """Seconds for which to go on trying after a try that failed.
+        """Seconds for which to go on after a try that :meth:`missed`; the first one is told.
 
         Raises:
             RunFatal: it was tried for long enough.
@@ -89,6 +96,10 @@ class FirstContact:
         assert self._since is not None
         left = self._since + self._wait_s - _now()
         if left > 0:
+            if not self._told:
+                self._told = True
+                until = round(time.time() + left)
+                self._report("server-unreached", what=error.what, why=error.why, until=until)
             return left
         wait = "it may still be starting: --wait-for-server 10m waits for it"
         raise RunFatal(
@@ -109,7 +120,7 @@ class CircuitBreaker:
         ``wait_s`` is how long a server is waited for that was never reached.
         """
         self._report = report
-        self._contact = FirstContact(wait_s)
+        self._contact = FirstContact(report, wait_s)
         self._answered = False
         self._since: float | None = None
         self._next: float | None = None
@@ -166,7 +177,7 @@ class CircuitBreaker:
             self._probing = False
         if error is None or (isinstance(error, ProviderError) and not _is_inconclusive(error)):
             self._close()
-        elif not self._contact.made and never_connected(error):
+        elif self._contact.missed(error):
             assert isinstance(error, ProviderError)
             if probe or not self.on:
                 self._unreached(error)
@@ -184,14 +195,6 @@ class CircuitBreaker:
         if not self.on:
             self._since = now
             self.why = error.what
-        if not self._contact.told:
-            self._contact.told = True
-            self._report(
-                "server-unreached",
-                what=error.what,
-                why=error.why,
-                until=round(time.time() + left),
-            )
         self._next = now + min(self._pause, left)
         self._pause = min(_LONGEST_FIRST_KNOCK_S, 2 * self._pause)
         self.wake()

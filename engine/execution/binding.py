@@ -8,6 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from evalbench.engine.calls import BatchProvider, Provider, WorkerProvider
+from evalbench.engine.calls.secrets import key_of
 from evalbench.engine.config.roles import CANDIDATE, RoleSpec
 from evalbench.engine.config.spec import RunSpec
 from evalbench.engine.cost.budget import Budget
@@ -132,7 +133,8 @@ class RoleBinding:
     def _over_network(self, provider: Provider, part: RoleSpec, secret: str) -> Dispatcher:
         shared_limits = None
         # Where the SDK finds credentials itself, the provider says whose they are.
-        if whose := secret or provider.account:
+        # Whatever goes beside a key, its limits are those of the key.
+        if whose := key_of(secret) or provider.account or secret:
             shared_limits = SharedLimits(cache_dir() / "limits", fingerprint(whose), part.ref.name)
         limiter = Limiter(
             concurrency=part.settings.concurrency,

@@ -11,9 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from evalbench.engine.calls import Outcome
+from evalbench.engine.calls.secrets import singly
 from evalbench.engine.config.registry import Found
+from evalbench.engine.config.traces import OTLP
 from evalbench.engine.cost.unit_prices import UnitPrices
-from evalbench.engine.keys import KeyRef
+from evalbench.engine.keys import KeyRef, header_secrets
 
 Prices = Mapping[str, UnitPrices | None]
 """Unit prices by role; None: unknown."""
@@ -81,6 +83,14 @@ class RunRequest:
     secrets: Mapping[str, str]
     prices: Prices
     fits: Mapping[str, Any]
+
+    def private_texts(self) -> list[str]:
+        """What must stand in no log and no error: the keys, and the secrets beside them."""
+        return [
+            text
+            for role, secret in self.secrets.items()
+            for text in (header_secrets(secret) if role == OTLP else singly(secret))
+        ]
 
     def to_json(self) -> dict[str, Any]:
         """A JSON form that :meth:`from_json` reads back."""

@@ -11,6 +11,7 @@ from evalbench.engine.calls.secrets import bundled, variables_in
 from evalbench.engine.config.env_file import read_env_file
 from evalbench.engine.errors import KeyUnavailable, SpecError, UsageError
 from evalbench.engine.keys import keychain
+from evalbench.engine.keys.handed import variables
 from evalbench.engine.keys.keeping import clean_key, known_names, user_name
 from evalbench.engine.keys.keychain import UNATTENDED_S, KeychainState
 from evalbench.engine.keys.references import DEFAULT_NAME, KeyRef, KeySource
@@ -61,7 +62,7 @@ def find_key(
     if env_file and (found := _from_file(provider, need, env_file)):
         return found
     for variable in need.variables:
-        if secret := key_in(os.environ, need, variable):
+        if secret := key_in(variables(), need, variable):
             where = f"the environment variable {variable}"
             return (
                 KeyRef(provider, KeySource.ENVIRONMENT, variable=variable),
@@ -137,7 +138,7 @@ def with_variables(
     names = variables_in(texts)
     if not names:
         return secret
-    held = {**os.environ, **(read_env_file(env_file) if env_file else {})}
+    held = {**variables(), **(read_env_file(env_file) if env_file else {})}
     if missing := [name for name in names if not held.get(name, "").strip()]:
         raise KeyUnavailable(
             f"a header of {provider} needs the variable {missing[0]}, which is not set",

@@ -14,7 +14,7 @@ from evalbench.engine.calls import KeyNeed
 from evalbench.engine.calls.key_shapes import begins_like_key
 from evalbench.engine.errors import SpecError, UsageError
 from evalbench.engine.files import parse_json, read_plain
-from evalbench.engine.keys import keychain
+from evalbench.engine.keys import handed, keychain
 from evalbench.engine.keys.keychain import ATTENDED_S, KeychainState
 from evalbench.engine.keys.references import DEFAULT_NAME, KeyRef, KeySource
 from evalbench.engine.keys.scrubbing import provider_needs
@@ -152,14 +152,14 @@ def list_keys() -> list[KeyRef]:
     Asks no keychain, so it never waits; a name may be listed whose key was
     removed by other means.
     """
-    needs, names = key_needs(), _read_names()
+    needs, names, held = key_needs(), _read_names(), handed.variables()
     found = []
     for provider in sorted({*needs, *names}):
         variables = needs[provider].variables if provider in needs else ()
         found += [
             KeyRef(provider, KeySource.ENVIRONMENT, variable=variable)
             for variable in variables
-            if os.environ.get(variable, "").strip()
+            if held.get(variable, "").strip()
         ]
         profile = needs[provider].profile if provider in needs else ""
         if profile and (named := os.environ.get(profile, "").strip()):

@@ -36,6 +36,7 @@ from evalbench.engine.keys import (
     strip_environment,
     with_variables,
 )
+from evalbench.engine.keys.handed import variables
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,6 +282,10 @@ def _hub_token(request: Mapping[str, Any]) -> dict[str, str]:
     """
     if any(os.environ.get(variable) for variable in HUGGINGFACE.variables):
         return {}
+    given = variables()
+    for variable in HUGGINGFACE.variables:
+        if token := given.get(variable):
+            return {variable: token}
     specs = request.get("specs", ())
     named = any(
         hub_set(spec["common"].get("data")) or spec["options"].get("dataset") for spec in specs

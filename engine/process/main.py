@@ -22,9 +22,7 @@ from typing import Any
 
 import orjson
 
-from evalbench.engine.calls.secrets import singly
 from evalbench.engine.config import registry
-from evalbench.engine.config.traces import OTLP
 from evalbench.engine.core_dumps import no_core_dumps
 from evalbench.engine.errors import (
     EvalbenchError,
@@ -34,7 +32,7 @@ from evalbench.engine.errors import (
 )
 from evalbench.engine.execution.request import EngineRequest
 from evalbench.engine.execution.scoring_watchdog import ScoringWatchdog
-from evalbench.engine.keys import ScrubbedFormatter, header_secrets
+from evalbench.engine.keys import ScrubbedFormatter
 from evalbench.engine.process.session import RunSession
 from evalbench.engine.runs.folder import RunFolder
 from evalbench.engine.runs.status import State
@@ -135,12 +133,7 @@ def main() -> None:
 
     request = EngineRequest.from_json(orjson.loads(_line(0)))
     registry.hand(request.installed)
-    scrubbed.secrets.update(
-        secret
-        for run in request.runs
-        for role, key in run.secrets.items()
-        for secret in (header_secrets(key) if role == OTLP else singly(key))
-    )
+    scrubbed.secrets.update(text for run in request.runs for text in run.private_texts())
     code = 6
     # What is imported is never garbage; calls in flight are many, and end by themselves.
     gc.collect()

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
+from evalbench.engine.calls.secrets import singly
 from evalbench.engine.config import registry
 from evalbench.engine.config.roles import (
     CANDIDATE,
@@ -134,12 +135,12 @@ def check_hosts(
             hint=" ".join(f"--allow-host {host}" for host in hosts)
             + (", or --base-url with the address" if environment else ""),
         )
-    remember_hosts((way.mark, way.place) for way in ways)
+    _remember(ways)
 
 
 def remember_specs(specs: Sequence[RunSpec], held: Sequence[Mapping[str, ResolvedKey]]) -> None:
     """Note where the keys of runs go that a user has started."""
-    remember_hosts((way.mark, way.place) for way in _ways(specs, (), held))
+    _remember(_ways(specs, (), held))
 
 
 def remember_place(
@@ -160,18 +161,18 @@ def remember_place(
     host = _elsewhere(address, provider)
     if not host:
         return
-    mark, place = _mark(provider, secret, settings.get("profile")), _place(address, host)
-    if not typed and secret and place not in hosts_of(mark):
-        bound = KeyDestination(provider, host)
+    marks = _marks(provider, secret, settings.get("profile"))
+    way = _Way(KeyDestination(provider, host), marks, _place(address, host))
+    if not typed and secret and not way.known:
         found = environment_address(provider)
-        if not (ask and ask([bound])):
+        if not (ask and ask([way.bound])):
             raise SpecError(
                 "base_url",
-                f"{found[0] if found else 'the environment'} would send {bound_words([bound])}",
+                f"{found[0] if found else 'the environment'} would send {bound_words([way.bound])}",
                 why="nobody has said that this address is right",
                 hint=f"if it is: --base-url {address}",
             )
-    remember_hosts([(mark, place)])
+    _remember([way])
 
 
 def bound_words(bound: Sequence[KeyDestination]) -> str:
@@ -185,15 +186,22 @@ def bound_words(bound: Sequence[KeyDestination]) -> str:
 
 
 class _Way(NamedTuple):
-    """One key's way to another machine: fingerprint, and the place as it is remembered."""
+    """One key's way to another machine: the place as it is remembered, and fingerprints.
+
+    Secrets that headers refer to go with the key, each with a fingerprint of its own.
+    """
 
     bound: KeyDestination
-    mark: str
+    marks: tuple[str, ...]
     place: str
 
     @property
     def known(self) -> bool:
-        return self.place in hosts_of(self.mark)
+        return all(self.place in hosts_of(mark) for mark in self.marks)
+
+
+def _remember(ways: Iterable[_Way]) -> None:
+    remember_hosts((mark, way.place) for way in ways for mark in way.marks)
 
 
 def _ways(
@@ -227,8 +235,8 @@ def _ways_of_models(
         need = part.key_need
         # With a profile the SDK finds credentials itself.
         if key or (need and (need.required or need.profile)):
-            mark = _mark(provider, key, part.provider_options.get("profile"))
-            yield _Way(KeyDestination(provider, host), mark, _place(address, host))
+            marks = _marks(provider, key, part.provider_options.get("profile"))
+            yield _Way(KeyDestination(provider, host), marks, _place(address, host))
 
 
 def _led(part: RoleSpec, typed: Collection[str]) -> bool:
@@ -266,7 +274,7 @@ def _way_to_cluster(spec: RunSpec, typed: Collection[str]) -> _Way | None:
     """Nodes of a cluster get the token of the hub, and may run code in those that join."""
     address = spec.settings.address
     host = "" if address == "auto" or "address" in typed else _elsewhere(f"//{address}")
-    return _Way(KeyDestination(CLUSTER, host), _mark(CLUSTER, ""), host) if host else None
+    return _Way(KeyDestination(CLUSTER, host), _marks(CLUSTER, ""), host) if host else None
 
 
 def _ways_of_traces(spec: RunSpec, typed: Collection[str]) -> Iterator[_Way]:
@@ -276,7 +284,7 @@ def _ways_of_traces(spec: RunSpec, typed: Collection[str]) -> Iterator[_Way]:
             continue
         host = _elsewhere(address)
         if host and host != _GALILEO_CLOUD and (key := _trace_key(spec, owner)):
-            yield _Way(KeyDestination(owner, host), _mark(owner, key), _place(address, host))
+            yield _Way(KeyDestination(owner, host), _marks(owner, key), _place(address, host))
 
 
 def _place(address: str | None, host: str) -> str:
@@ -284,9 +292,10 @@ def _place(address: str | None, host: str) -> str:
     return f"http://{host}" if (address or "").strip().lower().startswith("http:") else host
 
 
-def _mark(owner: str, secret: str, profile: str | None = None) -> str:
-    """Stands for a key, or for the credentials that an SDK finds itself."""
-    return fingerprint(secret or f"{owner} {profile or ''}")
+def _marks(owner: str, secret: str, profile: str | None = None) -> tuple[str, ...]:
+    """Stand for a key and the secrets beside it, or for credentials that an SDK finds itself."""
+    found = [one for one in singly(secret) if one]
+    return tuple(map(fingerprint, found or [f"{owner} {profile or ''}"]))
 
 
 def _elsewhere(address: str | None, provider: str = "") -> str:

@@ -14,7 +14,6 @@ from functools import partial
 from typing import Any
 
 from evalbench.engine.calls import WorkerProvider
-from evalbench.engine.calls.secrets import singly
 from evalbench.engine.config.roles import CANDIDATE
 from evalbench.engine.config.spec import seconds_of
 from evalbench.engine.cost.budget import Budget
@@ -398,10 +397,7 @@ class RunSession:
     def _crash(self, error: Exception) -> EvalbenchError:
         problem = EvalbenchError(
             "the run ended by a fault of this program or a plug-in",
-            why=scrub(
-                f"{type(error).__name__}: {error}",
-                [one for secret in self._secrets.values() for one in singly(secret)],
-            ),
+            why=scrub(f"{type(error).__name__}: {error}", self._brought.private_texts()),
             hint=f"see {self.folder.engine_log}; nothing that was answered is lost",
         )
         problem.exit_code = 6

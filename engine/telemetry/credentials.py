@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -20,6 +19,7 @@ from evalbench.engine.keys import (
     known_names,
     read_env_file,
 )
+from evalbench.engine.keys.handed import variables
 
 
 def trace_keys(spec: RunSpec) -> dict[str, tuple[KeyRef, str]]:
@@ -67,7 +67,7 @@ def _headers(file: Path | None) -> tuple[KeyRef, str]:
         if text := held.get(variable, "").strip():
             return KeyRef(OTLP, KeySource.FILE, str(file), variable), text
     for variable in OTLP_HEADERS.variables:
-        if text := os.environ.get(variable, "").strip():
+        if text := variables().get(variable, "").strip():
             return KeyRef(OTLP, KeySource.ENVIRONMENT, variable=variable), text
     if DEFAULT_NAME in known_names(OTLP):
         return find_key(OTLP, OTLP_HEADERS)

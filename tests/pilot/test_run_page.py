@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import signal
 import sqlite3
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -15,6 +16,7 @@ from textual.pilot import Pilot
 from textual.widgets import Input
 
 from evalbench.engine.calls import Outcome
+from evalbench.engine.process import stopping
 from evalbench.engine.runs.status import State
 from evalbench.tui.app import EvalbenchApp
 from evalbench.tui.screens import run
@@ -317,7 +319,7 @@ async def test_text_from_outside_is_only_text(home: Path) -> None:
         (State.CREATED, True, {"pause", "stop", "concurrency", "budget"}),
         (State.RUNNING, True, {"pause", "stop", "concurrency", "budget"}),
         (State.PAUSING, True, {"stop", "concurrency", "budget"}),
-        (State.STOPPING, True, {"concurrency", "budget"}),
+        (State.STOPPING, True, {"stop", "concurrency", "budget"}),
         (State.RUNNING, False, {"resume"}),
         (State.PAUSED, True, {"resume"}),
         (State.STOPPED, True, {"resume"}),
@@ -344,7 +346,7 @@ async def test_a_budget_needs_known_prices(engine: PretendEngine) -> None:
     ("key", "request_left", "said"),
     [
         ("p", {"do": "pause"}, "pausing after the calls in flight"),
-        ("s", {"do": "stop"}, "can be resumed"),
+        ("s", {"do": "stop"}, "waiting for its calls in flight"),
     ],
 )
 async def test_pausing_and_stopping(
@@ -354,6 +356,25 @@ async def test_pausing_and_stopping(
         await pilot.press(key)
         await until_shown(pilot, said)
         assert commands(engine) == [request_left]
+
+
+async def test_an_engine_that_does_not_stop_is_ended(
+    engine: PretendEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sent: list[int] = []
+
+    def kill(pid: int, number: int) -> None:
+        sent.append(number)
+        if number == signal.SIGKILL:
+            engine.status(alive=False)
+
+    monkeypatch.setattr(stopping.os, "kill", kill)
+    monkeypatch.setattr(stopping, "UNANSWERED_S", 0.0)
+    monkeypatch.setattr(stopping, "TERMINATED_S", 0.0)
+    async with opened(engine) as pilot:
+        await pilot.press("s")
+        await until_shown(pilot, "its engine did not stop when asked and was killed")
+    assert sent == [signal.SIGTERM, signal.SIGKILL]
 
 
 @pytest.mark.parametrize(("typed", "value"), [("12", 12), ("auto", None)])

@@ -26,6 +26,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     open_streams()
     no_core_dumps()
+    if "EVALBENCH_KEYS_FD" in os.environ:
+        from evalbench.engine.keys.handed import take_handed
+
+        take_handed()
     for stream in (sys.stdout, sys.stderr):
         # A terminal that lacks a character shows "?", and no run dies of it.
         reconfigure = getattr(stream, "reconfigure", None)

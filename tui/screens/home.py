@@ -311,10 +311,8 @@ class HomePage(FilteredPage):
 
     def action_stop(self) -> None:
         """See the commands."""
-        from evalbench.engine.process.launch import stop_run
-
-        if (line := self._current()) and stop_run(line.folder):
-            self.notify(f"stopping {line.folder.id}", markup=False)
+        if (line := self._current()) and (words := self.the_app.stops.stop(line.folder)):
+            self.notify(words, markup=False)
 
     @work
     async def action_delete(self) -> None:

@@ -200,7 +200,7 @@ async def _agrees_to_session(
 async def _use_for_session(
     app: EvalbenchApp, provider: str, secret: str, flags: Sequence[str]
 ) -> bool:
-    """Have a key in the environment of what is started from now on, unless it is refused."""
+    """Hand a key to what is started from now on, unless it is refused."""
     try:
         held = hold(provider, secret)
     except EvalbenchError as error:

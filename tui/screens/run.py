@@ -143,6 +143,8 @@ class RunPage(Page):
         # Somebody who leaves at once takes the panels away while the page is still coming.
         if not self._ready or not self.is_current or not self.app.is_running:
             return
+        if self.the_app.stops.killed(self.view.folder):
+            self.view.note_killed()
         self._stale = self.view.look() or self._stale
         turned = self.view.state != self._drawn_state
         due = self._drawn + (_LOW_BANDWIDTH_S if self.the_app.low_bandwidth else _DRAW_EVERY_S)
@@ -262,7 +264,7 @@ class RunPage(Page):
         view = self.view
         allowed = {
             "pause": view.state in ("created", "running"),
-            "stop": view.live and view.state != "stopping",
+            "stop": view.live,
             "resume": view.resumable,
             "concurrency": view.live,
             "budget": self._budget_counts(),
@@ -282,8 +284,8 @@ class RunPage(Page):
 
     def action_stop(self) -> None:
         """See the commands."""
-        if stop_run(self.view.folder):
-            self._say("stopping; it can be resumed with r")
+        if words := self.the_app.stops.stop(self.view.folder):
+            self._say(words)
 
     @work(exclusive=True, group="resume")
     async def action_resume(self) -> None:

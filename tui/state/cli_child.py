@@ -18,6 +18,7 @@ from typing import Any
 import orjson
 
 from evalbench.engine.errors import EvalbenchError
+from evalbench.tui.state.session_keys import handing
 
 Line = dict[str, Any]
 """One JSON line (docs/json-lines.md)."""
@@ -125,19 +126,22 @@ async def _run(
 
 
 async def _child(words: Sequence[str]) -> asyncio.subprocess.Process:
-    return await asyncio.create_subprocess_exec(
-        sys.executable,
-        "-P",
-        "-m",
-        "evalbench.tui.cli.main",
-        *words,
-        "--json",
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-        limit=_LONGEST_LINE,
-        start_new_session=True,
-    )
+    with handing() as (variables, pipes):
+        return await asyncio.create_subprocess_exec(
+            sys.executable,
+            "-P",
+            "-m",
+            "evalbench.tui.cli.main",
+            *words,
+            "--json",
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            limit=_LONGEST_LINE,
+            env={**os.environ, **variables},
+            pass_fds=pipes,
+            start_new_session=True,
+        )
 
 
 async def _end(child: asyncio.subprocess.Process) -> None:

@@ -215,6 +215,10 @@ class RunView:
         """What the engine measures at the moment; nothing without one."""
         return self.status.gauges if self.live else {}
 
+    def note_killed(self) -> None:
+        """Its engine had to be killed, because somebody wanted it stopped."""
+        self._watch.killed = True
+
     @property
     def problem(self) -> str:
         """Why it did not complete, when that is known."""

@@ -63,6 +63,7 @@ class BatchContext:
     resend_unfetched: bool
     report: Report
     clock: Callable[[], float]
+    contact: FirstContact
     pending: set[int] = field(default_factory=set)
     unfetched: set[int] = field(default_factory=set)
     answered: set[int] = field(default_factory=set)
@@ -71,7 +72,6 @@ class BatchContext:
     halted: asyncio.Event = field(default_factory=asyncio.Event)
     turn: asyncio.Lock = field(default_factory=asyncio.Lock)
     next_create: float = 0.0
-    contact: FirstContact = field(default_factory=FirstContact)
     owners: dict[str, str] = field(default_factory=dict)
     batches: list[Batch] = field(default_factory=list)
 

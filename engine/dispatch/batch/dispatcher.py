@@ -105,7 +105,7 @@ class BatchDispatcher(ParkingDispatcher):
             resend_unfetched=batch_settings.resend_unfetched,
             report=report,
             clock=clock,
-            contact=FirstContact(batch_settings.wait_for_server_s),
+            contact=FirstContact(report, batch_settings.wait_for_server_s),
         )
         self._collection = Collection(
             self._context, batch_settings.size, role=role, model=model, closed=self._send_off

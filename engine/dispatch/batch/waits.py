@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
@@ -12,7 +11,6 @@ from evalbench.engine.dispatch.circuit_breaker import (
     LONGEST_PROBE_WAIT_S,
     LONGEST_S,
     is_provider_down,
-    never_connected,
 )
 from evalbench.engine.dispatch.retry import (
     LONGEST_RETRY_AFTER_S,
@@ -90,21 +88,17 @@ class Waits:
         await self.told(error, pause)
 
     def unreached(self, error: TransientError) -> bool:
-        """Whether the server was not reached once so far; says so the first time.
+        """Whether the server was not reached once so far.
 
         Raises:
             RunFatal: it was tried for long enough.
         """
         contact = self._context.contact
-        if contact.made or not never_connected(error):
-            contact.made = True
-            return False
-        left = contact.left(error)
-        if not contact.told:
-            contact.told = True
-            until = round(time.time() + left)
-            self._context.report("server-unreached", what=error.what, why=error.why, until=until)
-        return True
+        if contact.missed(error):
+            contact.left(error)
+            return True
+        contact.made = True
+        return False
 
     async def told(self, error: ProviderError, seconds: float) -> None:
         """Say why the next step waits, and wait so long."""

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import tomllib
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from evalbench.engine.calls import Outcome
+from evalbench.engine.calls import ModelRef, Outcome
 from evalbench.engine.calls.secrets import bundled
 from evalbench.engine.config import registry
 from evalbench.engine.config.roles import with_address
 from evalbench.engine.config.spec import make_spec
+from evalbench.engine.cost.prices import PriceBook
+from evalbench.engine.cost.unit_prices import Rates
 from evalbench.engine.errors import BadKey, KeyUnavailable, RateLimited, SpecError
 from evalbench.engine.keys import with_variables
 from evalbench.providers.compatible.servers import SERVERS
@@ -149,7 +152,7 @@ headers = {{ X-Team = "evals", X-Auth = "Bearer ${{FIRST_TOKEN}}" }}
 query = {{ api-version = "1" }}
 concurrency = 3
 qps = 2.5
-prices = {{ "gpt-4.1-mini" = "0.5/1.5" }}
+prices = {{ "gpt-4.1-mini" = "0.5/1.5", wrong = "dear" }}
 
 [second]
 like = "vllm"
@@ -160,7 +163,23 @@ base_url = "http://10.0.0.1:8000"
     spec = make_spec("quickstart", "first/gpt-4.1-mini")
     assert spec.provider_options["base_url"] == base
     assert (spec.settings.candidate.concurrency, spec.settings.candidate.qps) == (3, 2.5)
-    assert spec.settings.price == ("first/gpt-4.1-mini=0.5/1.5",)
+    # Of a judge as of a candidate, in every mode; what is given counts more.
+    book, ref = PriceBook(), ModelRef.parse("first/gpt-4.1-mini")
+    assert book.at_hand(ref)
+    for prices in (
+        book.prices(ref),
+        book.prices(ref, "batch"),
+        book.prices(ref, "realtime", "flex"),
+    ):
+        assert prices is not None
+        assert prices.source == "providers.toml"
+        assert prices.rates == Rates(Decimal("0.5"), Decimal("1.5"))
+    given = PriceBook(["first/gpt-4.1-mini=1/2"]).prices(ref)
+    assert given is not None
+    assert given.source == "--price"
+    assert book.prices(ModelRef.parse("first/x")) is None
+    with pytest.raises(SpecError, match=r"in providers\.toml cannot be 'dear'"):
+        book.prices(ModelRef.parse("first/wrong"))
     assert make_spec("quickstart", "first/x", concurrency=9).get("concurrency") == 9
     cls: Any = registry.provider_class("first")
     assert cls.key.variables == ("FIRST_KEY",)

@@ -185,6 +185,21 @@ def test_a_place_that_was_tried_is_known() -> None:
     assert hosts_of(fingerprint(KEY)) == {"evil.example"}
 
 
+def test_each_secret_beside_a_key_is_known_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GATEWAY_TOKEN", "token-0123456789")
+    remember_place("openai", {"base_url": EVIL}, KEY)
+    assert unknown_hosts([spec()]) == []
+    with_token = make_spec(
+        "quickstart",
+        "openai/gpt-4.1",
+        provider_options={"base_url": EVIL, "header": ["X-Auth: Bearer ${GATEWAY_TOKEN}"]},
+    )
+    assert unknown_hosts([with_token]) == [KeyDestination("openai", "evil.example")]
+    run_keys.check_hosts([with_token], "it", allow=["evil.example"])
+    assert unknown_hosts([with_token]) == []
+    assert hosts_of(fingerprint("token-0123456789")) == {"evil.example"}
+
+
 @pytest.mark.parametrize(("answer", "code"), [(True, 1), (False, 4)])
 def test_somebody_there_is_asked(
     sent: list[str], monkeypatch: pytest.MonkeyPatch, answer: bool, code: int
