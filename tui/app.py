@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 
     from evalbench.tui.state.draft import Draft
     from evalbench.tui.state.ends import Ends
+    from evalbench.tui.state.run_list import RunLine
 
 NORMAL_S, LOW_BANDWIDTH_S = 0.25, 0.5
 """Seconds between two looks at what a page shows."""
@@ -61,6 +62,7 @@ _PAGES = {
     "help": "HelpPage",
     "leaderboard": "LeaderboardPage",
     "keys": "KeysPage",
+    "machine": "MachinePage",
     "batches": "BatchesPage",
     "own": "OwnPage",
     "models": "ModelsPage",
@@ -209,10 +211,7 @@ class EvalbenchApp(App[int]):
         from evalbench.tui.screens.run import RunPage
         from evalbench.tui.state.ends import Ends, end_words, title_words
 
-        home = self.screen_stack[0]
-        if not isinstance(home, HomePage):
-            return
-        lines = home.runs()
+        lines = self.runs()
         self._ends = self._ends or Ends()
         for line in self._ends.look(lines):
             attention.call(self, end_words(line))
@@ -302,6 +301,11 @@ class EvalbenchApp(App[int]):
         else:
             await self.push_screen(NewRunPage(spec=spec))
 
+    def runs(self) -> list[RunLine]:
+        """All runs as they are now."""
+        home = self.screen_stack[0] if self.screen_stack else None
+        return home.runs() if isinstance(home, HomePage) else []
+
     def pop_screen(self) -> AwaitComplete:
         """Close the page on top; what it is busy with must not find it half gone."""
         if isinstance(self.screen, Page):
@@ -320,6 +324,10 @@ class EvalbenchApp(App[int]):
     async def action_models(self) -> None:
         """See the commands."""
         await self.open_page("models")
+
+    async def action_machine(self) -> None:
+        """See the commands."""
+        await self.open_page("machine")
 
     async def action_own(self) -> None:
         """See the commands."""

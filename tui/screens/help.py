@@ -40,6 +40,8 @@ _ABOUT: Mapping[str, str] = {
         "Provider batches of all runs or of one: state, progress and deadline. Fetching "
         "polls a run's batches and continues the run."
     ),
+    "machine": "Cards, processors and memory of this machine while runs are at work, and the "
+    "processes that hold them. It is read only while this page is open.",
     "models": "Models that providers offer today, with prices and retirement dates, and "
     "which local models fit this machine.",
     "keys": "Where each provider's key was found. Keys you enter go to the system keychain "

@@ -255,6 +255,10 @@ class RunPage(Page):
 
         await self.app.push_screen(BatchesPage(self.view.folder))
 
+    async def action_machine(self) -> None:
+        """See the commands."""
+        await self.the_app.action_machine()
+
     # -- acting ------------------------------------------------------------------
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:

@@ -295,7 +295,7 @@ def _card_lines(card: Gpu) -> list[Line]:
     if facts:
         line: list[Piece] = [(" · ".join(facts), "dim")]
         if card.history and len(card.history) > 1:
-            line += ["  ", Sparkline(card.history[-_SPARK_COLUMNS:])]
+            line += ["  ", Sparkline(card.history[-_SPARK_COLUMNS:], top=100.0)]
         lines.append(line)
     return lines
 
