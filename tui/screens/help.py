@@ -22,6 +22,8 @@ _ABOUT: Mapping[str, str] = {
     "processes: they keep going when the app is closed.",
     "compare": "Differences between runs of one benchmark over the samples they share: size, "
     "significance, what else differs, and the samples that flip.",
+    "side": "What the runs replied to one question. Words that the first run's reply does not have "
+    "are bold and underlined; in the first reply, those that the second does not have.",
     "new": "Choose a benchmark, provider and model, check the estimate, and start. The "
     "equivalent command is shown below, ready to copy.",
     "run": "Progress, scores with intervals, spend and waits of a run. Pause, stop or change "

@@ -218,7 +218,7 @@ def _history(what: str, shares: Sequence[float], width: int) -> list[Line]:
     )
     if not width or chart.empty:
         return [[Sparkline(shares, top=1.0)]]
-    return list(draw_chart(chart, width, _CHART_ROWS))[1:]
+    return [*draw_chart(chart, width, _CHART_ROWS)[1:]]
 
 
 def _tone(share: float) -> str:
