@@ -92,6 +92,7 @@ def launch_runs(
     approve: Callable[[Sequence[preflight.CheckedSpec]], None] | None = None,
     begun: Mapping[int, RunFolder] | None = None,
     leave: bool = False,
+    on_end: Sequence[str] = (),
     typed: Collection[str] = (),
 ) -> Engine:
     """Check the specs, prepare their data, and start one engine that drives them all.
@@ -108,6 +109,7 @@ def launch_runs(
             starts; raises to call it off.
         begun: runs to go on with instead of new ones, by the place of their spec.
         leave: do not wait for batches: rest once all that can be sent is out.
+        on_end: program and arguments to run whenever a run has come to rest.
         typed: names of settings that the user gave now; other addresses may be those of the
             environment, where a key goes only once somebody has said that it may.
 
@@ -138,7 +140,10 @@ def launch_runs(
         for place, (one, done) in enumerate(zip(specs, checked, strict=True))
     ]
     runs = list(zip(folders, checked, strict=True))
-    return _spawn(runs, held, EngineOptions(foreground=foreground, pilot=pilot, leave=leave))
+    options = EngineOptions(
+        foreground=foreground, pilot=pilot, leave=leave, on_end=() if pilot else tuple(on_end)
+    )
+    return _spawn(runs, held, options)
 
 
 def resume_run(

@@ -17,7 +17,7 @@ from evalbench.tui.cli.approval import approval
 from evalbench.tui.cli.confirm import can_ask
 from evalbench.tui.cli.follow import View
 from evalbench.tui.cli.gate import Gate, declare_gate, gate_code, gates
-from evalbench.tui.cli.launch import declare_following, declare_run_dir, launch
+from evalbench.tui.cli.launch import declare_following, declare_run_dir, end_hook, launch
 from evalbench.tui.cli.output import stderr, stdout
 from evalbench.tui.cli.parser import Parser, add_options, given
 from evalbench.tui.cli.target import (
@@ -92,6 +92,7 @@ def execute(args: argparse.Namespace) -> int:
     notes += key_hosts.told(args, specs)
 
     begun_here: list[RunFolder] = []
+    on_end = end_hook(args)
 
     def start(view: View) -> Engine:
         approve = None
@@ -102,6 +103,7 @@ def execute(args: argparse.Namespace) -> int:
             run_dir=args.run_dir,
             foreground=args.foreground,
             leave=args.submit_only,
+            on_end=on_end,
             progress=view.preparing,
             pilot=pilot,
             approve=approve,
