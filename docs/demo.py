@@ -100,6 +100,7 @@ def _line(line: Sequence[Piece]) -> str:
 async def record() -> Film:
     """Walk through the app."""
     from evalbench.tui.app import EvalbenchApp
+    from evalbench.tui.state.draft import Draft
     from evalbench.tui.state.preferences import Preferences
 
     film = Film()
@@ -132,6 +133,9 @@ async def record() -> Film:
         await until(lambda: shown().count("complete") >= len(RUNS))
         await pilot.pause(0.5)
         shoot(2.0)
+        app.draft = Draft(
+            benchmark="quickstart", provider="demo", model="large", typed={"price": "3/15"}
+        )
         await press("n", wait="evalbench run quickstart", seconds=1.0)
         await until(lambda: "72 calls" in shown())
         await pilot.pause(0.5)

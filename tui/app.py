@@ -13,7 +13,7 @@ from functools import cached_property
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from textual import events
+from textual import events, work
 from textual._compositor import CompositorUpdate
 from textual.app import App
 from textual.await_complete import AwaitComplete
@@ -353,6 +353,20 @@ class EvalbenchApp(App[int]):
             await self.pop_screen()
         elif isinstance(self.screen, Page):
             await self.push_screen(HelpPage(self.screen.SCOPE))
+
+    @work(exclusive=True, group="jump")
+    async def action_jump(self) -> None:
+        """See the commands."""
+        from evalbench.tui.screens.jump import Jump, targets
+
+        page = self.screen
+        letters = targets(page, page.focus_chain)
+        if (
+            isinstance(page, Page)
+            and letters
+            and (chosen := await self.push_screen_wait(Jump(letters)))
+        ):
+            page.set_focus(chosen)
 
     async def action_back(self) -> None:
         """One step back. From the run that the app was opened for, out; from Home, nowhere."""

@@ -32,6 +32,7 @@ from evalbench.tui.screens.dialogs import Confirm, Enter, Trouble
 from evalbench.tui.screens.help import HelpPage
 from evalbench.tui.screens.home import HomePage
 from evalbench.tui.screens.home_preview import Preview
+from evalbench.tui.screens.jump import Jump
 from evalbench.tui.screens.key_entry import KeyWork, Looking
 from evalbench.tui.screens.keys import KeysPage
 from evalbench.tui.screens.leaderboard import LeaderboardPage
@@ -48,6 +49,7 @@ from evalbench.tui.screens.sample import SamplePage
 from evalbench.tui.screens.sample_raw import RawPage
 from evalbench.tui.screens.samples import SamplesPage
 from evalbench.tui.screens.settings import SettingsPage
+from evalbench.tui.screens.side_by_side import SideBySidePage
 from evalbench.tui.screens.starting import Starting
 from evalbench.tui.screens.welcome import Welcome
 from evalbench.tui.state.cli_child import Line
@@ -255,6 +257,14 @@ async def _(pilot: Pilot[int]) -> None:
 async def _(pilot: Pilot[int]) -> None:
     await pilot.press("down")
     await _compare(pilot, 2)
+
+
+@shot("side-by-side", SideBySidePage, _three_runs)
+async def _(pilot: Pilot[int]) -> None:
+    await pilot.press("down")
+    await _compare(pilot, 2)
+    await turn_to(pilot, SideBySidePage, "enter")
+    await until_shown(pilot, "1 of 48 scored differently")
 
 
 @shot("compare-three", ComparePage, _three_runs)
@@ -556,6 +566,13 @@ async def _(pilot: Pilot[int]) -> None:
     await open_it(pilot)
     await pilot.press("v")
     await until_shown(pilot, "░ 95 %")
+
+
+@shot("jump", Jump, _complete)
+async def _(pilot: Pilot[int]) -> None:
+    await open_it(pilot)
+    await pilot.press("ctrl+o")
+    await until(pilot, lambda: isinstance(pilot.app.screen, Jump), "the letters")
 
 
 @shot("leaderboard", LeaderboardPage, runs_of_every_state)

@@ -291,9 +291,9 @@ async def test_a_live_run_is_followed(home: Path) -> None:
     made = pretend("synthetic", "scripted/good", total=3)
     made.status(done=0)
     async with samples(made) as pilot:
-        await until_shown(pilot, "No sample yet")
+        await until_shown(pilot, "No samples yet")
         journal = Journal(made.folder.journal)
-        journal.add_samples(
+        await journal.add_samples(
             [(n, Sample(f"{n:016x}.1", {"question": f"Q{n}"}, "B")) for n in (1, 2, 3)]
         )
         await journal.close()
