@@ -13,7 +13,7 @@ from functools import cached_property
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from textual import events
+from textual import events, work
 from textual._compositor import CompositorUpdate
 from textual.app import App
 from textual.await_complete import AwaitComplete
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 
     from evalbench.tui.state.draft import Draft
     from evalbench.tui.state.ends import Ends
+    from evalbench.tui.state.run_list import RunLine
 
 NORMAL_S, LOW_BANDWIDTH_S = 0.25, 0.5
 """Seconds between two looks at what a page shows."""
@@ -62,6 +63,7 @@ _PAGES = {
     "help": "HelpPage",
     "leaderboard": "LeaderboardPage",
     "keys": "KeysPage",
+    "machine": "MachinePage",
     "batches": "BatchesPage",
     "own": "OwnPage",
     "models": "ModelsPage",
@@ -214,10 +216,7 @@ class EvalbenchApp(App[int]):
         from evalbench.tui.screens.run import RunPage
         from evalbench.tui.state.ends import Ends, end_words, title_words
 
-        home = self.screen_stack[0]
-        if not isinstance(home, HomePage):
-            return
-        lines = home.runs()
+        lines = self.runs()
         self._ends = self._ends or Ends()
         for line in self._ends.look(lines):
             attention.call(self, end_words(line))
@@ -307,6 +306,11 @@ class EvalbenchApp(App[int]):
         else:
             await self.push_screen(NewRunPage(spec=spec))
 
+    def runs(self) -> list[RunLine]:
+        """All runs as they are now."""
+        home = self.screen_stack[0] if self.screen_stack else None
+        return home.runs() if isinstance(home, HomePage) else []
+
     def pop_screen(self) -> AwaitComplete:
         """Close the page on top; what it is busy with must not find it half gone."""
         if isinstance(self.screen, Page):
@@ -325,6 +329,10 @@ class EvalbenchApp(App[int]):
     async def action_models(self) -> None:
         """See the commands."""
         await self.open_page("models")
+
+    async def action_machine(self) -> None:
+        """See the commands."""
+        await self.open_page("machine")
 
     async def action_own(self) -> None:
         """See the commands."""
@@ -350,6 +358,20 @@ class EvalbenchApp(App[int]):
             await self.pop_screen()
         elif isinstance(self.screen, Page):
             await self.push_screen(HelpPage(self.screen.SCOPE))
+
+    @work(exclusive=True, group="jump")
+    async def action_jump(self) -> None:
+        """See the commands."""
+        from evalbench.tui.screens.jump import Jump, targets
+
+        page = self.screen
+        letters = targets(page, page.focus_chain)
+        if (
+            isinstance(page, Page)
+            and letters
+            and (chosen := await self.push_screen_wait(Jump(letters)))
+        ):
+            page.set_focus(chosen)
 
     async def action_back(self) -> None:
         """One step back. From the run that the app was opened for, out; from Home, nowhere."""

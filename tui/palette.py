@@ -14,7 +14,6 @@ from textual.content import Content
 
 from evalbench.engine.config import registry
 from evalbench.tui.commands import commands
-from evalbench.tui.screens.home import HomePage
 from evalbench.tui.screens.page import Page
 from evalbench.tui.state.clean import one_line
 from evalbench.tui.state.fuzzy import fitting
@@ -67,8 +66,7 @@ class CommandsProvider(Provider):
     def _found(self) -> Iterator[_Offer]:
         """Runs, benchmarks and models, which are only offered for what is typed."""
         app = cast("EvalbenchApp", self.app)
-        home = app.screen_stack[0]
-        for line in home.runs() if isinstance(home, HomePage) else ():
+        for line in app.runs():
             title = f"Run {one_line(line.benchmark)} × {one_line(line.model)}"
             more = ", ".join(filter(None, [line.state, line.score, line.age, line.folder.id]))
             yield _Offer(title, more, partial(app.open_run, line.folder))

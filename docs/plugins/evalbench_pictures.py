@@ -13,7 +13,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from evalbench.engine.benchmarks import quickstart
-from evalbench.engine.calls import Call, Capabilities, ModelInfo, Outcome, Reply, Usage
+from evalbench.engine.calls import (
+    Call,
+    Capabilities,
+    ModelInfo,
+    Outcome,
+    Provider,
+    Reply,
+    Usage,
+)
 
 _KNOWS = {"large": 88, "small": 61}
 """Of a hundred questions, how many a model answers right."""
@@ -22,13 +30,11 @@ _WRONG = {"Yes": "No", "No": "Yes", "A": "C", "B": "D", "C": "A", "D": "B"}
 _WAYS = ("{}", "{}", "{}.", "The answer is {}.", "{}")
 
 
-class Demo:
+class Demo(Provider):
     """Answers by what lies beside the questions; what it does not know is drawn by their hash."""
 
     name: ClassVar[str] = "demo"
     title: ClassVar[str] = "Answers for pictures"
-    key: ClassVar[None] = None
-    options: ClassVar[tuple[()]] = ()
 
     def __init__(self, settings: Mapping[str, Any], secret: str = "") -> None:
         self._latency = float(os.environ.get("DEMO_LATENCY", "0"))

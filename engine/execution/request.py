@@ -37,6 +37,7 @@ class EngineOptions:
         cancel: batches to cancel first.
         resend_unfetched: send the calls of batches again whose results were given up, where
             they still cannot be fetched. They may be paid twice.
+        on_end: program and arguments, run whenever a run has come to rest.
     """
 
     accept_changes: bool = False
@@ -47,6 +48,7 @@ class EngineOptions:
     leave: bool = False
     cancel: tuple[str, ...] = ()
     resend_unfetched: bool = False
+    on_end: tuple[str, ...] = ()
 
     @property
     def ask_again(self) -> frozenset[Outcome]:
@@ -61,7 +63,8 @@ class EngineOptions:
     def from_json(cls, value: Mapping[str, Any]) -> EngineOptions:
         """Inverse of :meth:`to_json`."""
         retry = tuple(Outcome(name) for name in value["retry"])
-        return cls(**{**value, "retry": retry, "cancel": tuple(value["cancel"])})
+        words = {name: tuple(value[name]) for name in ("cancel", "on_end")}
+        return cls(**{**value, **words, "retry": retry})
 
 
 @dataclass(frozen=True, slots=True)

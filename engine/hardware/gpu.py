@@ -32,6 +32,7 @@ class Card:
         utilisation: percent of the last moment in which it was busy.
         temperature: degrees Celsius.
         power, power_limit: watts.
+        clock, clock_limit, memory_clock: MHz of its cores, at most, and of its memory.
         capability: CUDA's compute capability, major and minor.
         uuid: as CUDA_VISIBLE_DEVICES takes it.
         processes: bytes that each process holds there, by its number; None where unknown.
@@ -51,6 +52,9 @@ class Card:
     uuid: str | None = None
     processes: dict[str, int | None] = field(default_factory=dict)
     history: list[int] = field(default_factory=list)
+    clock: int | None = None
+    clock_limit: int | None = None
+    memory_clock: int | None = None
 
 
 class _Source(NamedTuple):
@@ -142,6 +146,7 @@ class Gpus:
             return self._told(lambda: ask(source.card)) if found is None else found
 
         sensor = nvml.NVML_TEMPERATURE_GPU
+        cores, memory_clock = nvml.NVML_CLOCK_SM, nvml.NVML_CLOCK_MEM
         return Card(
             _text(of_card(nvml.nvmlDeviceGetName)) or "GPU",
             used,
@@ -156,6 +161,9 @@ class Gpus:
             _text(self._told(lambda: nvml.nvmlDeviceGetUUID(handle))),
             self._processes(handle),
             list(self._loads.get(number, ())),
+            of_card(lambda one: nvml.nvmlDeviceGetClockInfo(one, cores)),
+            of_card(lambda one: nvml.nvmlDeviceGetMaxClockInfo(one, cores)),
+            of_card(lambda one: nvml.nvmlDeviceGetClockInfo(one, memory_clock)),
         )
 
     def _memory(self, handle: Any) -> Any:

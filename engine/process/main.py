@@ -33,6 +33,7 @@ from evalbench.engine.errors import (
 from evalbench.engine.execution.request import EngineRequest
 from evalbench.engine.execution.scoring_watchdog import ScoringWatchdog
 from evalbench.engine.keys import ScrubbedFormatter
+from evalbench.engine.process.end_hook import run_hook
 from evalbench.engine.process.session import RunSession
 from evalbench.engine.runs.folder import RunFolder
 from evalbench.engine.runs.status import State
@@ -78,15 +79,23 @@ async def _host(
         run.claim()
     ready({"ready": os.getpid()})
     starter = asyncio.create_task(_at_end_of_input(stop)) if request.options.foreground else None
-    apart: list[Awaitable[int]] = [run.run() for run in runs if not run.local]
+    apart: list[Awaitable[int]] = [_to_rest(run, request) for run in runs if not run.local]
     together = asyncio.gather(*apart)
-    codes = [await run.run() for run in runs if run.local]
+    codes = [await _to_rest(run, request) for run in runs if run.local]
     codes += await together
     for run in runs:
         await run.let_go()
     if starter:
         starter.cancel()
     return max(codes)
+
+
+async def _to_rest(run: RunSession, request: EngineRequest) -> int:
+    """Drive a run to rest, and tell whom the user named. Returns its exit code."""
+    code = await run.run()
+    if request.options.on_end:
+        await run_hook(request.options.on_end, run.folder)
+    return code
 
 
 def _on_signals(runs: Sequence[RunSession], watch: ScoringWatchdog) -> None:

@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 
@@ -26,7 +26,7 @@ from evalbench.engine.calls import Outcome
 from evalbench.engine.errors import JournalError
 from evalbench.engine.journal import CallRow, SampleRow, ScoreRow
 from evalbench.engine.journal.reader import RowDecoder, calls_of, damaged
-from evalbench.engine.journal.records import OUTCOME_CODE, OUTCOMES
+from evalbench.engine.journal.records import OUTCOME_CODE, OUTCOMES, dollars
 from evalbench.engine.journal.schema import EPOCH_BITS, SLOT_BITS, connect, understand
 from evalbench.engine.stored import MOST_ROWS
 
@@ -63,17 +63,39 @@ class Filter:
         right: by the run's headline value; None: either.
         tag: name and value of a tag.
         text: words as they stand in question, gold or reply, in small or capital letters.
+        error: kind of the error that a sample failed with, as ``Status.errors`` names it;
+            goes with the outcome ``error``.
     """
 
     outcome: str = ""
     right: bool | None = None
     tag: tuple[str, str] | None = None
     text: str = ""
+    error: str = ""
 
     @property
     def by_record(self) -> bool:
         """Whether anything but text narrows the list."""
         return bool(self.outcome) or self.right is not None or self.tag is not None
+
+
+class Took(NamedTuple):
+    """What all calls of a sample took together.
+
+    Attributes:
+        seconds: from sending each call to its reply, added up.
+        input_tokens, output_tokens: of the replies.
+        cost: US dollars, as far as prices are known.
+    """
+
+    seconds: float = 0.0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost: float = 0.0
+
+
+ORDERS = ("score", "seconds", "input_tokens", "output_tokens", "cost")
+"""What samples can be ordered by."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,12 +197,52 @@ class SampleBrowser:
                 if wanted.outcome:
                     code = next(OUTCOME_CODE[o] for o in OUTCOMES if o.value == wanted.outcome)
                     limits.append(f"outcome = {code}")
+                if wanted.error:
+                    limits.append("id IN (SELECT value FROM json_each(?))")
+                    given.append(str(_failed_with(decoder, wanted.error)))
                 if wanted.right is not None:
                     limits.append("vals IN (SELECT value FROM json_each(?))")
                     given.append(str(self._judged(decoder, right=wanted.right)))
                 sql = f"SELECT id >> {EPOCH_BITS} FROM score WHERE {' AND '.join(limits)}"  # noqa: S608
                 rows = (row for row, _ in groupby(_column(decoder, sql, given)))
             return array("Q", rows)
+
+    def took(self, rows: Sequence[int]) -> dict[int, Took]:
+        """What some samples took, by number; those without a reply are missing."""
+        with opened(self.journal) as decoder:
+            wanted = orjson.dumps(list(rows)).decode()
+            some = "JOIN json_each(?) j ON r.id BETWEEN j.value << ? AND (j.value + 1 << ?) - 1"
+            sql = f"{_TOOK} {some} GROUP BY 1"
+            return _took(decoder, sql, (wanted, SLOT_BITS, SLOT_BITS))
+
+    def ordered(self, rows: Sequence[int], by: str, *, descending: bool = False) -> Sequence[int]:
+        """Samples in the order of a measure; those without one last, equal ones by number.
+
+        One scan of all scores or replies.
+
+        Args:
+            rows: numbers, in order.
+            by: one of :data:`ORDERS`.
+            descending: the greatest first.
+        """
+        values: dict[int, float] = {}
+        with opened(self.journal) as decoder:
+            if by == "score":
+                scores: dict[int, list[float]] = {}
+                told: dict[int, float | None] = {}
+                sql = f"SELECT id >> {EPOCH_BITS}, vals FROM score WHERE outcome <> ?"  # noqa: S608
+                for row, ident in decoder.db.execute(sql, (OUTCOME_CODE[Outcome.ERROR],)):
+                    if ident not in told:
+                        told[ident] = headline(decoder.values(ident), self.value)
+                    if (value := told[ident]) is not None:
+                        scores.setdefault(row, []).append(value)
+                values = {row: sum(held) / len(held) for row, held in scores.items()}
+            else:
+                found = _took(decoder, f"{_TOOK} GROUP BY 1", ())
+                values = {row: float(getattr(one, by)) for row, one in found.items()}
+        known = [row for row in rows if row in values]
+        known.sort(key=values.__getitem__, reverse=descending)
+        return array("Q", [*known, *(row for row in rows if row not in values)])
 
     def answers(self) -> bytes:
         """One more than how many answers each sample has, up to 255, by its number.
@@ -208,6 +270,34 @@ class SampleBrowser:
 
 _FIRST = f"row << {EPOCH_BITS}"
 _NO_SCORE = f"NOT EXISTS (SELECT 1 FROM score WHERE id BETWEEN {_FIRST} AND ({_FIRST}) + {_EPOCH})"  # noqa: S608
+
+
+_TOOK = (
+    f"SELECT r.id >> {SLOT_BITS}, sum(max(0, r.at - coalesce(c.sent, r.at))),"  # noqa: S608
+    " coalesce(sum(r.input), 0), coalesce(sum(r.output), 0), coalesce(sum(r.cost), 0)"
+    " FROM reply r JOIN call c ON c.id = r.id"
+)
+
+
+def _took(decoder: RowDecoder, sql: str, given: Sequence[Any]) -> dict[int, Took]:
+    return {
+        row: Took(took / 1000, into, out, float(dollars(cost)))
+        for row, took, into, out, cost in decoder.db.execute(sql, given)
+    }
+
+
+def _failed_with(decoder: RowDecoder, kind: str) -> list[int]:
+    """Ids of the scores that tell of such an error."""
+    sql = "SELECT id, detail FROM score WHERE outcome = ?"
+    found = []
+    known: dict[int | bytes, bool] = {}
+    for ident, told in decoder.db.execute(sql, (OUTCOME_CODE[Outcome.ERROR],)):
+        if told not in known:
+            error = str(decoder.detail(told).get("error", ""))
+            known[told] = error.partition(":")[0] == kind
+        if known[told]:
+            found.append(ident)
+    return found
 
 
 @contextmanager

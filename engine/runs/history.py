@@ -123,6 +123,18 @@ def read_history(journal: Path, value: str, most: int = 120) -> History:
     return History(every / 1000, dict(found), means)
 
 
+def read_latency(journal: Path, shares: Sequence[float]) -> list[float | None]:
+    """Seconds that so large shares of the calls stayed within (nearest rank); None without calls.
+
+    Raises:
+        JournalError: the journal cannot be read.
+    """
+    found: dict[int, Stretch] = defaultdict(Stretch)
+    with opened(journal) as decoder:
+        _add_latencies(decoder, 1 << 62, found)
+    return [found[0].latency(share) for share in shares]
+
+
 def _ends(decoder: RowDecoder) -> tuple[int, int]:
     """When anything was scored or answered first and last, in milliseconds."""
     ends = decoder.db.execute(
@@ -141,6 +153,10 @@ def _add_replies(decoder: RowDecoder, every: int, found: dict[int, Stretch]) -> 
         stretch = found[number]
         stretch.replies, stretch.failures, stretch.tokens = count, failures, tokens
         stretch.cost = float(dollars(cost))
+    _add_latencies(decoder, every, found)
+
+
+def _add_latencies(decoder: RowDecoder, every: int, found: dict[int, Stretch]) -> None:
     (total,) = decoder.db.execute("SELECT count(*) FROM reply").fetchone()
     reused = "SELECT call FROM reused" if has_reused(decoder.db) else "0"
     nth = max(1, math.ceil(total / _MOST_LATENCIES))

@@ -33,7 +33,8 @@ while head := sys.stdin.buffer.read(4):
 PYNVML = """
 from types import SimpleNamespace
 
-NVML_TEMPERATURE_GPU = 0
+NVML_TEMPERATURE_GPU = NVML_CLOCK_SM = 0
+NVML_CLOCK_MEM = 2
 nvmlMemory_v2 = 2
 
 class NVMLError(Exception):
@@ -69,6 +70,7 @@ nvmlDeviceGetEnforcedPowerLimit = nvmlDeviceGetPowerUsage
 nvmlDeviceGetCudaComputeCapability = nvmlDeviceGetPowerUsage
 nvmlDeviceGetMigMode = nvmlDeviceGetUUID = nvmlDeviceGetPowerUsage
 nvmlDeviceGetComputeRunningProcesses = nvmlDeviceGetPowerUsage
+nvmlDeviceGetClockInfo = nvmlDeviceGetMaxClockInfo = nvmlDeviceGetPowerUsage
 
 def nvmlSystemGetDriverVersion():
     return "590"
@@ -87,6 +89,9 @@ CARD = {
     "capability": None,
     "uuid": None,
     "processes": {},
+    "clock": None,
+    "clock_limit": None,
+    "memory_clock": None,
 }
 
 

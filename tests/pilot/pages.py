@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +18,7 @@ from textual.widgets import Input
 from evalbench.engine.calls import Outcome
 from evalbench.engine.config import registry
 from evalbench.engine.errors import UsageError
+from evalbench.engine.hardware.system import SystemReading
 from evalbench.engine.runs.folder import all_runs
 from evalbench.engine.runs.status import State
 from evalbench.tui.app import EvalbenchApp
@@ -31,9 +32,11 @@ from evalbench.tui.screens.dialogs import Confirm, Enter, Trouble
 from evalbench.tui.screens.help import HelpPage
 from evalbench.tui.screens.home import HomePage
 from evalbench.tui.screens.home_preview import Preview
+from evalbench.tui.screens.jump import Jump
 from evalbench.tui.screens.key_entry import KeyWork, Looking
 from evalbench.tui.screens.keys import KeysPage
 from evalbench.tui.screens.leaderboard import LeaderboardPage
+from evalbench.tui.screens.machine import MachinePage
 from evalbench.tui.screens.models import ModelsPage
 from evalbench.tui.screens.new import NewRunPage
 from evalbench.tui.screens.new_probe import Probe
@@ -46,12 +49,15 @@ from evalbench.tui.screens.sample import SamplePage
 from evalbench.tui.screens.sample_raw import RawPage
 from evalbench.tui.screens.samples import SamplesPage
 from evalbench.tui.screens.settings import SettingsPage
+from evalbench.tui.screens.side_by_side import SideBySidePage
 from evalbench.tui.screens.starting import Starting
 from evalbench.tui.screens.welcome import Welcome
 from evalbench.tui.state.cli_child import Line
 from evalbench.tui.state.key_places import KeyPlaces, ask_key_places
+from evalbench.tui.state.machine import Holder, Machine, MachineReading
 from evalbench.tui.state.preferences import save_preferences
 from evalbench.tui.state.run_choices import Choice
+from evalbench.tui.state.run_list import RunLine
 from evalbench.tui.widgets.table import Column
 from tests.pilot.driving import shown, until, until_shown
 from tests.pilot.judged import judged_run
@@ -251,6 +257,14 @@ async def _(pilot: Pilot[int]) -> None:
 async def _(pilot: Pilot[int]) -> None:
     await pilot.press("down")
     await _compare(pilot, 2)
+
+
+@shot("side-by-side", SideBySidePage, _three_runs)
+async def _(pilot: Pilot[int]) -> None:
+    await pilot.press("down")
+    await _compare(pilot, 2)
+    await turn_to(pilot, SideBySidePage, "enter")
+    await until_shown(pilot, "1 of 48 scored differently")
 
 
 @shot("compare-three", ComparePage, _three_runs)
@@ -554,10 +568,47 @@ async def _(pilot: Pilot[int]) -> None:
     await until_shown(pilot, "░ 95 %")
 
 
+@shot("jump", Jump, _complete)
+async def _(pilot: Pilot[int]) -> None:
+    await open_it(pilot)
+    await pilot.press("ctrl+o")
+    await until(pilot, lambda: isinstance(pilot.app.screen, Jump), "the letters")
+
+
 @shot("leaderboard", LeaderboardPage, runs_of_every_state)
 async def _(pilot: Pilot[int]) -> None:
     await turn_to(pilot, LeaderboardPage, "l")
     await until_shown(pilot, "1 model, 1 benchmark")
+
+
+async def _busy_machine(patch: pytest.MonkeyPatch) -> None:
+    """A card that a worker and a stranger share."""
+    await _live(patch)
+    cores = (0.9, 0.25, 0.5, 0.0)
+    card = {
+        **_CARD, "history": [n * 13 % 90 for n in range(60)], "clock": 1980, "clock_limit": 2100,
+        "memory_clock": 3201, "processes": {"4711": 2 << 30, "4712": 1 << 30},
+    }  # fmt: skip
+    half = [n * 7 % 100 / 100 for n in range(60)]
+
+    def read(_machine: Machine, runs: Sequence[RunLine]) -> MachineReading:
+        line = runs[0]
+        holders = (
+            Holder(4700, "engine", line, 180 << 20, 0.42, None),
+            Holder(4711, "worker", line, 2 << 30, 1.03, 2 << 30),
+            Holder(4712, "trainer [/]", None, None, None, 1 << 30),
+        )
+        load = 2.25, 1.5, 0.75
+        system = SystemReading(cores, load, 12_500_000_000, 32_000_000_000, 1 << 20, 4 << 30)
+        return MachineReading(system, [card], "", holders, half, half)
+
+    patch.setattr(Machine, "read", read)
+
+
+@shot("machine", MachinePage, _busy_machine)
+async def _(pilot: Pilot[int]) -> None:
+    await turn_to(pilot, MachinePage, "m")
+    await until_shown(pilot, "held by worker")
 
 
 @shot("samples", SamplesPage, _complete)

@@ -13,6 +13,7 @@ from evalbench.tui.screens import compare
 from evalbench.tui.screens.compare import ComparePage
 from evalbench.tui.screens.home import HomePage
 from evalbench.tui.screens.sample import SamplePage
+from evalbench.tui.screens.side_by_side import SideBySidePage
 from evalbench.tui.state.preferences import Preferences
 from evalbench.tui.widgets.table import Table
 from tests.pilot.driving import shown, until, until_shown
@@ -51,6 +52,15 @@ async def test_runs_are_marked_compared_and_their_samples_opened(runs: list[RunF
         assert "B - A = -25.00 points: no significant difference" in screen
         assert "higher on   A 3, B 1; both right 3, both wrong 1" in screen
         await pilot.press("down", "enter")
+        await until(pilot, lambda: isinstance(app.screen, SideBySidePage), "both replies")
+        screen = await until_shown(pilot, "2 of 4 scored differently")
+        assert "How much is 4 and one?" in screen
+        assert all(one in screen for one in ("A  ", "B  ", "right", "wrong"))
+        await pilot.press("n")
+        await until_shown(pilot, "3 of 4 scored differently")
+        await pilot.press("p")
+        await until_shown(pilot, "2 of 4 scored differently")
+        await pilot.press("escape", "o")
         await until(pilot, lambda: isinstance(app.screen, SamplePage), "a sample")
         first = app.screen
         assert isinstance(first, SamplePage)
@@ -58,8 +68,8 @@ async def test_runs_are_marked_compared_and_their_samples_opened(runs: list[RunF
         assert first.number == 4
         await until_shown(pilot, "How much is 4 and one?")
         await pilot.press("escape", "w")
-        await until_shown(pilot, "enter shows B's answer")
-        await pilot.press("enter")
+        await until_shown(pilot, "o opens B's sample")
+        await pilot.press("o")
         await until(pilot, lambda: isinstance(app.screen, SamplePage), "the same sample")
         second = app.screen
         assert isinstance(second, SamplePage)

@@ -21,6 +21,7 @@ from evalbench.tui.screens.new import NewRunPage
 from evalbench.tui.state import offered
 from evalbench.tui.state.model_cache import ModelList
 from evalbench.tui.state.preferences import Preferences, load_preferences
+from evalbench.tui.state.setups import load_setups
 from evalbench.tui.widgets.form import Field
 from evalbench.tui.widgets.picker import Picker
 from tests.pilot.driving import shown, until, until_shown
@@ -401,3 +402,30 @@ async def test_the_mouse_does_the_same(home: Path) -> None:
         await pilot.click(offset=(5, line_of(" more")))
         await until_shown(pilot, "▾ ")
         assert page(pilot).query("#field-qps")
+
+
+async def test_a_setup_is_kept_taken_and_forgotten(home: Path) -> None:
+    app = an_app(benchmark="quickstart", model="local/smollm2-135m-instruct")
+    async with app.run_test(size=(120, 40)) as pilot:
+        await opened(pilot)
+        await write(pilot, "limit", "7")
+        await pilot.press("ctrl+y")
+        await until_shown(pilot, "Save this set-up")
+        await pilot.press("enter")
+        await until_shown(pilot, "Name of this set-up")
+        app.screen.query_one("#value", Input).value = "seven [/] only"
+        await pilot.press("enter")
+        await until(pilot, load_setups, "the set-up")
+        await pilot.press("ctrl+n")
+        await until(pilot, lambda: "--limit" not in command(pilot), "no limit")
+        await pilot.press("ctrl+y")
+        await until_shown(pilot, "seven [/] only")
+        await pilot.press("down", "enter")
+        await until(pilot, lambda: "--limit 7" in command(pilot), "the limit again")
+        await pilot.press("ctrl+y")
+        await until_shown(pilot, "Delete one")
+        await pilot.press("end", "enter")
+        await until(pilot, lambda: "Save this set-up" not in shown(app), "those to delete")
+        await until_shown(pilot, "seven [/] only")
+        await pilot.press("enter")
+        await until(pilot, lambda: not load_setups(), "nothing kept")

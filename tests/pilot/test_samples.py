@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import csv
+import json
+import sqlite3
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from io import BytesIO
@@ -19,10 +22,11 @@ from evalbench.engine.journal.codec import quotable
 from evalbench.engine.runs.browse import Filter, SampleBrowser
 from evalbench.engine.runs.status import State
 from evalbench.tui.app import EvalbenchApp
+from evalbench.tui.screens import starting
 from evalbench.tui.screens.choose import Choose
 from evalbench.tui.screens.sample import SamplePage
 from evalbench.tui.screens.samples import SamplesPage
-from evalbench.tui.state.preferences import Preferences
+from evalbench.tui.state.preferences import Preferences, load_preferences
 from evalbench.tui.widgets.picture import Picture, columns, graphics
 from evalbench.tui.widgets.table import Table
 from evalbench.tui.widgets.text import LongText, Plain
@@ -174,6 +178,97 @@ async def test_the_cursor_stays_at_its_sample(engine: PretendEngine) -> None:
         await until(pilot, lambda: table.cursor == 7, "the cursor at sample 8 again")
 
 
+async def test_columns_order_number_copy_and_export(engine: PretendEngine, tmp_path: Path) -> None:
+    # The second half was slower and dearer, and number 9 took longest.
+    with sqlite3.connect(engine.folder.journal) as journal:
+        took = "CASE WHEN id >> 20 = 9 THEN 90000 ELSE 1000 * (id >> 20) END"
+        journal.execute(f"UPDATE reply SET at = {took}, input = 150, output = 12 - (id >> 20)")
+        journal.execute("UPDATE reply SET cost = 1000000000 * (id >> 20)")
+        journal.execute("UPDATE call SET sent = 0")
+    journal.close()
+    async with samples(engine, (200, 40)) as pilot:
+        app = pilot.app
+        await until_listed(pilot, *range(1, 13))
+        await pilot.press("v")
+        await until_shown(pilot, "Columns: enter shows")
+        await pilot.press("enter")
+        await until(pilot, lambda: "shown" in shown(app), "the column's mark")
+        await pilot.press("escape")
+        screen = await until_shown(pilot, "latency")
+        assert "1:30" in screen
+        assert load_preferences().columns == "latency"
+        await pilot.press("S", "S")
+        await until_listed(pilot, 9, 12, 11, 10, 8, 7, 6, 5, 4, 3, 2, 1)
+        assert "latency ▾" in shown(app)
+        # Opened in this order, and filtered in it.
+        await pilot.press("enter")
+        await until(pilot, lambda: isinstance(app.screen, SamplePage), "the sample")
+        await pilot.press("n")
+        await until_shown(pilot, "2 of 12 listed")
+        await until_shown(pilot, "Question 12?")
+        await pilot.press("escape", "w")
+        await until_listed(pilot, 11, 8, 5, 2)
+        await pilot.press("R")
+        await until_listed(pilot, 2, 5, 8, 11)
+        await pilot.press("number_sign")
+        await until_shown(pilot, "Number of the sample")
+        await pilot.press("3", "enter")
+        await until_shown(pilot, "no listed sample has this number")
+        await pilot.press("backspace", "8", "enter")
+        await until(pilot, lambda: app.screen.query_one(Table).cursor == 2, "number 8")
+        await pilot.press("E")
+        await until_shown(pilot, "Export the 4 samples listed")
+        entry = app.screen.query_one("#value", Input)
+        for name in ("listed.csv", "listed.jsonl"):
+            entry.value = str(tmp_path / "listed.txt")
+            await pilot.press("enter")
+            await until_shown(pilot, "has to end in .csv or .jsonl")
+            entry.value = str(tmp_path / name)
+            await pilot.press("enter")
+            await until(pilot, lambda name=name: (tmp_path / name).exists(), "the file")
+            if name == "listed.csv":
+                await pilot.press("E")
+                await until_shown(pilot, "Export the 4 samples listed")
+                entry = app.screen.query_one("#value", Input)
+    with (tmp_path / "listed.csv").open(encoding="utf-8") as file:
+        assert [row["row"] for row in csv.DictReader(file)] == ["2", "5", "8", "11"]
+    lines = (tmp_path / "listed.jsonl").read_text("utf-8").splitlines()
+    assert [json.loads(line)["row"] for line in lines] == [2, 5, 8, 11]
+
+
+async def test_failures_are_listed_by_error_and_asked_again(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine = pretend("synthetic", "scripted/good", total=6)
+    for row in range(1, 7):
+        error = ("Overloaded: busy", "BadRequest: no [/] tag")[row % 2]
+        failed = row in (2, 3, 6)
+        outcome = Outcome.ERROR if failed else Outcome.OK
+        await engine.answer(row, f"Question {row}?", read=error if failed else "B", outcome=outcome)
+    errors = {"Overloaded": 2, "BadRequest": 1}
+    engine.status(State.COMPLETE, done=6, total=6, failed=3, errors=errors)
+    begun: list[tuple[str, ...]] = []
+
+    async def start(_app: Any, words: tuple[str, ...]) -> None:
+        begun.append(words)
+
+    monkeypatch.setattr(starting, "start", start)
+    app = EvalbenchApp(Preferences(welcomed=True))
+    async with app.run_test(size=(120, 40)) as pilot:
+        await app.open_run(engine.folder)
+        await until_shown(pilot, "2 × Overloaded f shows them")
+        await pilot.press("f")
+        await until_shown(pilot, "all of them")
+        await pilot.press("down", "enter")
+        await until_listed(pilot, 2, 6)
+        await until_shown(pilot, "only failed with Overloaded")
+        await pilot.press("r")
+        await until_shown(pilot, "Ask all failed samples of this run again?")
+        await pilot.press("y")
+        await until(pilot, lambda: begun, "the retry")
+        assert begun == [("resume", str(engine.folder.path))]
+
+
 async def test_stepping_goes_through_the_filtered_list_and_back(engine: PretendEngine) -> None:
     async with samples(engine) as pilot:
         await pilot.press("w")
@@ -196,9 +291,9 @@ async def test_a_live_run_is_followed(home: Path) -> None:
     made = pretend("synthetic", "scripted/good", total=3)
     made.status(done=0)
     async with samples(made) as pilot:
-        await until_shown(pilot, "No sample yet")
+        await until_shown(pilot, "No samples yet")
         journal = Journal(made.folder.journal)
-        journal.add_samples(
+        await journal.add_samples(
             [(n, Sample(f"{n:016x}.1", {"question": f"Q{n}"}, "B")) for n in (1, 2, 3)]
         )
         await journal.close()

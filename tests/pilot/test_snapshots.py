@@ -24,6 +24,7 @@ from evalbench.tui.screens.filtered import FilteredPage
 from evalbench.tui.screens.home import HomePage
 from evalbench.tui.screens.key_entry import Clock
 from evalbench.tui.screens.page import Page
+from evalbench.tui.screens.seeking import SeekingPage
 from evalbench.tui.state import run_charts
 from evalbench.tui.state.preferences import load_preferences
 from evalbench.tui.state.rate_history import RateHistory, TimeLeft
@@ -134,7 +135,7 @@ def test_every_screen_is_pictured() -> None:
         names = vars(importlib.import_module(f"{screens.__name__}.{module.name}"))
         found |= {kind for kind in names.values() if isinstance(kind, type)}
     every = {kind for kind in found if issubclass(kind, Screen)}
-    unshown = {Screen, ModalScreen, Page, FilteredPage, Dialog}
+    unshown = {Screen, ModalScreen, Page, FilteredPage, SeekingPage, Dialog}
     assert {shot.of for shot in SHOTS.values()} == every - unshown
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from evalbench.engine.compare.pairs import Pair
 
 _FLIPS = 10
+_DIGITS, _MOST_POINTS = 3, 2_000
+"""Digits of a sample's score that tell points apart, and how many points are given."""
 _LONGEST = 72
 """Characters of a question that stand in the list of flips."""
 
@@ -122,7 +125,7 @@ def _lines(found: Comparison, most: int | None) -> Iterator[dict[str, Any]]:
     for one in found.ranked:
         yield {"event": "contender", **_contender(one, len(runs))}
     for pair in found.pairs:
-        yield {"event": "comparison", **_pair(pair, runs)}
+        yield {"event": "comparison", **_pair(pair, runs), **_points(found, pair)}
     flips = found.flips[:most]
     questions = _questions(found, [flip.numbers[0] for flip in flips])
     for flip in flips:
@@ -149,6 +152,51 @@ def _contender(one: Contender, runs: int) -> dict[str, Any]:
         "place_worst": runs - one.ahead_of,
         "failed": one.failed,
         "missing": one.missing,
+        **_effort(one.scores.folder),
+    }
+
+
+def _effort(folder: RunFolder) -> dict[str, Any]:
+    """What a run took: money, tokens, and seconds to a reply."""
+    from evalbench.engine.runs.history import read_latency
+
+    status = folder.status()
+    median, most = read_latency(folder.journal, (0.5, 0.95))
+    return {
+        "cost": status.spend_usd,
+        "input_tokens": status.input_tokens,
+        "output_tokens": status.output_tokens,
+        "latency_s": median,
+        "latency_95_s": most,
+    }
+
+
+def _points(found: Comparison, pair: Pair) -> dict[str, Any]:
+    """Scores of a pair against each other: of samples, unless right or wrong, and of groups."""
+    one, other = (found.contenders[place].scores for place in (pair.first, pair.second))
+    shared = [ident for ident in one.scores if ident in other.scores]
+    points: Counter[tuple[float, float]] = Counter()
+    if pair.both_right is None:
+        points.update(
+            (round(one.scores[ident], _DIGITS), round(other.scores[ident], _DIGITS))
+            for ident in shared
+        )
+    tag = one.spread_by
+    groups: dict[str, list[str]] = {}
+    for ident in shared:
+        if name := one.tags.get(ident, {}).get(tag):
+            groups.setdefault(name, []).append(ident)
+    return {
+        "points": [[x, y, n] for (x, y), n in points.most_common(_MOST_POINTS)],
+        "grouped_by": tag if len(groups) > 1 else "",
+        "groups": [
+            [
+                name,
+                *(sum(run.scores[i] for i in held) / len(held) for run in (one, other)),
+                len(held),
+            ]
+            for name, held in (groups.items() if len(groups) > 1 else ())
+        ],
     }
 
 
@@ -190,11 +238,14 @@ def _print(out: Out, found: Compared) -> None:
     columns = ("", "model", "score", "95 %", "place", "failed", "run")
     print_columns(out, columns, found.standings())
     out.line()
+    if effort := found.efforts():
+        print_columns(out, ("", "model", "cost", "tokens in", "out", "latency", "p95"), effort)
+        out.line()
     if len(found.pairs) == 1:
         _print_facts(out, found.pair_facts(found.pairs[0]))
     else:
-        columns = ("", "difference", "95 %", "p", "p Holm", "p BH", "")
-        print_columns(out, columns, [found.pair_row(pair) for pair in found.pairs])
+        head = ("", "difference", "95 %", "p", "p Holm", "p BH", "detectable", "")
+        print_columns(out, head, [found.pair_row(pair) for pair in found.pairs])
     _print_flips(out, found, letters)
 
 

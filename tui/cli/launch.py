@@ -42,8 +42,23 @@ def declare_following(parser: Parser) -> argparse._ArgumentGroup:
         action="store_true",
         help="submit batches and exit; fetch results later with evalbench collect",
     )
+    section.add_argument(
+        "--on-end",
+        metavar="CMD",
+        help="run this program whenever a run has come to rest, without a shell; "
+        "EVALBENCH_RUN, _STATE and _SCORE are in its environment",
+    )
     section.add_argument("--yes", action="store_true", help="answer yes to all questions")
     return section
+
+
+def end_hook(args: argparse.Namespace) -> tuple[str, ...]:
+    """The command of ``--on-end`` as program and arguments; empty without one."""
+    if args.on_end is None:
+        return ()
+    from evalbench.engine.process.end_hook import read_command
+
+    return read_command(args.on_end)
 
 
 def declare_run_dir(parser: Parser) -> None:
@@ -181,7 +196,7 @@ def _after_pilot(
     engine = _started(
         lambda view: resume_runs(
             folders,
-            EngineOptions(foreground=args.foreground),
+            EngineOptions(foreground=args.foreground, on_end=end_hook(args)),
             progress=view.preparing,
             allow_hosts=hosts,
         ),

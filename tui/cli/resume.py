@@ -11,7 +11,7 @@ from evalbench.engine.errors import RunNotFound
 from evalbench.engine.process.launch import RETRY, EngineOptions, resume_run
 from evalbench.engine.runs.folder import RunFolder, find_run
 from evalbench.tui.cli import key_hosts
-from evalbench.tui.cli.launch import declare_following, launch
+from evalbench.tui.cli.launch import declare_following, end_hook, launch
 from evalbench.tui.cli.parser import Parser, bare_words, given
 from evalbench.tui.cli.settings import changed, declare_settings
 from evalbench.tui.state.batch_words import resend_words
@@ -74,6 +74,7 @@ def execute(args: argparse.Namespace) -> int:
         resend_unfetched=args.resend_unfetched,
         foreground=args.foreground,
         leave=args.submit_only,
+        on_end=end_hook(args),
     )
     return launch(
         args,

@@ -17,7 +17,7 @@ from evalbench.tui.cli.approval import approval
 from evalbench.tui.cli.confirm import can_ask
 from evalbench.tui.cli.follow import View
 from evalbench.tui.cli.gate import Gate, declare_gate, gate_code, gates
-from evalbench.tui.cli.launch import declare_following, declare_run_dir, launch
+from evalbench.tui.cli.launch import declare_following, declare_run_dir, end_hook, launch
 from evalbench.tui.cli.output import stderr, stdout
 from evalbench.tui.cli.parser import Parser, add_options, given
 from evalbench.tui.cli.target import (
@@ -92,6 +92,7 @@ def execute(args: argparse.Namespace) -> int:
     notes += key_hosts.told(args, specs)
 
     begun_here: list[RunFolder] = []
+    on_end = end_hook(args)
 
     def start(view: View) -> Engine:
         approve = None
@@ -99,7 +100,12 @@ def execute(args: argparse.Namespace) -> int:
             approve = approval(view, specs, pilot=pilot, yes=args.yes)
         engine = launch_runs(
             specs,
-            options=EngineOptions(foreground=args.foreground, pilot=pilot, leave=args.submit_only),
+            options=EngineOptions(
+                foreground=args.foreground,
+                pilot=pilot,
+                leave=args.submit_only,
+                on_end=() if pilot else on_end,
+            ),
             run_dir=args.run_dir,
             progress=view.preparing,
             approve=approve,

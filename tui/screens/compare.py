@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from textual import events, on, work
 from textual.app import ComposeResult
@@ -15,11 +15,15 @@ from evalbench.tui.screens.page import Page
 from evalbench.tui.state import figures
 from evalbench.tui.state.cli_child import run_command
 from evalbench.tui.state.compared import Compared, score_words
+from evalbench.tui.state.scatter import draw_scatter
 from evalbench.tui.widgets.footer import Footer
 from evalbench.tui.widgets.lines import Line, Lines
 from evalbench.tui.widgets.table import Cell, Column, Table
 from evalbench.tui.widgets.text import cell
 from evalbench.tui.widgets.topline import TopLine
+
+if TYPE_CHECKING:
+    from evalbench.tui.screens.side_by_side import SideBySidePage
 
 MOST_FLIPS = 5_000
 """Samples that the page lists; the command line lists all."""
@@ -48,6 +52,7 @@ class ComparePage(Page):
         self._folders = list(folders)
         self._found: Compared | None = None
         self._whose = 0
+        self._beside: SideBySidePage | None = None
 
     def compose(self) -> ComposeResult:
         """Top line, result, samples, footer."""
@@ -56,6 +61,7 @@ class ComparePage(Page):
             yield Lines(id="about")
             yield Lines(id="standings")
             yield Lines(id="pairs")
+            yield Lines(id="scatter")
         yield Table((Column("question"),), empty="", id="flips")
         yield Footer()
 
@@ -95,6 +101,7 @@ class ComparePage(Page):
             _standings(found, ids=self.app.size.width >= _WIDE)
         )
         self.query_one("#pairs", Lines).show(_pairs(found))
+        self.query_one("#scatter", Lines).show(_scatters(found))
         table = self.query_one(Table)
         letters = [found.letter(run) for run in found.head["runs"]]
         table.replace_columns(
@@ -117,13 +124,13 @@ class ComparePage(Page):
         if shown < there:
             words += f", {figures.count(shown)} listed"
         whose = self._found.letter(self._found.head["runs"][self._whose])
-        self.query_one(TopLine).tell(right=f"{words} · enter shows {whose}'s answer")
+        self.query_one(TopLine).tell(right=f"{words} · o opens {whose}'s sample")
 
     # -- acting ------------------------------------------------------------------
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """There must be a sample to open."""
-        if action in ("open", "whose"):
+        if action in ("open", "whose", "side"):
             return True if self._found and self._found.flips else None
         return True
 
@@ -133,6 +140,23 @@ class ComparePage(Page):
         self._tell()
 
     @on(Table.Opened)
+    async def action_side(self) -> None:
+        """See the commands."""
+        cursor = self.query_one(Table).cursor
+        if self._found is None or cursor >= len(self._found.flips):
+            return
+        from evalbench.tui.screens.side_by_side import SideBySidePage
+
+        self._beside = SideBySidePage(self._folders, self._found, cursor)
+        await self.app.push_screen(self._beside)
+
+    def on_screen_resume(self) -> None:
+        """Stand on the sample that was looked at last."""
+        super().on_screen_resume()
+        if self._beside is not None:
+            self.query_one(Table).cursor = self._beside.place
+            self._beside = None
+
     async def action_open(self) -> None:
         """See the commands."""
         cursor = self.query_one(Table).cursor
@@ -161,24 +185,46 @@ def _about(found: Compared) -> list[Line]:
 def _standings(found: Compared, *, ids: bool) -> list[Line]:
     widths = (3, _MODEL, 9, 14, 6, 7)
     head = ("", "model", "score", "95 %", "place", "failed", "run")
+    lines = _rows(head, found.standings(), widths, last=ids)
+    if effort := found.efforts():
+        head = ("", "model", "cost", "tokens in", "out", "latency", "p95")
+        lines += [[], *_rows(head, effort, (3, _MODEL, 11, 13, 11, 9, 9), last=True)]
+    return lines
+
+
+def _rows(
+    head: Sequence[str], rows: Sequence[Sequence[str]], widths: Sequence[int], *, last: bool
+) -> list[Line]:
     return [
         [
             *(
                 (cell(text, width) + " ", "dim" if number == 0 else "")
                 for text, width in zip(row, widths, strict=False)
             ),
-            (row[-1] if ids else "", "dim"),
+            (row[-1] if last or len(row) == len(widths) else "", "dim"),
         ]
-        for number, row in enumerate([head, *found.standings()])
+        for number, row in enumerate([head, *rows])
     ]
+
+
+def _scatters(found: Compared) -> list[Line]:
+    """Each pair's scores against each other; of three runs and more only the first against each."""
+    lines: list[Line] = []
+    for pair in found.pairs:
+        if pair["first"] != found.head["runs"][0]:
+            continue
+        names = found.letter(pair["first"]), found.letter(pair["second"])
+        for title, points in found.scatters(pair):
+            lines += [[], *draw_scatter(title, points, names, share=found.share)]
+    return lines
 
 
 def _pairs(found: Compared) -> list[Line]:
     if len(found.pairs) == 1:
         facts = found.pair_facts(found.pairs[0])
         return [[(cell(name, 11) + " ", "dim"), words] for name, words in facts]
-    widths = (7, 13, 17, 9, 9, 9)
-    head = ("", "difference", "95 %", "p", "p Holm", "p BH", "")
+    widths = (7, 13, 17, 9, 9, 9, 13)
+    head = ("", "difference", "95 %", "p", "p Holm", "p BH", "detectable", "")
     return [
         [
             *(

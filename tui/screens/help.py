@@ -22,6 +22,8 @@ _ABOUT: Mapping[str, str] = {
     "processes: they keep going when the app is closed.",
     "compare": "Differences between runs of one benchmark over the samples they share: size, "
     "significance, what else differs, and the samples that flip.",
+    "side": "What the runs replied to one question. Words that the first run's reply does not have "
+    "are bold and underlined; in the first reply, those that the second does not have.",
     "new": "Choose a benchmark, provider and model, check the estimate, and start. The "
     "equivalent command is shown below, ready to copy.",
     "run": "Progress, scores with intervals, spend and waits of a run. Pause, stop or change "
@@ -40,6 +42,8 @@ _ABOUT: Mapping[str, str] = {
         "Provider batches of all runs or of one: state, progress and deadline. Fetching "
         "polls a run's batches and continues the run."
     ),
+    "machine": "Cards, processors and memory of this machine while runs are at work, and the "
+    "processes that hold them. It is read only while this page is open.",
     "models": "Models that providers offer today, with prices and retirement dates, and "
     "which local models fit this machine.",
     "keys": "Where each provider's key was found. Keys you enter go to the system keychain "

@@ -303,6 +303,10 @@ class HomePage(FilteredPage):
         """See the commands."""
         await self.the_app.open_page("leaderboard")
 
+    async def action_machine(self) -> None:
+        """See the commands."""
+        await self.the_app.action_machine()
+
     async def action_compare(self) -> None:
         """See the commands."""
         from evalbench.tui.screens.compare import ComparePage

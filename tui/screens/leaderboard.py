@@ -10,7 +10,7 @@ from textual.app import ComposeResult
 
 from evalbench.tui.screens.page import Page
 from evalbench.tui.state.leaderboard import Leaderboard, leaderboard
-from evalbench.tui.state.run_list import RunLine, RunList
+from evalbench.tui.state.run_list import RunLine
 from evalbench.tui.widgets.footer import Footer
 from evalbench.tui.widgets.table import Cell, Column, Table
 from evalbench.tui.widgets.text import Plain
@@ -30,7 +30,7 @@ class LeaderboardPage(Page):
 
     def __init__(self) -> None:
         super().__init__()
-        self._runs = RunList()
+        self._lines: list[RunLine] = []
         self._board = Leaderboard((), (), {})
         self._by = ""
 
@@ -47,13 +47,14 @@ class LeaderboardPage(Page):
 
     def tick(self) -> None:
         """Read what changed."""
-        if self.is_mounted:
+        if self.is_mounted and (lines := self.the_app.runs()) != self._lines:
+            self._lines = lines
             self._show()
 
     def _show(self) -> None:
         table = self.query_one(Table)
         here = self._model()
-        self._board = leaderboard(self._runs.look(), self._by)
+        self._board = leaderboard(self._lines, self._by)
         if self._by not in self._board.benchmarks:
             self._by = next(iter(self._board.benchmarks), "")
         # The one that orders them is always there; others go where there is no room.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Collection
 from typing import ClassVar
 
 from textual import events, on, work
@@ -17,7 +18,8 @@ from evalbench.engine.hardware.devices import DeviceMemory
 from evalbench.engine.keys import looks_like_key
 from evalbench.tui.clipboard import copy
 from evalbench.tui.commands import commands
-from evalbench.tui.screens.dialogs import Confirm, Trouble
+from evalbench.tui.screens.choose import Choose
+from evalbench.tui.screens.dialogs import Confirm, Enter, Trouble
 from evalbench.tui.screens.key_entry import set_key
 from evalbench.tui.screens.new_pickers import Pickers
 from evalbench.tui.screens.new_probe import Probe
@@ -32,6 +34,7 @@ from evalbench.tui.state.known import load_known
 from evalbench.tui.state.model_cache import Model
 from evalbench.tui.state.offered import Offered
 from evalbench.tui.state.run_choices import (
+    Choice,
     Place,
     about_answering,
     about_benchmark,
@@ -41,14 +44,19 @@ from evalbench.tui.state.run_choices import (
     model_choices,
     provider_choices,
 )
+from evalbench.tui.state.setups import Setup, check_name, delete_setup, load_setups, save_setup
 from evalbench.tui.widgets.footer import Footer
 from evalbench.tui.widgets.form import Field, Form
 from evalbench.tui.widgets.picker import Picker
+from evalbench.tui.widgets.table import Column
 from evalbench.tui.widgets.text import Plain
 from evalbench.tui.widgets.topline import TopLine
 
 _FIRST_CHOICE = ("quickstart", "local/smollm2-135m-instruct")
 """What stands there before anything was ever chosen: it needs no key and costs nothing."""
+
+_SAVE, _DELETE, _KEEP = "save", "delete", "kept "
+"""Lines of the list of set-ups."""
 
 _FIX = next(command for command in commands("new") if command.id == "new.fix")
 
@@ -188,7 +196,8 @@ class NewRunPage(Page):
         await self._offered.ask(provider, self._draft.asking_words(), self._show_models)
 
     def _show_models(self) -> None:
-        if not self.is_mounted:
+        # What was asked may be answered when the page is half gone.
+        if not self.query("#model"):
             return
         draft, picker = self._draft, self._picker("model")
         offer = self._offered.of(draft.provider)
@@ -463,6 +472,67 @@ class NewRunPage(Page):
         self._draft.called_for.clear()
         await self._changed()
         self._picker("benchmark").take_focus()
+
+    # -- set-ups that are kept -----------------------------------------------------
+
+    @work(exclusive=True, group="setups")
+    async def action_setups(self) -> None:
+        """See the commands."""
+        draft = self._draft
+        try:
+            kept = {one.name: one for one in await asyncio.to_thread(load_setups)}
+        except EvalbenchError as error:
+            self.the_app.tell_trouble(error)
+            return
+        choices = []
+        for name, one in kept.items():
+            what = " × ".join(filter(None, (one.benchmark, one.model)))
+            choices.append(Choice(f"{_KEEP}{name}", (name, what), f"{name} {what}"))
+        first = [Choice(_SAVE, ("Save this set-up…", draft.title), "save this set-up")]
+        last = [Choice(_DELETE, ("Delete one…", ""), "delete one")] if kept else []
+        columns = (Column("set-up", 30), Column("of"))
+        asked = Choose("Set-ups", columns, [*first, *choices, *last], hint="Type to filter")
+        chosen = await self.app.push_screen_wait(asked)
+        try:
+            if chosen == _SAVE:
+                await self._save_setup(kept)
+            elif chosen == _DELETE:
+                doomed = await self.app.push_screen_wait(Choose("Delete", columns, choices))
+                if doomed:
+                    delete_setup(doomed.removeprefix(_KEEP))
+            elif chosen:
+                await self._take_setup(kept[chosen.removeprefix(_KEEP)])
+        except EvalbenchError as error:
+            self.the_app.tell_trouble(error)
+
+    async def _save_setup(self, kept: Collection[str]) -> None:
+        draft = self._draft
+        typed = await self.app.push_screen_wait(
+            Enter(
+                "Name of this set-up",
+                value=draft.benchmark,
+                note="one of the same name is replaced; keys are never part of it",
+                check=check_name,
+            )
+        )
+        if typed is None:
+            return
+        name = check_name(typed)
+        save_setup(Setup(name, draft.benchmark, draft.full_model, draft.typed))
+        self.notify(f"{'replaced' if name in kept else 'saved'} {name}", markup=False)
+
+    async def _take_setup(self, setup: Setup) -> None:
+        draft = self._draft
+        known = setup.benchmark in draft.known.benchmarks
+        draft.benchmark = setup.benchmark if known else ""
+        draft.choose_model(setup.model)
+        draft.typed = dict(setup.typed)
+        draft.called_for = ["base_url"] if "base_url" in setup.typed else []
+        for name in ("benchmark", "provider", "model"):
+            self._picker(name).clear()
+            self._picker(name).choose(getattr(draft, name))
+        self._ask_models()
+        await self._changed()
 
     def action_probe(self) -> None:
         """See the commands."""

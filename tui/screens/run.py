@@ -21,14 +21,16 @@ from evalbench.tui.screens.dialogs import Enter, Trouble
 from evalbench.tui.screens.page import Page
 from evalbench.tui.screens.run_compared import Compared
 from evalbench.tui.screens.starting import start
+from evalbench.tui.state import figures
 from evalbench.tui.state.answers import Answer
 from evalbench.tui.state.cli_child import run_command
+from evalbench.tui.state.run_choices import Choice
 from evalbench.tui.state.run_view import RunView
 from evalbench.tui.state.scores import ScoreLine, score_lines
 from evalbench.tui.state.steering import read_budget, read_concurrency
 from evalbench.tui.widgets.footer import Footer
 from evalbench.tui.widgets.lines import Line, Lines
-from evalbench.tui.widgets.table import ListRows, Table
+from evalbench.tui.widgets.table import Column, ListRows, Table
 from evalbench.tui.widgets.text import Plain
 from evalbench.tui.widgets.topline import TopLine
 
@@ -241,6 +243,29 @@ class RunPage(Page):
 
         await self.app.push_screen(SamplesPage(self.view.folder))
 
+    @work(exclusive=True, group="ask")
+    async def action_failures(self) -> None:
+        """See the commands."""
+        from evalbench.engine.runs.browse import Filter
+        from evalbench.tui.screens.choose import Choose
+        from evalbench.tui.screens.samples import SamplesPage
+
+        errors = sorted(self.view.status.errors.items(), key=lambda error: -error[1])
+        kind: str | None = errors[0][0] if len(errors) == 1 else ""
+        if len(errors) > 1:
+            choices = [Choice("", ("all of them", ""), "all")]
+            choices += [Choice(name, (name, figures.count(n)), name) for name, n in errors]
+            columns = (Column("error"), Column("samples", 9, right=True))
+            kind = await self.app.push_screen_wait(Choose("Failed samples", columns, choices))
+        if kind is not None:
+            narrowed = Filter(outcome="error", error=kind)
+            await self.app.push_screen(SamplesPage(self.view.folder, narrowed))
+
+    @on(events.Click, "#score")
+    def _score_clicked(self) -> None:
+        if self.view.status.failed:
+            self.action_failures()
+
     async def action_charts(self) -> None:
         """See the commands."""
         from evalbench.tui.screens.run_charts import RunChartsPage
@@ -257,6 +282,10 @@ class RunPage(Page):
 
         await self.app.push_screen(BatchesPage(self.view.folder))
 
+    async def action_machine(self) -> None:
+        """See the commands."""
+        await self.the_app.action_machine()
+
     # -- acting ------------------------------------------------------------------
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
@@ -269,6 +298,7 @@ class RunPage(Page):
             "concurrency": view.live,
             "budget": self._budget_counts(),
             "batches": bool(view.status.batches),
+            "failures": view.status.failed > 0,
         }
         return True if allowed.get(action, True) else None
 

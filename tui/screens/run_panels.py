@@ -94,7 +94,8 @@ def score_lines(view: RunView, *, compact: bool) -> list[Line]:
             lines.append([(f"{word:<10}", tone), Bar(share, tone, _OUTCOME_BAR), (count, tone)])
     worst = sorted(status.errors.items(), key=lambda error: -error[1])
     lines += [
-        [(f"{figures.count(n)} × {one_line(what)}", "bad")] for what, n in worst[:_MOST_ERRORS]
+        [(f"{figures.count(n)} × {one_line(what)}", "bad"), (" f shows them" * (not at), "dim")]
+        for at, (what, n) in enumerate(worst[:_MOST_ERRORS])
     ]
     return lines
 
@@ -295,7 +296,7 @@ def _card_lines(card: Gpu) -> list[Line]:
     if facts:
         line: list[Piece] = [(" · ".join(facts), "dim")]
         if card.history and len(card.history) > 1:
-            line += ["  ", Sparkline(card.history[-_SPARK_COLUMNS:])]
+            line += ["  ", Sparkline(card.history[-_SPARK_COLUMNS:], top=100.0)]
         lines.append(line)
     return lines
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from typing import ClassVar
 
@@ -15,14 +14,14 @@ from textual.widget import Widget
 
 from evalbench.engine.errors import JournalError
 from evalbench.engine.journal import CallRow
-from evalbench.engine.runs.browse import Filter, SampleBrowser, SampleLine
+from evalbench.engine.runs.browse import SampleBrowser, SampleLine
 from evalbench.engine.runs.folder import RunFolder
 from evalbench.tui.clipboard import copy
-from evalbench.tui.screens.page import Page
+from evalbench.tui.screens.seeking import SeekingPage
 from evalbench.tui.state import figures
 from evalbench.tui.state.run_folders import epochs_of
 from evalbench.tui.state.run_follower import RunFollower
-from evalbench.tui.state.sample_rows import next_among
+from evalbench.tui.state.sample_rows import place_of
 from evalbench.tui.state.sample_view import Block, SampleView, sample_view
 from evalbench.tui.widgets.footer import Footer
 from evalbench.tui.widgets.pairs import Pair, Pairs
@@ -91,7 +90,7 @@ class Everything(VerticalScroll):
                 await text.more()
 
 
-class SamplePage(Page):
+class SamplePage(SeekingPage):
     """One sample of a run.
 
     Attributes:
@@ -181,7 +180,7 @@ class SamplePage(Page):
 
     def _tell(self) -> None:
         rows = self._rows or ()
-        place = bisect_left(rows, self.number) + 1
+        place = place_of(rows, self.number) + 1
         left = f"Sample {figures.count(self.number)}"
         right = f"{figures.count(place)} of {figures.count(len(rows))} listed"
         if self._view and self._view.in_flight:
@@ -194,8 +193,8 @@ class SamplePage(Page):
         """Grey out what cannot be done here."""
         rows = self._rows or ()
         allowed = {
-            "next": bool(rows) and self.number < rows[-1],
-            "previous": bool(rows) and self.number > rows[0],
+            "next": bool(rows) and self.number != rows[-1],
+            "previous": bool(rows) and self.number != rows[0],
             "copy": self._view is not None and bool(self._view.reply),
             "batch": bool(self._watch.status.batches),
             "raw": self._shown is not None,
@@ -213,10 +212,23 @@ class SamplePage(Page):
 
     async def _step(self, by: int) -> None:
         rows = self._rows or ()
-        place = bisect_left(rows, self.number) + by
+        place = place_of(rows, self.number) + by
         if not 0 <= place < len(rows):
             return
         self.number = rows[place]
+        await self._go()
+
+    def browsed(self) -> SampleBrowser:
+        """See the base class."""
+        return self._samples
+
+    def listed(self) -> tuple[Sequence[int], int]:
+        """See the base class."""
+        return self._rows or (), self.number
+
+    async def go_to(self, number: int) -> None:
+        """See the base class."""
+        self.number = number
         await self._go()
 
     async def _go(self) -> None:
@@ -247,30 +259,6 @@ class SamplePage(Page):
         if self._shown:
             title = f"Sample {figures.count(self.number)}, raw"
             await self.app.push_screen(RawPage(title, raw_words(self._shown[1])))
-
-    @work(exclusive=True, group="seek")
-    async def action_next_wrong(self) -> None:
-        """See the commands."""
-        await self._seek(Filter(right=False), "wrong answer")
-
-    @work(exclusive=True, group="seek")
-    async def action_next_error(self) -> None:
-        """See the commands."""
-        await self._seek(Filter(outcome="error"), "failed sample")
-
-    async def _seek(self, wanted: Filter, what: str) -> None:
-        """Go to the next listed sample that is like that."""
-        try:
-            found = await asyncio.to_thread(self._samples.matching, wanted)
-        except JournalError as error:
-            self.notify(error.what, severity="error", markup=False)
-            return
-        number = next_among(found, self._rows or (), self.number)
-        if number is None:
-            self.notify(f"no {what} after this one", markup=False)
-        else:
-            self.number = number
-            await self._go()
 
     @work(exclusive=True, group="batch")
     async def action_batch(self) -> None:

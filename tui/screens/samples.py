@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import time
-from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import ClassVar
@@ -15,18 +14,22 @@ from textual.containers import Horizontal
 from textual.timer import Timer
 from textual.widgets import Input
 
-from evalbench.engine.errors import JournalError
-from evalbench.engine.runs.browse import Facets, Filter, SampleBrowser, TextSearch
+from evalbench.engine.errors import EvalbenchError, JournalError
+from evalbench.engine.paths import expand
+from evalbench.engine.runs.browse import ORDERS, Facets, Filter, SampleBrowser, TextSearch
 from evalbench.engine.runs.folder import RunFolder
+from evalbench.tui.clipboard import copy
 from evalbench.tui.screens.choose import Choose
-from evalbench.tui.screens.page import Page
+from evalbench.tui.screens.dialogs import Confirm, Enter
 from evalbench.tui.screens.sample import SamplePage
+from evalbench.tui.screens.seeking import SeekingPage
 from evalbench.tui.state import figures
 from evalbench.tui.state.run_choices import Choice
 from evalbench.tui.state.run_folders import epochs_of
 from evalbench.tui.state.run_follower import RunFollower
-from evalbench.tui.state.sample_rows import SampleRows, next_among
-from evalbench.tui.state.sample_words import STATE_WORDS
+from evalbench.tui.state.run_list import RESUMABLE
+from evalbench.tui.state.sample_rows import EXTRAS, SampleRows, place_of
+from evalbench.tui.state.sample_words import STATE_WORDS, question_words
 from evalbench.tui.widgets.footer import Footer
 from evalbench.tui.widgets.table import Column, Table
 from evalbench.tui.widgets.text import Plain
@@ -53,12 +56,25 @@ _SCAN_AGAIN_S = 1.0
 _SCAN_SHARE = 20
 """A live run is scanned again after so many times the time that it took."""
 
+RETRYABLE = ("refused", "truncated", "filtered")
+"""Outcomes that ``resume --retry`` asks again."""
+
+_ORDER_NAMES = {
+    "": "number",
+    "score": "score",
+    "seconds": "latency",
+    "input_tokens": "tokens in",
+    "output_tokens": "out",
+    "cost": "cost",
+}
+"""What orders are called, by their names in ``browse.ORDERS``: titles of columns."""
+
 _NOTHING_YET = "No samples yet: the run is still reading its data."
 _NONE = "This run has no samples."
 _NO_MATCH = "No matching samples. Press x to show all."
 
 
-class SamplesPage(Page):
+class SamplesPage(SeekingPage):
     """The samples of one run."""
 
     SCOPE: ClassVar[str] = "samples"
@@ -70,7 +86,8 @@ class SamplesPage(Page):
     SamplesPage #narrowed.-on { display: block; }
     """
 
-    def __init__(self, folder: RunFolder) -> None:
+    def __init__(self, folder: RunFolder, narrowed: Filter | None = None) -> None:
+        """``narrowed``: to what the list is narrowed at first."""
         super().__init__()
         self._watch = RunFollower(folder)
         status = self._watch.status
@@ -78,6 +95,9 @@ class SamplesPage(Page):
         self._epochs = epochs_of(folder)
         self._tags: tuple[str, ...] = ()
         self._filter = Filter()
+        self._narrowed = narrowed
+        self._order, self._descending = "", False
+        self._extras: tuple[str, ...] = ()
         self._rows = SampleRows(self._samples, (), live=not self._watch.ended)
         self._search: TextSearch | None = None
         self._looking = ""
@@ -101,7 +121,11 @@ class SamplesPage(Page):
     def on_mount(self) -> None:
         """Everything is shown at first; that needs no scan."""
         self.set_focus(self.query_one(Table))
+        chosen = self.the_app.preferences.columns.split()
+        self._extras = tuple(name for name in EXTRAS if name.replace(" ", "-") in chosen)
         self._show_all()
+        if self._narrowed:
+            self._set_filter(self._narrowed)
 
     # -- showing -----------------------------------------------------------------
 
@@ -134,7 +158,13 @@ class SamplesPage(Page):
             return
         if numbers:
             self._set_columns(numbers)
-        self._show(numbers)
+        self._show(self._in_order(numbers))
+
+    def _in_order(self, numbers: Sequence[int]) -> Sequence[int]:
+        """Samples in the order that was chosen; by number, they are so already."""
+        if not self._order:
+            return numbers
+        return self._samples.ordered(numbers, self._order, descending=self._descending)
 
     def _set_columns(self, numbers: Sequence[int]) -> None:
         """Give the greatest number its room, and tags a column each where there is some left."""
@@ -146,8 +176,19 @@ class SamplesPage(Page):
             Column(tag, _TAG_WIDTH, drop=len(self._tags) - place)
             for place, tag in enumerate(self._tags)
         ]
+        extras = [
+            Column(name, EXTRAS[name][0], right=name != "values", drop=20 + place)
+            for place, name in enumerate(self._extras)
+        ]
         number = Column("number", wide, right=True)
-        self.query_one(Table).replace_columns((number, *_HEAD, *columns, _QUESTION))
+        arrow = "▾" if self._descending else "▴"
+        every = [
+            column._replace(title=f"{column.title} {arrow}")
+            if self._order and column.title == _ORDER_NAMES[self._order]
+            else column
+            for column in (number, *_HEAD, *extras, *columns, _QUESTION)
+        ]
+        self.query_one(Table).replace_columns(every)
 
     def _show(self, numbers: Sequence[int], *, empty: str = "") -> None:
         """Show these samples; the cursor stays at its sample, or goes to the next one."""
@@ -160,6 +201,7 @@ class SamplesPage(Page):
                 self._samples,
                 numbers,
                 self._tags,
+                extras=self._extras,
                 epochs=self._epochs,
                 live=not self._watch.ended,
             )
@@ -168,7 +210,7 @@ class SamplesPage(Page):
             empty = unread if self._filter == Filter() else self._looking or _NO_MATCH
         table.show(self._rows, empty=empty)
         if here is not None and numbers:
-            table.cursor = min(bisect_left(numbers, here), len(numbers) - 1)
+            table.cursor = min(place_of(numbers, here), len(numbers) - 1)
         self._tell()
 
     def _here(self) -> int | None:
@@ -227,6 +269,7 @@ class SamplesPage(Page):
                 self._search.begin(due)
                 await self._look_through(numbers, self._search)
             else:
+                numbers = await asyncio.to_thread(self._in_order, numbers)
                 took = time.monotonic() - began
                 self._show(numbers)
         except JournalError as error:
@@ -249,7 +292,7 @@ class SamplesPage(Page):
                 self._show(search.among(numbers))
                 await asyncio.sleep(_REST_S)
         self._looking = ""
-        self._show(search.among(numbers))
+        self._show(await asyncio.to_thread(self._in_order, search.among(numbers)))
 
     async def _facets(self) -> Facets | None:
         """What there is to filter by; None, and said, when it cannot be read."""
@@ -303,28 +346,150 @@ class SamplesPage(Page):
         if chosen is not None:
             self._set_filter(replace(self._filter, tag=tags[int(chosen)][:2]))
 
-    @work(exclusive=True, group="seek")
-    async def action_next_wrong(self) -> None:
-        """See the commands."""
-        await self._seek(Filter(right=False), "wrong answer")
+    def browsed(self) -> SampleBrowser:
+        """See the base class."""
+        return self._samples
 
-    @work(exclusive=True, group="seek")
-    async def action_next_error(self) -> None:
-        """See the commands."""
-        await self._seek(Filter(outcome="error"), "failed sample")
+    def listed(self) -> tuple[Sequence[int], int]:
+        """See the base class."""
+        return self._rows.numbers, self._here() or 0
 
-    async def _seek(self, wanted: Filter, what: str) -> None:
-        """Put the cursor on the next listed sample that is like that."""
-        try:
-            found = await asyncio.to_thread(self._samples.matching, wanted)
-        except JournalError as error:
-            self.the_app.tell_trouble(error)
-            return
-        number = next_among(found, self._rows.numbers, self._here() or 0)
-        if number is None:
-            self.notify(f"no {what} after this one", markup=False)
+    async def go_to(self, number: int) -> None:
+        """See the base class."""
+        self.query_one(Table).cursor = place_of(self._rows.numbers, number)
+
+    @work(exclusive=True, group="choose")
+    async def action_go_to(self) -> None:
+        """See the commands."""
+
+        def read(text: str) -> int:
+            number = int(text.replace(",", "")) if text.replace(",", "").isdecimal() else 0
+            if number not in self._rows.numbers:
+                raise ValueError("no listed sample has this number")
+            return number
+
+        typed = await self.app.push_screen_wait(Enter("Number of the sample", check=read))
+        if typed is not None:
+            await self.go_to(read(typed))
+
+    # -- order and columns -------------------------------------------------------
+
+    def _order_by(self, by: str, *, descending: bool) -> None:
+        self._order, self._descending = by, descending
+        self._rows = SampleRows(self._samples, ())
+        self._set_columns(self._samples.rows())
+        if self._filter == Filter():
+            self._show_all()
         else:
-            self.query_one(Table).cursor = bisect_left(self._rows.numbers, number)
+            self._narrow()
+
+    def action_sort(self) -> None:
+        """See the commands."""
+        orders = ("", *ORDERS)
+        by = orders[(orders.index(self._order) + 1) % len(orders)]
+        self._order_by(by, descending=by not in ("", "score"))
+        name = _ORDER_NAMES[by]
+        first = "greatest first" if self._descending else "least first"
+        self.notify(f"by {name}, {first}" if by else "by number", markup=False)
+
+    def action_reverse(self) -> None:
+        """See the commands."""
+        if self._order:
+            self._order_by(self._order, descending=not self._descending)
+
+    @on(Table.HeadClicked)
+    def _head_clicked(self, event: Table.HeadClicked) -> None:
+        title = event.table.columns[event.index].title.rstrip(" ▾▴")
+        by = next((one for one, name in _ORDER_NAMES.items() if name == title), None)
+        if by is not None:
+            turned = by == self._order and not self._descending
+            self._order_by(by, descending=turned or (by != self._order and by not in ("", "score")))
+
+    @work(exclusive=True, group="choose")
+    async def action_columns(self) -> None:
+        """See the commands."""
+        place = ""
+        while True:
+            choices = [
+                Choice(name, ("shown" if name in self._extras else "–", name), name)
+                for name in EXTRAS
+            ]
+            dialog = Choose(
+                "Columns: enter shows or hides one, escape is done",
+                (Column("", 6), Column("column")),
+                choices,
+                chosen=place,
+            )
+            if not (place := await self.app.push_screen_wait(dialog) or ""):
+                return
+            kept = set(self._extras) ^ {place}
+            self._extras = tuple(name for name in EXTRAS if name in kept)
+            self.the_app.prefer(columns=" ".join(name.replace(" ", "-") for name in self._extras))
+            self._order_by(self._order, descending=self._descending)
+
+    # -- doing something with what is listed -------------------------------------
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Grey out what cannot be done."""
+        if action == "retry":
+            return True if self._watch.ended and self._retried() is not None else None
+        if action == "reverse":
+            return True if self._order else None
+        return True
+
+    def _retried(self) -> tuple[str, ...] | None:
+        """Words for ``resume`` that ask samples of the listed kind again; None where it cannot."""
+        outcome = self._filter.outcome
+        if outcome in RETRYABLE:
+            return "--retry", outcome
+        failed = self._watch.status.failed > 0 or self._watch.state in RESUMABLE
+        return () if outcome in ("", "error", "waiting") and failed else None
+
+    @work(exclusive=True, group="retry")
+    async def action_retry(self) -> None:
+        """See the commands."""
+        from evalbench.tui.screens.starting import start
+
+        words = self._retried()
+        if words is None:
+            return
+        what = self._filter.outcome if words else "failed"
+        question = f"Ask all {what} samples of this run again?"
+        note = "Calls that have a reply are not paid again, except those of these samples."
+        if await self.app.push_screen_wait(Confirm(question, yes="Retry", note=note)):
+            await start(self.the_app, ("resume", str(self._watch.folder.path), *words))
+
+    def action_copy(self) -> None:
+        """See the commands."""
+        here = self._here()
+        line = self._samples.lines([here]).get(here) if here is not None else None
+        if line:
+            copy(self.the_app, question_words(line.sample.inputs), "the question")
+
+    @work(exclusive=True, group="export")
+    async def action_export(self) -> None:
+        """See the commands."""
+        from evalbench.engine.formats.listed import export_samples
+
+        folder, numbers = self._watch.folder, self._rows.numbers
+        count = figures.counted(len(numbers), "sample")
+        typed = await self.app.push_screen_wait(
+            Enter(
+                f"Export the {count} listed to a file",
+                value=str(folder.path / "samples.csv"),
+                note="ending in .csv or .jsonl; a file that is there is replaced",
+                check=_check_ending,
+            )
+        )
+        if typed is None:
+            return
+        try:
+            path = expand(typed)
+            await asyncio.to_thread(export_samples, folder, set(numbers), path)
+        except EvalbenchError as error:
+            self.the_app.tell_trouble(error)
+        else:
+            self.notify(f"{count} written to {path}", timeout=10, markup=False)
 
     def action_clear(self) -> None:
         """See the commands."""
@@ -381,16 +546,22 @@ class SamplesPage(Page):
     def _come_back(self) -> None:
         """Stand on the sample that was looked at last."""
         if self._opened is not None:
-            place = bisect_left(self._rows.numbers, self._opened.number)
+            place = place_of(self._rows.numbers, self._opened.number)
             self.query_one(Table).cursor = place
             self._opened = None
+
+
+def _check_ending(name: str) -> None:
+    if not name.endswith((".csv", ".jsonl")):
+        raise ValueError("the name has to end in .csv or .jsonl")
 
 
 def _filter_words(wanted: Filter) -> str:
     """``only: wrong, subject anatomy, with “text” in it``."""
     parts = []
     if wanted.outcome:
-        parts.append(STATE_WORDS[wanted.outcome])
+        words = STATE_WORDS[wanted.outcome]
+        parts.append(f"{words} with {wanted.error}" if wanted.error else words)
     if wanted.right is not None:
         parts.append("right" if wanted.right else "wrong")
     if wanted.tag:

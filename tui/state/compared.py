@@ -112,6 +112,37 @@ class Compared:
             )
         return rows
 
+    def efforts(self) -> list[tuple[str, ...]]:
+        """Rows of what each run took: letter, model, cost, tokens in and out, median and 95 %
+        latency; empty where no run tells anything."""
+        rows: list[tuple[str, ...]] = [
+            (
+                self.letter(one["run"]),
+                one["model"],
+                "" if one["cost"] is None else figures.dollars(one["cost"]),
+                figures.count(one["input_tokens"]) if one["input_tokens"] else "",
+                figures.count(one["output_tokens"]) if one["output_tokens"] else "",
+                "" if one["latency_s"] is None else figures.duration(one["latency_s"]),
+                "" if one["latency_95_s"] is None else figures.duration(one["latency_95_s"]),
+            )
+            for one in self.contenders
+            if "cost" in one
+        ]
+        return rows if any(any(row[2:]) for row in rows) else []
+
+    def scatters(self, pair: Line) -> list[tuple[str, list[tuple[float, float, int]]]]:
+        """What to draw of a pair's scores: title and (first, second, how many) for each point.
+
+        Of right-or-wrong scores only groups say something.
+        """
+        found = []
+        if pair["both_right"] is None and len(pair.get("points") or ()) > 1:
+            found.append(("samples", [(x, y, n) for x, y, n in pair["points"]]))
+        if groups := pair.get("groups"):
+            points = [(x, y, 1) for _, x, y, _ in groups]
+            found.append((f"groups by {pair['grouped_by']}", points))
+        return found
+
     def gap(self, number: float | None) -> str:
         """A difference of scores: ``+1.9 points``, or a plain number."""
         if number is None:
@@ -127,7 +158,7 @@ class Compared:
         )
 
     def pair_row(self, pair: Line) -> tuple[str, ...]:
-        """A row of the table of pairs: who, difference, interval, p, Holm, BH, verdict."""
+        """A row of the table of pairs: who, difference, interval, three p, detectable, verdict."""
         return (
             f"{self.letter(pair['second'])} - {self.letter(pair['first'])}",
             self.gap(pair["difference"]),
@@ -135,6 +166,7 @@ class Compared:
             p_words(pair["p"]),
             p_words(pair["p_holm"]),
             p_words(pair["p_bh"]),
+            self.gap(pair["detectable"]).lstrip("+"),
             self.verdict(pair),
         )
 

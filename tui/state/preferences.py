@@ -32,6 +32,7 @@ class Preferences:
         mouse: whether the app takes the mouse.
         welcomed: the welcome was seen.
         benchmark, model: chosen last.
+        columns: those that the list of samples has besides, separated by spaces.
         keymap: keys by command id, over the defaults.
         problems: what in the file could not be used, in words.
     """
@@ -42,6 +43,7 @@ class Preferences:
     welcomed: bool = False
     benchmark: str = ""
     model: str = ""
+    columns: str = ""
     keymap: Mapping[str, str] = field(default_factory=dict)
     problems: list[str] = field(default_factory=list)
 
@@ -53,6 +55,7 @@ _KINDS: Mapping[str, type] = {
     "welcomed": bool,
     "benchmark": str,
     "model": str,
+    "columns": str,
 }
 
 

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from evalbench.engine.errors import JournalError
-from evalbench.engine.runs.browse import SampleBrowser, SampleLine
+from evalbench.engine.runs.browse import SampleBrowser, SampleLine, Took
 from evalbench.tui.state import figures
 from evalbench.tui.state.sample_words import (
     gold_words,
     outcome_word,
     question_words,
     read_words,
+    value_word,
     verdict,
 )
 
@@ -24,6 +25,23 @@ _PAGE = 64
 _PAGES = 64
 _LONGEST = 400
 """Characters of a text that may stand in one cell."""
+
+
+def _ratings(line: SampleLine) -> str:
+    """All values of the first score, such as those of several judges."""
+    values = line.scores[0].values if line.scores else {}
+    return ", ".join(f"{name} {value_word(number)}" for name, number in values.items())
+
+
+EXTRAS: Mapping[str, tuple[int, Callable[[SampleLine, Took, int], str]]] = {
+    "latency": (9, lambda _, took, __: figures.duration(took.seconds) if took.seconds else ""),
+    "tokens in": (9, lambda _, took, __: figures.count(took.input_tokens)),
+    "out": (7, lambda _, took, __: figures.count(took.output_tokens)),
+    "cost": (10, lambda _, took, __: figures.dollars(took.cost) if took.cost else ""),
+    "epochs": (7, lambda line, _, epochs: f"{len(line.scores)} of {epochs}"),
+    "values": (26, lambda line, _, __: _ratings(line)),
+}
+"""Columns that one may choose besides: width, and what is in a cell."""
 
 
 class SampleRows:
@@ -40,14 +58,16 @@ class SampleRows:
         numbers: Sequence[int],
         tags: Sequence[str] = (),
         *,
+        extras: Sequence[str] = (),
         epochs: int = 1,
         live: bool = False,
     ) -> None:
-        """``tags`` have a column each; a finished sample has ``epochs`` scores."""
+        """``tags`` and ``extras`` have a column each; a finished sample has ``epochs`` scores."""
         self._samples = samples
         self.numbers = numbers
         self.live = live
         self._tags = tags
+        self._extras = extras
         self._epochs = epochs
         self._held: OrderedDict[int, list[Cells]] = OrderedDict()
         self._open: set[int] = set()
@@ -71,7 +91,10 @@ class SampleRows:
     def _read(self, page: int) -> list[Cells]:
         numbers = self.numbers[page * _PAGE : (page + 1) * _PAGE]
         lines = self._samples.lines(numbers)
-        held = [self._cells(number, lines.get(number)) for number in numbers]
+        took = self._samples.took(numbers) if self._extras else {}
+        held = [
+            self._cells(number, lines.get(number), took.get(number, Took())) for number in numbers
+        ]
         self._held[page] = held
         if any(len(line.scores) < self._epochs for line in lines.values()):
             self._open.add(page)
@@ -102,7 +125,7 @@ class SampleRows:
         self._held.pop(last, None)
         self._open.discard(last)
 
-    def _cells(self, number: int, line: SampleLine | None) -> Cells:
+    def _cells(self, number: int, line: SampleLine | None, took: Took) -> Cells:
         if line is None:
             return ((f"{figures.count(number):>8}   no longer part of the run", "dim"),)
         detail = line.scores[0].detail if line.scores else {}
@@ -114,13 +137,26 @@ class SampleRows:
             (found.word, found.tone),
             read_words(detail)[:_LONGEST],
             gold_words(line.sample, detail, short=True)[:_LONGEST],
+            *((EXTRAS[name][1](line, took, self._epochs), "") for name in self._extras),
             *((line.sample.tags.get(tag, "")[:_LONGEST], "dim") for tag in self._tags),
             question_words(line.sample.inputs).lstrip()[:_LONGEST],
         )
 
 
+def place_of(numbers: Sequence[int], number: int) -> int:
+    """Where a sample stands in a list in any order; where it would in one by number, if nowhere."""
+    place = bisect_left(numbers, number)
+    if place < len(numbers) and numbers[place] == number:
+        return place
+    try:
+        return numbers.index(number)
+    except ValueError:
+        return place
+
+
 def next_among(found: Sequence[int], listed: Sequence[int], number: int) -> int | None:
-    """The first number behind ``number`` that is in both, which are in order; or None."""
-    there = set(listed) if not isinstance(listed, range) else listed
-    place = bisect_right(found, number)
-    return next((one for one in found[place:] if one in there), None)
+    """The first sample behind ``number`` in the list that is among the found ones; or None."""
+    wanted = set(found)
+    place = place_of(listed, number)
+    after = place + 1 if place < len(listed) and listed[place] == number else place
+    return next((listed[at] for at in range(after, len(listed)) if listed[at] in wanted), None)

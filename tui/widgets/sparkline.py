@@ -13,15 +13,20 @@ STEPS = "▁▂▃▄▅▆▇█"
 
 @dataclass(frozen=True, slots=True)
 class Sparkline:
-    """Values from 0 up, the newest at the right. Fills the room that its line leaves."""
+    """Values from 0 up, the newest at the right. Fills the room that its line leaves.
+
+    Attributes:
+        top: the value of a full column; 0: the greatest that is shown.
+    """
 
     values: Sequence[float]
     tone: str = "accent"
+    top: float = 0.0
 
     def draw(self, width: int) -> list[tuple[str, str]]:
         """(text, tone) pieces of exactly ``width`` cells."""
         shown = self.values[-width:] if width > 0 else ()
-        top = max(shown, default=0.0)
+        top = self.top or max(shown, default=0.0)
         columns = "".join(
             STEPS[min(len(STEPS) - 1, int(value / top * len(STEPS)))] if top > 0 else STEPS[0]
             for value in shown

@@ -146,6 +146,11 @@ class Table(ScrollView, can_focus=True):
         """What is shown."""
         return self._rows
 
+    @property
+    def columns(self) -> Sequence[Column]:
+        """The columns, those that are left out for want of room too."""
+        return self._columns
+
     def show(self, rows: Rows | None = None, *, empty: str | None = None) -> None:
         """Show these rows, or what has become of the present ones; keeps the cursor in them."""
         if rows is not None:

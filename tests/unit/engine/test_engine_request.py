@@ -33,7 +33,9 @@ RUNS = [
     "options",
     [
         EngineOptions(),
-        EngineOptions(True, True, (Outcome.REFUSED,), True, 20, True, ("b-1", "b-2"), True),
+        EngineOptions(
+            True, True, (Outcome.REFUSED,), True, 20, True, ("b-1", "b-2"), True, ("true", "x")
+        ),
     ],
 )
 def test_a_request_is_what_it_was_behind_the_pipe(options: EngineOptions) -> None:

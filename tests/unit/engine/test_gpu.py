@@ -57,6 +57,11 @@ class Driver:
                 into.value = 120_500
             case "nvmlDeviceGetEnforcedPowerLimit":
                 into.value = 170_000
+            case "nvmlDeviceGetClockInfo":
+                of_cores = args[1].value == pynvml.NVML_CLOCK_SM
+                into.value = 1_980 if of_cores else 3_201
+            case "nvmlDeviceGetMaxClockInfo":
+                into.value = 2_100
             case "nvmlDeviceGetCudaComputeCapability":
                 args[1]._obj.value, args[2]._obj.value = 8, 6
 
@@ -86,6 +91,9 @@ def test_a_card_tells_memory_load_heat_and_power(driver: Driver) -> None:
             "uuid": "",
             "processes": {},
             "history": [87],
+            "clock": 1_980,
+            "clock_limit": 2_100,
+            "memory_clock": 3_201,
         }
     ]
 
@@ -112,6 +120,8 @@ def test_an_old_driver_counts_what_it_keeps_itself_as_used(driver: Driver) -> No
         ("nvmlDeviceGetTemperature", {"temperature"}),
         ("nvmlDeviceGetPowerUsage", {"power"}),
         ("nvmlDeviceGetEnforcedPowerLimit", {"power_limit"}),
+        ("nvmlDeviceGetClockInfo", {"clock", "memory_clock"}),
+        ("nvmlDeviceGetMaxClockInfo", {"clock_limit"}),
         ("nvmlDeviceGetCudaComputeCapability", {"capability"}),
     ],
 )

@@ -75,6 +75,7 @@ def test_a_card_and_its_processes(library: Path) -> None:
             "uuid": "GPU-1234",
             "processes": {"4711": 300 * MIB, "4712": None},
             "history": [87, 87],
+            **dict.fromkeys(("clock", "clock_limit", "memory_clock")),
         }
     ]
     assert (told["driver"], told["trouble"]) == ("590.44.01", "")

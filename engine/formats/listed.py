@@ -1,0 +1,44 @@
+"""Some samples of a run as a table of their own."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Collection
+from io import StringIO
+from pathlib import Path
+
+from evalbench.engine.errors import UsageError
+from evalbench.engine.paths import write_file
+from evalbench.engine.runs.folder import RunFolder
+from evalbench.engine.runs.reader import RunReader
+from evalbench.engine.runs.rows import columns, rows
+from evalbench.engine.runs.sanitize import cell, json_bytes
+
+
+def export_samples(folder: RunFolder, numbers: Collection[int], path: Path) -> None:
+    """Write the rows of some samples as ``evalbench export`` does those of all, in their order.
+
+    Args:
+        folder: of the run.
+        numbers: of the samples.
+        path: ends in ``.csv`` or ``.jsonl``; replaced if it is there.
+
+    Raises:
+        UsageError: the file cannot be written.
+        JournalError: the journal cannot be read.
+    """
+    with RunReader(folder) as run:
+        names = list(columns(run))
+        table = [[row.get(name) for name in names] for row in rows(run) if row["row"] in numbers]
+    if path.suffix == ".jsonl":
+        body = b"".join(json_bytes(dict(zip(names, row, strict=True))) + b"\n" for row in table)
+    else:
+        text = StringIO(newline="")
+        writer = csv.writer(text)
+        writer.writerow([cell(name) for name in names])
+        writer.writerows([[cell(v) if isinstance(v, str) else v for v in row] for row in table])
+        body = text.getvalue().encode()
+    try:
+        write_file(path, body)
+    except OSError as error:
+        raise UsageError(f"{path} cannot be written", why=error.strerror or str(error)) from None

@@ -1,0 +1,83 @@
+"""A command of the user's own that is run when a run has come to rest."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import shlex
+import shutil
+from collections.abc import Sequence
+
+from evalbench.engine.errors import UsageError
+from evalbench.engine.runs.folder import RunFolder
+
+log = logging.getLogger("evalbench")
+
+_LONGEST_S = 60.0
+
+
+def read_command(text: str) -> tuple[str, ...]:
+    """A command line as program and arguments; quotes work as in a shell, nothing else does.
+
+    Raises:
+        UsageError: it cannot be read, or there is no such program.
+    """
+    try:
+        words = shlex.split(text)
+    except ValueError as error:
+        raise UsageError(
+            "the command of --on-end cannot be read", why=str(error).lower(), hint="close the quote"
+        ) from None
+    program = shutil.which(words[0]) if words else None
+    if program is None:
+        named = repr(words[0]) if words else "nothing"
+        raise UsageError(
+            f"--on-end names {named}, which is no program here",
+            why="it is started directly, without a shell",
+            hint="give a program, or: --on-end \"sh -c '...'\"",
+        )
+    return os.path.abspath(program), *words[1:]
+
+
+async def run_hook(command: Sequence[str], folder: RunFolder) -> None:
+    """Run it for one run, whose facts are in its environment and nowhere among its arguments.
+
+    ``EVALBENCH_RUN`` (id), ``EVALBENCH_RUN_DIR``, ``EVALBENCH_STATE``, ``EVALBENCH_SCORE`` (of the
+    headline metric; empty without one), ``EVALBENCH_BENCHMARK``, ``EVALBENCH_MODEL`` and
+    ``EVALBENCH_EXIT_CODE``. What goes wrong is logged and changes nothing about the run; after a
+    minute it is ended.
+    """
+    status = folder.status()
+    metric = next(iter(status.metrics.values()), {})
+    score = metric.get("value")
+    facts = {
+        "EVALBENCH_RUN": folder.id,
+        "EVALBENCH_RUN_DIR": str(folder.path),
+        "EVALBENCH_STATE": str(status.state),
+        "EVALBENCH_SCORE": "" if score is None else f"{score:g}",
+        "EVALBENCH_BENCHMARK": _printable(status.benchmark),
+        "EVALBENCH_MODEL": _printable(status.model),
+        "EVALBENCH_EXIT_CODE": "" if status.exit_code is None else str(status.exit_code),
+    }
+    null = asyncio.subprocess.DEVNULL
+    try:
+        process = await asyncio.create_subprocess_exec(
+            *command, stdin=null, stdout=null, env={**os.environ, **facts}
+        )
+    except (OSError, ValueError) as error:
+        log.warning("the command of --on-end could not be started: %s", error)
+        return
+    try:
+        code = await asyncio.wait_for(process.wait(), _LONGEST_S)
+    except TimeoutError:
+        log.warning("the command of --on-end was ended after %.0f s", _LONGEST_S)
+        process.kill()
+        await process.wait()
+    else:
+        log.info("the command of --on-end ended with %d", code)
+
+
+def _printable(text: str) -> str:
+    """A name without control characters: it may be printed, and NUL is in no environment."""
+    return "".join(character for character in text if character.isprintable())

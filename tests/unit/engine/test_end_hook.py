@@ -1,0 +1,65 @@
+"""The user's own command at the end of a run: read without a shell, told by its environment."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from evalbench.engine.errors import UsageError
+from evalbench.engine.process import end_hook
+from evalbench.engine.process.end_hook import read_command, run_hook
+from evalbench.engine.runs.status import State
+from tests.pretending import ACCURACY, pretend
+
+TELL = """
+import json, os, sys
+told = {k: v for k, v in os.environ.items() if k.startswith("EVALBENCH_")}
+open(sys.argv[1], "w").write(json.dumps({"words": sys.argv[2:], "told": told}))
+"""
+
+
+def test_a_command_is_words_and_nothing_of_a_shell() -> None:
+    program, *words = read_command("sh -c 'echo $HOME; x' \"a b\" `c`")
+    assert os.path.isabs(program)
+    assert words == ["-c", "echo $HOME; x", "a b", "`c`"]
+    for wrong, why in (("no-such-program x", "no program here"), ("", "nothing"), ("'", "read")):
+        with pytest.raises(UsageError) as told:
+            read_command(wrong)
+        assert why in str(told.value)
+
+
+async def test_the_run_is_told_of_in_the_environment(home: Path, tmp_path: Path) -> None:
+    # A model may be called anything; its name is a value, never a part of a command.
+    engine = pretend(model="openai/$(touch oops); x\n\x1b[31m")
+    metrics = {"accuracy": {**ACCURACY, "value": 0.25}}
+    engine.status(State.COMPLETE, done=3, total=3, metrics=metrics, exit_code=0)
+    out = tmp_path / "told.json"
+    await run_hook([sys.executable, "-c", TELL, str(out), "a $X b"], engine.folder)
+    found = json.loads(out.read_text())
+    assert found["words"] == ["a $X b"]
+    told = found["told"]
+    assert told["EVALBENCH_RUN"] == engine.folder.id
+    assert (told["EVALBENCH_STATE"], told["EVALBENCH_SCORE"]) == ("complete", "0.25")
+    assert told["EVALBENCH_EXIT_CODE"] == "0"
+    assert "\x1b" not in told["EVALBENCH_MODEL"]
+
+
+async def test_a_command_that_fails_or_hangs_changes_nothing(
+    home: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    engine = pretend()
+    engine.status(State.FAILED)
+    monkeypatch.setattr(end_hook, "_LONGEST_S", 0.05)
+    with caplog.at_level("INFO", "evalbench"):
+        await run_hook(["/no/such/program"], engine.folder)
+        await run_hook([sys.executable, "-c", "import time; time.sleep(60)"], engine.folder)
+        monkeypatch.setattr(end_hook, "_LONGEST_S", 60.0)
+        await run_hook([sys.executable, "-c", "raise SystemExit(3)"], engine.folder)
+    said = [record.getMessage() for record in caplog.records]
+    assert "could not be started" in said[0]
+    assert "was ended after" in said[1]
+    assert said[2].endswith("ended with 3")

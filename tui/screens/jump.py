@@ -1,0 +1,67 @@
+"""Jump: a letter on everything that takes the keyboard; pressing it goes there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from textual import events
+from textual.app import ComposeResult
+from textual.binding import Binding
+from textual.screen import ModalScreen
+from textual.widget import Widget
+from textual.widgets import Static
+
+LETTERS = "asdfjklghqwertyuiopzxcvbnm1234567890ASDFJKLGHQWERTYUIOPZXCVBNM"
+"""In the order in which they are given out, those under the fingers first."""
+
+
+def targets(screen: Widget, chain: Sequence[Widget]) -> dict[str, Widget]:
+    """What can be jumped to, by letter: whatever takes the keyboard and is in sight."""
+    seen = [one for one in chain if one.region and one.region.overlaps(screen.region)]
+    # The upper left of each is where its letter stands.
+    seen = [one for one in seen if screen.region.contains(*place(one))]
+    return dict(zip(LETTERS, seen, strict=False))
+
+
+def place(widget: Widget) -> tuple[int, int]:
+    """Column and row for a widget's letter: its first that is not scrolled away."""
+    region = widget.region
+    for parent in widget.ancestors:
+        if isinstance(parent, Widget):
+            region = region.intersection(parent.region)
+    return (region.x, region.y) if region else (-1, -1)
+
+
+class Jump(ModalScreen[Widget]):
+    """Gives the widget whose letter was pressed, or None for any other key."""
+
+    DEFAULT_CSS = """
+    Jump { background: $background 40%; }
+    Jump > .letter {
+        position: absolute; width: 3; height: 1;
+        background: $accent; color: $background; text-style: bold;
+    }
+    """
+    AUTO_FOCUS = ""
+    BINDINGS = [Binding("escape", "dismiss(None)", "Cancel", show=False)]
+
+    def __init__(self, letters: Mapping[str, Widget]) -> None:
+        """``letters``: what each stands for, as :func:`targets` gives it."""
+        super().__init__()
+        self._letters = letters
+
+    def compose(self) -> ComposeResult:
+        """The letters."""
+        for letter, widget in self._letters.items():
+            mark = Static(f" {letter} ", markup=False, classes="letter")
+            mark.styles.offset = place(widget)
+            yield mark
+
+    def on_key(self, event: events.Key) -> None:
+        """Go, or leave."""
+        event.stop()
+        self.dismiss(self._letters.get(event.character or ""))
+
+    def on_click(self) -> None:
+        """A click leaves."""
+        self.dismiss(None)

@@ -1,0 +1,145 @@
+"""What this machine is busy with: cards, processors, memory, and which run holds what of them."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from evalbench.engine.hardware.gpu import HISTORY, Gpus
+from evalbench.engine.hardware.system import System, SystemReading, process_name
+from evalbench.engine.runs.folder import RunFolder
+from evalbench.tui.state.clean import one_line
+from evalbench.tui.state.run_list import RunLine
+
+
+class Holder(NamedTuple):
+    """A process that takes something of this machine.
+
+    Attributes:
+        what: ``engine``, ``worker``, or the name of its program.
+        run: the run that it works for; None for a stranger on a card.
+        memory, cpu: as in ``Process``; None for strangers.
+        card_memory: bytes that it holds on cards; None where it is on none, or it is unknown.
+    """
+
+    pid: int
+    what: str
+    run: RunLine | None
+    memory: int | None
+    cpu: float | None
+    card_memory: int | None
+
+
+@dataclass(slots=True)
+class MachineReading:
+    """One look.
+
+    Attributes:
+        system: processors, memory, processes of runs.
+        cards: a mapping like ``Card`` for each.
+        trouble: why there is no card; empty with one.
+        holders: processes of runs, then strangers on cards.
+        busy, memory: shares at the last readings, from 0 to 1, the newest last.
+    """
+
+    system: SystemReading = field(default_factory=SystemReading)
+    cards: Sequence[Mapping[str, Any]] = ()
+    trouble: str = ""
+    holders: Sequence[Holder] = ()
+    busy: Sequence[float] = ()
+    memory: Sequence[float] = ()
+
+
+class Machine:
+    """Reads this machine again and again, at any pace; one thread at a time."""
+
+    def __init__(self) -> None:
+        self._system = System()
+        self._gpus = Gpus()
+        self._busy: deque[float] = deque(maxlen=HISTORY)
+        self._memory: deque[float] = deque(maxlen=HISTORY)
+
+    def read(self, runs: Sequence[RunLine]) -> MachineReading:
+        """How things are now.
+
+        Args:
+            runs: those whose processes are told of; only live ones have any.
+        """
+        engines, workers = _engines(runs)
+        system = self._system.read(tuple(engines))
+        cards = self._gpus.read()
+        if system.busy is not None:
+            self._busy.append(system.busy)
+        if system.used is not None and system.total:
+            self._memory.append(system.used / system.total)
+        holders = [*_ours(system, engines, workers, cards)]
+        known = {one.pid for one in holders}
+        holders += _strangers(cards, known)
+        return MachineReading(
+            system, cards, self._gpus.trouble, holders, list(self._busy), list(self._memory)
+        )
+
+
+def _engines(runs: Sequence[RunLine]) -> tuple[dict[int, RunLine], set[int]]:
+    """The engine of each live run that is on this machine, and the workers that they named."""
+    engines: dict[int, RunLine] = {}
+    workers: set[int] = set()
+    for line in runs:
+        if not line.live:
+            continue
+        status = line.folder.status()
+        if (pid := line.folder.live_pid(status)) is None:
+            continue
+        engines.setdefault(pid, line)
+        gauges = status.gauges
+        told = [gauges.get("worker_pid"), *(one.get("pid") for one in gauges.get("workers") or ())]
+        workers |= {one for one in told if isinstance(one, int)}
+    return engines, workers
+
+
+def _on_cards(cards: Sequence[Mapping[str, Any]]) -> dict[int, int | None]:
+    """Bytes that each process holds on all cards; None where a card does not say."""
+    held: dict[int, int | None] = {}
+    for card in cards:
+        for word, used in card["processes"].items():
+            pid = int(word)
+            before = held.get(pid, 0)
+            held[pid] = None if before is None or used is None else before + used
+    return held
+
+
+def _ours(
+    system: SystemReading,
+    engines: Mapping[int, RunLine],
+    workers: set[int],
+    cards: Sequence[Mapping[str, Any]],
+) -> Iterator[Holder]:
+    held = _on_cards(cards)
+    for pid, one in system.processes.items():
+        root = pid
+        while root not in engines and root in system.processes:
+            root = system.processes[root].parent
+        what = "engine" if pid in engines else "worker" if pid in workers else one_line(one.name)
+        run = engines.get(root)
+        yield Holder(pid, what, run, one.memory, one.cpu, held.get(pid))
+
+
+def _strangers(cards: Sequence[Mapping[str, Any]], known: set[int]) -> Iterator[Holder]:
+    for pid, used in _on_cards(cards).items():
+        if pid not in known:
+            yield Holder(pid, one_line(process_name(pid)) or "process", None, None, None, used)
+
+
+def holder_of(pid: str, holders: Sequence[Holder]) -> str:
+    """``worker of 20260101-…-ab12``, or program and number of a stranger."""
+    for one in holders:
+        if str(one.pid) == pid:
+            return f"{one.what} of {_short(one.run.folder)}" if one.run else f"{one.what} {pid}"
+    return f"process {pid}"
+
+
+def _short(folder: RunFolder) -> str:
+    """The last part of a run's id, which names it on the command line too."""
+    return folder.id.rpartition("-")[2]

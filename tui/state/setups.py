@@ -1,0 +1,112 @@
+"""Set-ups of runs that are kept under a name: ``setups.toml`` in the config folder."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from evalbench.engine.errors import UsageError
+from evalbench.engine.files import read_text, read_toml, why_unread
+from evalbench.engine.keys import looks_like_key
+from evalbench.engine.paths import config_dir, make_private, write_file
+
+FILE = "setups.toml"
+MOST_LETTERS = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """What a new run begins with.
+
+    Attributes:
+        name: the user's own.
+        model: as ``--model`` takes it; empty where none is asked.
+        typed: what stands in the fields of the settings, by name.
+    """
+
+    name: str
+    benchmark: str
+    model: str
+    typed: Mapping[str, str]
+
+
+def load_setups() -> list[Setup]:
+    """Those that are kept, by name.
+
+    Raises:
+        UsageError: the file cannot be read.
+    """
+    file = config_dir() / FILE
+    try:
+        body = read_toml(file)
+    except FileNotFoundError:
+        return []
+    except (OSError, ValueError) as error:
+        raise UsageError(f"{file} cannot be read", why=why_unread(error)) from None
+    found = []
+    for name, table in sorted(body.items()):
+        settings = table.get("settings", {}) if isinstance(table, dict) else None
+        if not isinstance(settings, dict):
+            raise UsageError(f"{file} cannot be read", why=f"{name!r} is no set-up")
+        typed = {str(key): str(value) for key, value in settings.items()}
+        benchmark, model = str(table.get("benchmark", "")), str(table.get("model", ""))
+        found.append(Setup(name, benchmark, model, typed))
+    return found
+
+
+def check_name(name: str) -> str:
+    """A name as it is kept.
+
+    Raises:
+        ValueError: it cannot be one.
+    """
+    name = " ".join(name.split())
+    if not name or len(name) > MOST_LETTERS or not name.isprintable():
+        raise ValueError(f"give a name of at most {MOST_LETTERS} letters")
+    if looks_like_key(name):
+        raise ValueError("that is a key, not a name")
+    return name
+
+
+def save_setup(setup: Setup) -> None:
+    """Keep a set-up, in place of one of the same name. What looks like a key is left out.
+
+    Raises:
+        UsageError: the file cannot be written.
+    """
+    typed = {name: text for name, text in setup.typed.items() if text and not _is_key(text)}
+    _write(setup.name, {"benchmark": setup.benchmark, "model": setup.model, "settings": typed})
+
+
+def _is_key(text: str) -> bool:
+    return looks_like_key(text.strip())
+
+
+def delete_setup(name: str) -> None:
+    """Forget a set-up.
+
+    Raises:
+        UsageError: the file cannot be written.
+    """
+    _write(name, None)
+
+
+def _write(name: str, table: Mapping[str, Any] | None) -> None:
+    import tomlkit
+
+    file = config_dir() / FILE
+    try:
+        document = tomlkit.parse(read_text(file))
+    except FileNotFoundError:
+        document = tomlkit.document()
+    except (OSError, ValueError, RecursionError) as error:
+        raise UsageError(f"{file} cannot be read", why=str(error)) from None
+    document.pop(name, None)
+    if table is not None:
+        document[name] = table
+    try:
+        make_private(file.parent)
+        write_file(file, tomlkit.dumps(document).encode())
+    except OSError as error:
+        raise UsageError(f"{file} cannot be written", why=error.strerror or str(error)) from None
