@@ -18,6 +18,8 @@ from evalbench.engine.benchmark import (
     Score,
     ScoringTimeout,
     answer_outcome,
+    ask_judges,
+    failed_judgements,
 )
 from evalbench.engine.benchmarks.custom import scorers
 from evalbench.engine.benchmarks.custom import work as custom_work
@@ -171,7 +173,10 @@ class Custom(Benchmark):
         for one in file.scores:
             if one.scorer in ("judge", "graded"):
                 mean, cut = await self._judged(file, one, sample, reply, ask, values, parsed, notes)
-                outcome = cut if mean is None or cut is not Outcome.OK else outcome
+                if Outcome.ERROR in (outcome, cut):
+                    outcome = Outcome.ERROR
+                elif mean is None or cut is not Outcome.OK:
+                    outcome = cut
             else:
                 read = await self._read(one, sample, reply.text)
                 mean = read.score if reply.outcome not in _UNANSWERED else 0.0
@@ -259,11 +264,17 @@ class Custom(Benchmark):
         said = await self._worked(custom_work.template(rubric, fields))
         prompt = generate(said + form, max_tokens=_JUDGE_MAX_TOKENS, temperature=0.0)
         step = "grade" if graded else "rate"
-        replies = await ask.many([(judge, prompt, step) for judge in self.judges])
+        asks = [(judge, prompt, step) for judge in self.judges]
+        # What other scorers say counts, even where no judge can be reached.
+        replies = await ask_judges(ask, asks, at_least_one=len(file.scores) == 1)
+        notes += failed_judgements(asks, replies)
         told: dict[str, Any] = {}
         outcome, marks = Outcome.OK, []
         for role, judgement in zip(self.judges, replies, strict=True):
             judge = role.partition("/")[2] or role
+            if judgement.outcome is Outcome.ERROR:
+                outcome = Outcome.ERROR
+                continue
             mark = _mark(file, judgement.text, graded=graded)
             told[judge] = mark
             if mark is None:
@@ -324,9 +335,8 @@ class Custom(Benchmark):
                     row.count,
                 )
                 for row in part
-                if row.outcome is not Outcome.ERROR
             ]
-            failed = part.outcomes()[Outcome.ERROR.value] * len(names)
+            failed = metrics.missing(part, names)
             scale = file.low, file.high
             return metrics.pooled_mean(sums, failed, scale, name, title, group)
 
@@ -452,7 +462,10 @@ def _unread(reply: Reply) -> Outcome:
     return Outcome.UNPARSED if reply.outcome is Outcome.OK else reply.outcome
 
 
-_RANK = (*(Outcome.OK, Outcome.UNPARSED, Outcome.TRUNCATED, Outcome.REFUSED, Outcome.FILTERED),)
+_RANK = (
+    *(Outcome.OK, Outcome.UNPARSED, Outcome.TRUNCATED, Outcome.REFUSED, Outcome.FILTERED),
+    Outcome.ERROR,
+)
 
 
 def _worse(one: Outcome, other: Outcome) -> Outcome:
