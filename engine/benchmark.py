@@ -375,6 +375,10 @@ class Benchmark(ABC):
         """
         return sorted(p for p in path.rglob("*") if p.is_file()) if path.is_dir() else [path]
 
+    def own_title(self) -> str:
+        """What a benchmark that its user wrote calls itself; empty for all others."""
+        return ""
+
     def further_files(self) -> list[Path]:
         """Files that :meth:`prepare` reads because a file that an option names says so.
 

@@ -119,6 +119,10 @@ class Custom(Benchmark):
             revision=file.revision if file.hub else "",
         )
 
+    def own_title(self) -> str:
+        """The title that the file gives."""
+        return self._file().title if self._known else ""
+
     def further_files(self) -> list[Path]:
         """The tables that the file names."""
         file, folder = self._file(), Path(self.opt["file"]).parent

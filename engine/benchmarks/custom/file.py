@@ -251,7 +251,8 @@ def read_file(path: Path) -> CustomFile:
         if fault.section not in spoilt or (fault.key in place.keys and fault.key not in wrong)
     ]
     if faults:
-        raise together(sorted(faults, key=lambda fault: fault.at), path)
+        faults.sort(key=lambda fault: fault.at)
+        raise together(faults, path)
     return file
 
 

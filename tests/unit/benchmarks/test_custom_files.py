@@ -17,6 +17,7 @@ from evalbench.engine.calls import Outcome, Prompt, Reply
 from evalbench.engine.calls.options import parse_options
 from evalbench.engine.config.spec import load_suite, make_spec
 from evalbench.engine.errors import DataError
+from evalbench.engine.runs.folder import make_run
 from evalbench.engine.scoring.choices import read_choice
 from evalbench.engine.scoring.tally import Tally
 
@@ -465,6 +466,11 @@ def test_a_run_is_called_after_its_file_also_in_a_suite(tmp_path: Path) -> None:
     (spec,) = load_suite(suite)
     assert (spec.benchmark, spec.label) == ("custom", "sums")
     assert Path(spec.options["file"]) == file
+    assert make_run(spec, tmp_path / "runs").status().name == "sums"
+    file.write_text(file.read_text().replace("[benchmark]", '[benchmark]\ntitle = "Little sums"'))
+    run = make_run(spec, tmp_path / "runs")
+    assert run.status().name == "Little sums (sums)"
+    assert "-sums-m-" in run.id
     imported = make_spec("recorded", "local/m", options={"task": "their_task"})
     assert imported.label == "their_task"
 
