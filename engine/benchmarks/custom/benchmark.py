@@ -145,8 +145,14 @@ class Custom(Benchmark):
         return self._known and self._file().asks_judges
 
     def templates(self) -> Any:
-        """The whole file."""
-        return self._file().to_json() if self._known else None
+        """The whole file, and the versions of the parsers that read replies."""
+        if not self._known:
+            return None
+        file = self._file()
+        parsers = {
+            RATING_LENIENT if name == "judge" else SCORERS[name].reads for name in file.scorers
+        }
+        return [file.to_json(), *sorted(parsers)]
 
     async def solve(self, sample: Sample, ask: Ask) -> Score:
         """Ask, and score as the file says."""
