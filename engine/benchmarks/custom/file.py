@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
+from evalbench.engine.benchmark import hub_set
 from evalbench.engine.benchmarks.custom import work as custom_work
 from evalbench.engine.benchmarks.custom.scorers import (
     NORMALIZATIONS,
@@ -18,7 +19,7 @@ from evalbench.engine.benchmarks.custom.scorers import (
     setup_problem,
 )
 from evalbench.engine.data.reading import unreadable
-from evalbench.engine.errors import DataError, nearest
+from evalbench.engine.errors import DataError, SpecError, nearest
 from evalbench.engine.files import parse_toml, read_text, read_toml
 from evalbench.engine.shapes import short
 
@@ -32,7 +33,8 @@ class CustomFile:
     Attributes:
         title: for people.
         data: the table, beside the file.
-        hub, config, split, revision: a data set of the Hugging Face hub, instead of ``data``.
+        hub, config, split, revision: a data set of the Hugging Face hub, instead of ``data``;
+            without a split ``test``, or else its first one.
         group: the column that results are grouped by; may be empty.
         filter: a template; rows for which it says nothing, ``False`` or ``0`` are left out.
         sort: the column to sort by; with ``-`` before it, the greatest comes first.
@@ -60,7 +62,7 @@ class CustomFile:
     data: str = ""
     hub: str = ""
     config: str = ""
-    split: str = "test"
+    split: str = ""
     revision: str = ""
     group: str = ""
     filter: str = ""
@@ -239,7 +241,12 @@ def read_file(path: Path) -> CustomFile:
     body, text = read_tables(path)
     place = _Place(path, text)
     faults: list[FileFault] = []
-    file = CustomFile(**_values(place, body, faults))
+    values = _values(place, body, faults)
+    try:
+        values |= _of_the_hub(values)
+    except SpecError as error:
+        faults.append(place.wrong(error.what, "benchmark", "data", hint=error.why))
+    file = CustomFile(**values)
     # That something is missing may only follow from a mistake that is told already.
     spoilt = {fault.section for fault in faults}
     if spoilt & {"answer", "score"}:
@@ -254,6 +261,19 @@ def read_file(path: Path) -> CustomFile:
         faults.sort(key=lambda fault: fault.at)
         raise together(faults, path)
     return file
+
+
+def _of_the_hub(values: Mapping[str, Any]) -> dict[str, str]:
+    """What ``data = "hf:OWNER/NAME@REVISION?config=NAME&split=NAME"`` says, key by key.
+
+    Raises:
+        SpecError: it begins as a name on the hub and is none.
+    """
+    hub = hub_set(values.get("data"))
+    if hub is None or values.get("hub"):
+        return {}
+    told = {"config": hub.config, "split": hub.split, "revision": hub.revision}
+    return {"data": "", "hub": hub.name, **{key: value for key, value in told.items() if value}}
 
 
 def _values(place: _Place, body: Mapping[str, Any], faults: list[FileFault]) -> dict[str, Any]:

@@ -73,7 +73,8 @@ def read_items(path: Path, file: CustomFile, source: DataSource, seed: int = 0) 
 
 def _rows(path: Path, file: CustomFile, source: DataSource) -> tuple[_Table, Iterator[Numbered]]:
     if source.path is None and file.hub:
-        return _Table(f"{file.hub}, {file.split}", None), _hub_rows(file, source)
+        name = ", ".join(filter(None, (file.hub, file.config, file.split)))
+        return _Table(name, None), _hub_rows(file, source)
     table = source.path or _beside(path, "data", file.data)
     return _Table(str(table), table.parent), read_rows(table)
 
@@ -112,18 +113,20 @@ def _hub_rows(file: CustomFile, source: DataSource) -> Iterator[Numbered]:
         import datasets
 
         datasets.disable_progress_bars()
+        config, revision = file.config or None, file.revision or None
+        split = file.split
+        if not split:
+            names = datasets.get_dataset_split_names(file.hub, config, revision=revision)
+            split = "test" if "test" in names else names[0]
         rows = datasets.load_dataset(
-            file.hub,
-            file.config or None,
-            split=file.split,
-            revision=file.revision or None,
-            cache_dir=str(source.cache),
+            file.hub, config, split=split, revision=revision, cache_dir=str(source.cache)
         )
     except Exception as error:  # the hub's clients raise a dozen unrelated types
         raise DataError(
             f"{file.hub} could not be fetched from the Hugging Face hub",
             why=f"{type(error).__name__}: {error}",
-            hint="check hub, config and split, and the network; or give a copy with --data FILE",
+            hint="check name, config and split, and the network (evalbench keys set huggingface"
+            " for a private one), or give a copy with --data FILE",
         ) from error
     for number, row in enumerate(rows, 1):
         yield number, dict(row)
