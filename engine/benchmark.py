@@ -67,8 +67,9 @@ class Score:
     """The result of one sample in one epoch.
 
     Attributes:
-        outcome: ``ok`` when the answer was read; else why it was not.
-            Never ``error``: a sample whose call failed gets no score.
+        outcome: ``ok`` when the answer was read; else why it was not. ``error`` only where
+            some judgements failed (see :func:`ask_judges`): the sample counts as failed and is
+            asked again, ``values`` has what the others say, ``note`` names those that failed.
         values: numbers that metrics are made of, by name; few distinct values
             per name keep journals small and aggregation fast.
         parsed: what each parser read, by parser name; for people.
@@ -96,6 +97,20 @@ class Score:
         return {name: value for name, value in told if value}
 
 
+class CallFailed(Exception):
+    """A call of this sample could not be answered; the sample counts as failed.
+
+    Attributes:
+        reply: of the call, with the error.
+        replies: of all calls that were asked together, in order.
+    """
+
+    def __init__(self, reply: Reply, replies: Sequence[Reply] = ()) -> None:
+        super().__init__(reply.error)
+        self.reply = reply
+        self.replies = list(replies)
+
+
 Asked = tuple[str, Prompt, str] | tuple[str, Prompt, str, int]
 """One of several questions: role, prompt, step and, unless it is 0, repeat."""
 
@@ -120,6 +135,33 @@ class Ask(Protocol):
 
     async def many(self, asks: Sequence[Asked]) -> list[Reply]:
         """Ask independent questions at once; replies in order."""
+
+
+async def ask_judges(ask: Ask, asks: Sequence[Asked], *, at_least_one: bool = True) -> list[Reply]:
+    """Ask independent questions at once, so that one failed call loses none of the others.
+
+    Failed calls are replies of outcome ``error``; the score must have that outcome too, so that
+    the sample is asked again.
+
+    Raises:
+        CallFailed: all of them failed, and one is needed (``at_least_one``).
+    """
+    try:
+        return await ask.many(asks)
+    except CallFailed as failed:
+        if at_least_one and all(reply.outcome is Outcome.ERROR for reply in failed.replies):
+            raise
+        return failed.replies
+
+
+def failed_judgements(asks: Sequence[Asked], replies: Sequence[Reply]) -> list[str]:
+    """The judges whose calls failed, with the reason, in words."""
+    told = [
+        f"{asked[0].partition('/')[2] or asked[0]}: its call failed: {reply.error}"
+        for asked, reply in zip(asks, replies, strict=True)
+        if reply.outcome is Outcome.ERROR
+    ]
+    return list(dict.fromkeys(told))
 
 
 class SequentialAsk:
@@ -332,6 +374,10 @@ class Benchmark(ABC):
         A change in one of them makes the prepared copy stale.
         """
         return sorted(p for p in path.rglob("*") if p.is_file()) if path.is_dir() else [path]
+
+    def own_title(self) -> str:
+        """What a benchmark that its user wrote calls itself; empty for all others."""
+        return ""
 
     def further_files(self) -> list[Path]:
         """Files that :meth:`prepare` reads because a file that an option names says so.

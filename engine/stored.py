@@ -126,7 +126,7 @@ _GAUGES = record(
 STATUS = record(
     {"run": text, "state": one_of(_STATES)},
     {
-        **dict.fromkeys(("benchmark", "model", "host", "pid_started", "problem"), text),
+        **dict.fromkeys(("benchmark", "title", "model", "host", "pid_started", "problem"), text),
         "desc": maybe(text),
         "tags": list_of(text),
         "exit_code": maybe(whole(0, 255)),

@@ -50,6 +50,7 @@ class Settings(TypedDict, total=False):
     galileo_project: str | None
     galileo_log_stream: str | None
     galileo_console_url: str | None
+    galileo_api_url: str | None
     reuse: bool | None
     reuse_across_modes: bool | None
     address: str | None

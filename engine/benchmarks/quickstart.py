@@ -27,6 +27,7 @@ from evalbench.engine.data.reading import read_rows
 from evalbench.engine.scoring import metrics, numbers, short_answers
 from evalbench.engine.scoring.choices import read_choice
 from evalbench.engine.scoring.letters import LETTERS
+from evalbench.engine.scoring.letters_lenient import LENIENT as LETTER_LENIENT
 from evalbench.engine.scoring.tally import Metric, Tally
 
 _QUESTIONS = Path(__file__).with_name("quickstart.jsonl")
@@ -94,7 +95,8 @@ class Quickstart(Benchmark):
 
     def templates(self) -> Any:
         """The order that ends each kind's question, the token cap and the parsers' versions."""
-        return [_ORDERS, _MAX_TOKENS, short_answers.EXACT, short_answers.LENIENT]
+        parsers = [short_answers.EXACT, short_answers.LENIENT, numbers.LENIENT, LETTER_LENIENT]
+        return [_ORDERS, _MAX_TOKENS, *parsers]
 
     async def solve(self, sample: Sample, ask: Ask) -> Score:
         """Ask one question and read the reply exactly and leniently."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -32,6 +31,9 @@ class TraceSettings:
     galileo_console_url: str | None = setting(
         None, "Galileo console URL (default: GALILEO_CONSOLE_URL, or https://app.galileo.ai)"
     )
+    galileo_api_url: str | None = setting(
+        None, "Galileo API URL (default: GALILEO_API_URL, or the one of the console)"
+    )
 
 
 TRACE_OPTIONS = options_of(TraceSettings)
@@ -41,6 +43,7 @@ _GALILEO_VARIABLES = {
     "galileo_project": "GALILEO_PROJECT",
     "galileo_log_stream": "GALILEO_LOG_STREAM",
     "galileo_console_url": "GALILEO_CONSOLE_URL",
+    "galileo_api_url": "GALILEO_API_URL",
 }
 _CLOUD_CONSOLE = "https://app.galileo.ai"
 _CLOUD_API = "https://api.galileo.ai"
@@ -87,7 +90,7 @@ def completed(values: Mapping[str, Any]) -> dict[str, Any]:
         variables = variables_of(filled["env_file"])
         for name, variable in _GALILEO_VARIABLES.items():
             filled[name] = filled[name] or variables.get(variable, "").strip() or None
-    for name in ("otlp", "galileo_console_url"):
+    for name in ("otlp", "galileo_console_url", "galileo_api_url"):
         if filled[name] is not None:
             _address(name, filled[name])
     return filled
@@ -128,10 +131,11 @@ def destinations(settings: TraceSettings, benchmark: str, run: str) -> list[Dest
         found.append(Destination(OTLP, traces_address(settings.otlp), content))
     if settings.enable_galileo:
         console = (settings.galileo_console_url or _CLOUD_CONSOLE).rstrip("/")
+        api = (settings.galileo_api_url or galileo_api(console)).rstrip("/")
         found.append(
             Destination(
                 GALILEO,
-                f"{galileo_api(console)}/otel/traces",
+                f"{api}/otel/traces",
                 content,
                 project=settings.galileo_project or f"evalbench-{benchmark}",
                 log_stream=settings.galileo_log_stream or run,
@@ -154,11 +158,8 @@ def galileo_api(console: str) -> str:
     """The API that belongs to a Galileo console.
 
     Source: Galileo's documentation on OpenTelemetry: ``console`` in the address
-    becomes ``api``, and the cloud has its own. A GALILEO_API_URL comes first, as
-    in Galileo's own package.
+    becomes ``api``, and the cloud has its own.
     """
-    if told := os.environ.get("GALILEO_API_URL", "").strip():
-        return told.rstrip("/")
     if urlsplit(console).hostname == "app.galileo.ai":
         return _CLOUD_API
     return console.replace("console", "api").rstrip("/")

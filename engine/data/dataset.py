@@ -13,6 +13,7 @@ import contextlib
 import hashlib
 import os
 import random
+from collections import Counter, deque
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field, replace
 from itertools import tee
@@ -267,7 +268,8 @@ def read_samples(path: Path, spec: RunSpec, bench: type[Benchmark]) -> Iterator[
     Filters first, then ``--limit``: spread evenly over the benchmark's
     ``spread_by`` tag (a group with too few samples leaves its share to the
     others), within its groups over each tag of ``spread_within``, and from the top of
-    each group or, with ``--shuffle``, at random by ``--seed``.
+    each group or, with ``--shuffle``, at random by ``--seed``. A smaller limit chooses
+    some of the samples of a larger one, so that their replies can be used again.
 
     Raises:
         SpecError: when a filter names a value that the data does not have.
@@ -315,62 +317,59 @@ _Groups = dict[tuple[str, ...], list[int]]
 
 
 def spread_over(groups: _Groups, total: int, seed: str | None = None) -> Iterator[int]:
-    """``total`` of the places, spread over the first tag, then within its groups over the next.
+    """The first ``total`` places of one order in which every beginning is spread.
 
-    From the top of each group or, with a ``seed``, at random; lists are shuffled in place.
+    So a smaller limit chooses some of what a larger one does. Values of the first tag take
+    turns as long as they have places left; within them those of the next tag that had the
+    fewest turns there, and then those that had the fewest in all, so that with few samples
+    the groups do not all begin with the same. In a group it goes from the top or, with a
+    ``seed``, at random; lists are shuffled in place.
     """
-    return _spread_out(groups, 0, total, seed, 0)
+    if seed is not None:
+        for key, places in groups.items():
+            random.Random("/".join((seed, *key))).shuffle(places)  # noqa: S311
+    root = _Spread(groups, 0)
+    turns: Counter[tuple[int, str]] = Counter()
+    waiting = deque(root.parts)
+    for _ in range(min(total, root.left)):
+        value = waiting.popleft()
+        yield root.take(value, turns)
+        if root.parts[value].left:
+            waiting.append(value)
 
 
-def _spread_out(
-    groups: _Groups, level: int, total: int, seed: str | None, taken: int
-) -> Iterator[int]:
-    """The places of ``total`` samples, spread over the tags from ``level`` on.
+class _Spread:
+    """Groups that are alike in the tags before ``level``, in parts by their value of that one."""
 
-    Args:
-        groups: to choose from; they are alike in the tags before.
-        level: the first tag that they may differ in.
-        total: how many to choose.
-        seed: for drawing at random; None: from the top.
-        taken: how many were chosen before. Below the first tag groups take turns by it, so
-            that with few samples neighbours do not all get the same groups.
-    """
-    if not total:
-        return
-    if level == len(next(iter(groups))):
-        (places,) = groups.values()
-        if seed is not None:
-            random.Random(seed).shuffle(places)  # noqa: S311
-        yield from places[:total]
-        return
-    parts: dict[str, _Groups] = {}
-    for key, members in groups.items():
-        parts.setdefault(key[level], {})[key] = members
-    turn = taken % len(parts) if level else 0
-    names = [*parts][turn:] + [*parts][:turn]
-    sizes = [sum(map(len, parts[name].values())) for name in names]
-    for name, share in zip(names, spread(total, sizes), strict=True):
-        below = None if seed is None else f"{seed}/{name}"
-        yield from _spread_out(parts[name], level + 1, share, below, taken)
-        taken += share
+    def __init__(self, groups: _Groups, level: int) -> None:
+        self.left = sum(map(len, groups.values()))
+        self.parts: dict[str, _Spread] = {}
+        self._level = level
+        self._taken: Counter[str] = Counter()
+        self._places: Iterator[int] = iter(())
+        if level == len(next(iter(groups), ())):
+            self._places = iter([place for places in groups.values() for place in places])
+            return
+        below: dict[str, _Groups] = {}
+        for key, places in groups.items():
+            below.setdefault(key[level], {})[key] = places
+        self.parts = {value: _Spread(part, level + 1) for value, part in below.items()}
 
+    def take(self, value: str, turns: Counter[tuple[int, str]]) -> int:
+        """The next place of this value; ``turns`` counts those of all values at all levels."""
+        self.left -= 1
+        self._taken[value] += 1
+        turns[self._level, value] += 1
+        return self.parts[value]._next(turns)
 
-def spread(total: int, sizes: list[int]) -> list[int]:
-    """Split ``total`` over groups of the given sizes as evenly as they allow.
-
-    Remainders go to earlier groups; no group gets more than it has.
-    """
-    shares = [0] * len(sizes)
-    left = min(total, sum(sizes))
-    while left:
-        # All groups that still have samples hold the same share here.
-        growing = [i for i, size in enumerate(sizes) if shares[i] < size][:left]
-        each = left // len(growing)
-        for i in growing:
-            take = min(sizes[i] - shares[i], each)
-            shares[i] += take
-            left -= take
-    return shares
+    def _next(self, turns: Counter[tuple[int, str]]) -> int:
+        if not self.parts:
+            self.left -= 1
+            return next(self._places)
+        open_parts = [value for value, part in self.parts.items() if part.left]
+        return self.take(
+            min(open_parts, key=lambda v: (self._taken[v], turns[self._level, v])), turns
+        )
 
 
 def selected_count(path: Path, spec: RunSpec, bench: type[Benchmark]) -> int:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from evalbench.engine.benchmark import Asked, repeat_of
+from evalbench.engine.benchmark import Asked, CallFailed, repeat_of
 from evalbench.engine.calls import Call, MediaPart, ModelRef, Outcome, Prompt, Reply
 from evalbench.engine.compat import override
 from evalbench.engine.config.roles import CANDIDATE
@@ -37,14 +37,6 @@ _EPOCHS_APART = 1_000_000
 
 Known = Mapping[CallKey, CallRow]
 """The newest re-ask of every call that a sample has in the journal."""
-
-
-class CallFailed(Exception):
-    """A call of this sample could not be answered; the sample counts as failed."""
-
-    def __init__(self, reply: Reply) -> None:
-        super().__init__(reply.error)
-        self.reply = reply
 
 
 class MediaGone(Exception):
@@ -267,9 +259,22 @@ class SampleAsk:
             *(self(*named[:2], step=named[2], repeat=repeat_of(named)) for named in asks),
             return_exceptions=True,
         )
-        if failures := [result for result in results if isinstance(result, BaseException)]:
-            raise min(failures, key=_reach)
-        return [result for result in results if isinstance(result, Reply)]
+        return _all_replies(results)
+
+
+def _all_replies(results: Sequence[Reply | BaseException]) -> list[Reply]:
+    """The replies to calls that were asked together.
+
+    Raises:
+        BaseException: of several failures that which concerns most; a failed call has all replies.
+    """
+    if failures := [result for result in results if isinstance(result, BaseException)]:
+        worst = min(failures, key=_reach)
+        if isinstance(worst, CallFailed):
+            replies = [one.reply if isinstance(one, CallFailed) else one for one in results]
+            raise CallFailed(worst.reply, [one for one in replies if isinstance(one, Reply)])
+        raise worst
+    return [result for result in results if isinstance(result, Reply)]
 
 
 class _JournalSendLog(SendLog):
@@ -310,8 +315,13 @@ class _JournalSendLog(SendLog):
 
 
 def _reach(failure: BaseException) -> int:
-    kinds = (EvalbenchError, BudgetSpent, Halted, Parked, BaseException)
+    if isinstance(failure, CallFailed):
+        return _OF_ONE_CALL
+    kinds = (EvalbenchError, MissingReply, BudgetSpent, Halted, Parked, BaseException)
     return next(n for n, kind in enumerate(kinds) if isinstance(failure, kind))
+
+
+_OF_ONE_CALL = 100
 
 
 def _answered(reply: Reply) -> Reply:
@@ -369,7 +379,4 @@ class ReplayOnly:
             *(self(*named[:2], step=named[2], repeat=repeat_of(named)) for named in asks),
             return_exceptions=True,
         )
-        for result in results:
-            if isinstance(result, BaseException):
-                raise result
-        return [result for result in results if isinstance(result, Reply)]
+        return _all_replies(results)

@@ -10,14 +10,14 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from evalbench.engine.benchmark import Benchmark, Score, ScoringTimeout
+from evalbench.engine.benchmark import Benchmark, CallFailed, Score, ScoringTimeout
 from evalbench.engine.calls import Outcome, Reply
 from evalbench.engine.calls.replies import plain_text
 from evalbench.engine.compat import override
 from evalbench.engine.dispatch.base import BudgetSpent, Halted, Parked, ParkingDispatcher, ReplySink
 from evalbench.engine.dispatch.unfetched import not_fetched
 from evalbench.engine.errors import EvalbenchError, JournalError, RunFatal, system_limit
-from evalbench.engine.execution.ask import BoundModel, CallFailed, RunAsks, SampleAsk, newest
+from evalbench.engine.execution.ask import BoundModel, RunAsks, SampleAsk, newest
 from evalbench.engine.execution.backlog import Backlog, Job
 from evalbench.engine.execution.progress import RunProgress
 from evalbench.engine.execution.reuse import EarlierReplies
@@ -330,16 +330,21 @@ class Driver(ReplySink):
         return self.halting is not None or self.failure is not None
 
     def _record(self, job: Job, score: Score) -> None:
-        self._put(job, score.outcome, score.values, score.told())
-        self.progress.solved = True
+        if score.outcome is Outcome.ERROR:  # some of its judgements failed
+            self._fail(job, score.note, score)
+        else:
+            self._put(job, score.outcome, score.values, score.told())
+            self.progress.solved = True
 
-    def _fail(self, job: Job, error: str) -> None:
+    def _fail(self, job: Job, error: str, score: Score | None = None) -> None:
         error = plain_text(error)
         kind = error.partition(":")[0]
         alike = self.progress.errors.get(kind, 0) + 1
         self.progress.errors[kind] = alike
         try:
-            self._put(job, Outcome.ERROR, {}, {"error": error})
+            told = {"parsed": score.parsed} if score and score.parsed else {}
+            values = score.values if score else {}
+            self._put(job, Outcome.ERROR, values, {**told, "error": error})
             self._journal.event("sample-failed", error=kind)
         except JournalError as broken:
             self.give_up(broken)

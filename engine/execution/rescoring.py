@@ -96,6 +96,8 @@ async def _rescore(
                     solving, limit = benchmark.solve(sample, ask), benchmark.scoring_seconds
                     score = await watch.solve(last, solving, limit)
                     outcome, values, told = score.outcome, dict(score.values), score.told()
+                    if outcome is Outcome.ERROR:
+                        told["error"] = told.pop("note", "")
                 except ScoringTimeout as error:
                     failed += 1
                     outcome, values = Outcome.ERROR, {}

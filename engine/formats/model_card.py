@@ -31,7 +31,7 @@ def write(run: RunReader, files: Files) -> list[str]:
         EvalResult(
             task_type="text-generation",
             dataset_type=visible(origin) if hub else run.spec.label,
-            dataset_name=run.spec.label,
+            dataset_name=visible(run.status.title or run.spec.label),
             dataset_revision=revision if hub else None,
             metric_type=visible(name),
             metric_name=visible(metric["title"] or name),

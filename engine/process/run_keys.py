@@ -43,10 +43,14 @@ class ResolvedKey(NamedTuple):
     secret: str
 
 
-_TRACE_ADDRESSES = {OTLP: "otlp", GALILEO: "galileo_console_url"}
+_TRACE_ADDRESSES = (
+    ("otlp", OTLP),
+    ("galileo_console_url", GALILEO),
+    ("galileo_api_url", GALILEO),
+)
 """Settings that name who takes traces, and with them a key."""
 
-_GALILEO_CLOUD = "app.galileo.ai"
+_GALILEO_CLOUD = ("app.galileo.ai", "api.galileo.ai")
 CLUSTER = "cluster"
 """Stands for the owner of a key where a run joins a cluster, whose nodes run its code."""
 
@@ -278,12 +282,12 @@ def _way_to_cluster(spec: RunSpec, typed: Collection[str]) -> _Way | None:
 
 
 def _ways_of_traces(spec: RunSpec, typed: Collection[str]) -> Iterator[_Way]:
-    for owner, name in _TRACE_ADDRESSES.items():
+    for name, owner in _TRACE_ADDRESSES:
         address = spec.get(name)
         if name in typed or address == os.environ.get(name.upper()):
             continue
         host = _elsewhere(address)
-        if host and host != _GALILEO_CLOUD and (key := _trace_key(spec, owner)):
+        if host and host not in _GALILEO_CLOUD and (key := _trace_key(spec, owner)):
             yield _Way(KeyDestination(owner, host), _marks(owner, key), _place(address, host))
 
 

@@ -34,6 +34,7 @@ import orjson
 
 from evalbench.engine.errors import (
     NO_SPACE,
+    EvalbenchError,
     RunBusy,
     RunNotFound,
     UsageError,
@@ -380,12 +381,23 @@ def first_status(folder: RunFolder, spec: RunSpec, *, created: float, total: int
     return Status(
         folder.id,
         benchmark=spec.label,
+        title=_own_title(spec),
         model=spec.model,
         desc=spec.settings.desc,
         tags=list(spec.settings.tag),
         created=created,
         total=total,
     )
+
+
+def _own_title(spec: RunSpec) -> str:
+    """The title of a benchmark of one's own; of an imported run its file may be gone."""
+    from evalbench.engine.config.spec import build_benchmark
+
+    try:
+        return build_benchmark(spec).own_title()
+    except EvalbenchError:
+        return ""
 
 
 def _make_folder(root: Path, name: str) -> RunFolder:

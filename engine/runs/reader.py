@@ -176,7 +176,7 @@ class RunReader:
         That is the value called as the headline; where the headline is made of several, as a
         mean of ratings is, what it would be with this sample alone.
         """
-        if score is None or score.outcome is Outcome.ERROR:
+        if score is None or (score.outcome is Outcome.ERROR and not score.values):
             return None
         if name in score.values:
             return score.values[name]

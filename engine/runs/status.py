@@ -44,6 +44,7 @@ class Status:
     ``batches`` is as :meth:`evalbench.engine.dispatch.batch.state.Batch.shown` gives it,
     ``traces`` as :meth:`evalbench.engine.telemetry.exporter.Exporter.report`; ``tracing`` is true
     while a run that is at rest still sends the last of them.
+    ``title`` is what a benchmark of one's own calls itself.
     ``unreadable`` is why the status file could not be read, and in no such file.
     """
 
@@ -51,6 +52,7 @@ class Status:
     state: State = State.CREATED
     exit_code: int | None = None
     benchmark: str = ""
+    title: str = ""
     model: str = ""
     desc: str = ""
     tags: list[str] = field(default_factory=list)
@@ -105,6 +107,11 @@ class Status:
         status = cls(**{name: held for name, held in value.items() if name in known})
         status.state = State(status.state)
         return status
+
+    @property
+    def name(self) -> str:
+        """The benchmark for people: by its title, if it has one of its own, and its name."""
+        return f"{self.title} ({self.benchmark})" if self.title else self.benchmark
 
     @property
     def at_rest(self) -> bool:

@@ -10,7 +10,8 @@ The rules, in order; the first that finds something decides:
    Letters that run on in order (``A) … B) …``) repeat the question and answer nothing.
 5. A choice in words: ``I think it's C``, ``B is correct``, ``B remains``, ``so D``.
    The last counts.
-6. The only option mentioned: ``option B``, ``(B)`` at the end of a line, ``: B`` at the very end.
+6. The one option called right where each line says of one option whether it is.
+7. The only option mentioned: ``option B``, ``(B)`` at the end of a line, ``: B`` at the very end.
 
 Two letters joined (``A and B``, ``B or C``) are no answer. ``A`` or ``a``
 before a word is the article. A letter past the last option is no answer.
@@ -30,12 +31,13 @@ labels, and of more than 2,000 letters the last 2,000 are looked at.
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections import deque
 
 from evalbench.engine.scoring.letters import LETTERS
 from evalbench.engine.scoring.reply_text import answer_text, before_next_question, without_markup
 
-LENIENT = "letter-lenient/3"
+LENIENT = "letter-lenient/4"
 
 # What a rule answers besides a letter or None (found nothing, ask the next rule).
 _NO_CHOICE = ""
@@ -49,7 +51,7 @@ def read_lenient(reply: str, options: int = 4) -> int | None:
         options: how many options there were, at most 7.
     """
     text = _clean(reply)
-    for rule in (_bare, _labelled, _last_line, _opening, _claimed, _mentioned):
+    for rule in (_bare, _labelled, _last_line, _opening, _claimed, _verdicts, _mentioned):
         found = rule(text)
         if found is not None:
             at = LETTERS.find(found) if found else -1
@@ -57,22 +59,30 @@ def read_lenient(reply: str, options: int = 4) -> int | None:
     return None
 
 
-_RANGES = (
-    *(0x24B6, 0x24D0, 0xFF21, 0xFF41, 0x1F130, 0x1F150, 0x1F170, 0x249C),
-    *(0x1D400, 0x1D41A, 0x1D5D4, 0x1D5EE, 0x1D670, 0x1D68A),
+# Letterlike signs, full-width, circled, parenthesized, squared and mathematical letters.
+_DRESSED_RANGES = (
+    *((0x2100, 0x2150), (0x249C, 0x24EA), (0xFF21, 0xFF5B)),
+    *((0x1D400, 0x1D6A4), (0x1F110, 0x1F14A)),
 )
 _DRESSED = {
-    first + at: letter
-    for first in _RANGES
-    for at, letter in enumerate(LETTERS if first not in (0x24D0, 0xFF41, 0x249C) else "abcdefg")
-}
+    code: plain
+    for first, end in _DRESSED_RANGES
+    for code in range(first, end)
+    if (plain := unicodedata.normalize("NFKC", chr(code)).strip("()")) in {*LETTERS, *"abcdefg"}
+} | {first + at: letter for first in (0x1F150, 0x1F170) for at, letter in enumerate(LETTERS)}
 _EMOJI = dict.fromkeys([*range(0x2600, 0x27C0), *range(0x1F300, 0x1FB00), 0x2B50, 0x20E3], " ")
 # "✅ B) Paris" among options that have no tick, or a cross.
 _TICKED = re.compile(
     r"^[ \t]*[-*•]?[ \t]*[✅✔☑][ \t]*\**[(\[]?([A-G])(?![A-Za-z0-9])", re.MULTILINE
 )
+_TICKED_AFTER = re.compile(
+    r"^[ \t]*[-*•]?[ \t]*\**[(\[]?([A-G])[)\].:](?![A-Za-z0-9])[^\n✅✔☑]{0,200}[✅✔☑]\**[ \t]*$",
+    re.MULTILINE,
+)
+_TICKED_BESIDE = re.compile(r"(?<![A-Za-z0-9])([A-G])[).:]?[ \t]*[✅✔☑]")
 _BOXED = re.compile(r"\\(?:boxed|fbox)\s*(?=\{)|<answer>", re.IGNORECASE)
 _END_ANSWER = re.compile(r"</answer>", re.IGNORECASE)
+_STRUCK = re.compile(r"~~(?=\S)[^~\n]{1,300}~~")
 _QUOTED = re.compile(r"[\"'“”‘’«»]\s*([A-Ga-g][.)]?)\s*[\"'“”‘’«»]")
 _BULLET = re.compile(
     r"^[ \t]*(?:[-*•·+–—][ \t]+(?=\S)|\d{1,2}[.)][ \t]+(?=\(?[A-Ga-g]\)?[.:]?[ \t]*$))",
@@ -95,9 +105,14 @@ def _undressed(text: str) -> str:
 def _clean(reply: str) -> str:
     head, _ = before_next_question(answer_text(reply))
     text = _RUN_OF_MARKS.sub(lambda run: f"{run[0][:30]}\n{run[0][-30:]}", head)
-    text = _TICKED.sub(r"answer: \1", _undressed(text)).translate(_EMOJI)
+    text = _TICKED.sub(r"answer: \1", _undressed(text))
+    if len(_TICKED_AFTER.findall(text)) == 1:
+        text = _TICKED_AFTER.sub(r"answer: \1", text)
+    elif "❌" in text and len(_TICKED_BESIDE.findall(text)) == 1:
+        text = _TICKED_BESIDE.sub(r"answer: \1", text)
+    text = text.translate(_EMOJI)
     text = _END_ANSWER.sub("\n", _BOXED.sub(" answer: ", text))
-    text = _QUOTED.sub(lambda quoted: f" {quoted[1]} ", without_markup(text))
+    text = _QUOTED.sub(lambda quoted: f" {quoted[1]} ", without_markup(_STRUCK.sub(" ", text)))
     text = (
         text.replace("（", "(")
         .replace("）", ")")
@@ -275,9 +290,37 @@ _LABEL_ABROAD = re.compile(
     rf"|['’][a-ce-z])",
     re.IGNORECASE,
 )
+_NEGATED_ABROAD = r"(?:no|non|não|nie|не|pas|n['’]est[ ]pas)"
+_CHOOSES_ABROAD = re.compile(
+    r"(?<!\w)(?=[acdefijklmnoprstwyвднмяأ])(?:"
+    # Spanish, Portuguese, Italian, French, German, Polish
+    r"(?:creo|pienso|diría|acho|penso|credo)[ ](?:que|che)[ ](?:es|sea|é|seja|sia)"
+    r"|elijo|escojo|elegiría|selecciono|me[ ]quedo[ ]con|opto[ ]por|diría[ ]que|diria|escolho"
+    r"|fico[ ]com|scelgo|direi|c['’](?:est|était)|(?:je|j['’])[ ]?(?:choisis|dirais|prends"
+    r"|sélectionne|opte[ ]pour)|ich[ ](?:wähle|nehme|tippe[ ]auf|entscheide[ ]mich[ ]für"
+    r"|denke,?[ ]es[ ]ist|würde[ ]sagen,?)|(?:richtig|korrekt)[ ](?:ist|wäre)|(?:correcta?|correto)"
+    r"[ ](?:es|é)|wybieram|stawiam[ ]na|myślę,[ ]że[ ]to"
+    # Vietnamese, Russian, Arabic
+    r"|tôi[ ](?:nghĩ[ ]là|chọn)|(?:я[ ])?(?:выбираю|выберу)|думаю,[ ](?:что[ ])?(?:это)?|أختار"
+    # "not A but C"
+    rf"|{_NEGATED_ABROAD}[ ][^.\n]{{1,25}}?,?[ ](?:mais|ma|mas|ale|а|но|bensì|plutôt)"
+    r"|sino|sondern|lecz|mà[ ]là|ist(?=[ ](?:die[ ])?(?:antwort|option)[ ]))"
+    r"[ ,:]{1,3}(?:(?:la|le|el|die|der|a|o|na|für|plutôt|é|es|l['’])[ ]?)?"
+    r"(?:(?:opción|opção|opzione|option|opcję|opcja|letra|lettre|lettera|literę|réponse|respuesta"
+    r"|resposta|risposta|antwort|odpowiedź|вариант|ответ|букву|đáp[ ]án|phương[ ]án|câu|الخيار"
+    rf")[ ])?{_BESIDE_ABROAD}(?<![A-Za-z0-9])(?P<letter>[A-G])(?![A-Za-z0-9+#&_]|['’][a-ce-z])",
+    re.IGNORECASE,
+)
+_BUT_ABROAD = re.compile(
+    r"(?:而是|아니라|ではなくて?|じゃなくて?|değil|(?:认为|認為|觉得|覺得|应该|應該|可能)(?:答案)?(?:是|选|選)"
+    rf"|正[确確]的?是)[\s,，、:]*(?:选项|選項|選択肢|선택지)?{_BESIDE_ABROAD}"
+    r"(?<![A-Za-z0-9])(?P<letter>[A-G])(?![A-Za-z0-9+#&_])",
+    re.IGNORECASE,
+)
 _MENTION_ABROAD = re.compile(
     r"(?:选项|選項|선택지|選択肢|opción|opção|opzione|opcja|antwortmöglichkeit|seçenek|lựa[ ]chọn"
-    r"|phương[ ]án|вариант|الخيار|विकल्प|ตัวเลือก|ข้อ|odpowiedź|letra|lettera|lettre)"
+    r"|phương[ ]án|вариант|الخيار|विकल्प|ตัวเลือก|ข้อ|odpowiedź|letra|lettera|lettre|réponse|respuesta"
+    r"|resposta|risposta|antwort|alternativa)"
     rf"{_BESIDE_ABROAD}(?<![A-Za-z0-9])(?P<letter>[A-G])(?![A-Za-z0-9+#&_])",
     re.IGNORECASE,
 )
@@ -289,7 +332,8 @@ _RIGHT_ABROAD = re.compile(
     r"|bonne[ ]réponse|antwort[ ])?(?:correct|richtig|korrekt|corret|poprawn|prawidłow|bonne"
     r"|dobra)"
     r"|doğru|là[ ](?:đáp[ ]án|câu[ ]trả[ ]lời)(?![ ]sai)|đúng|(?:—|это|является)?[ ]?(?:верн"
-    r"|правильн)|(?:هي|هو)[ ](?:الإجابة|الجواب)|सही|ถูก)",
+    r"|правильн)|(?:هي|هو)[ ](?:الإجابة|الجواب)|सही|ถูก"
+    r"|を選|を選択|[를을][ ]?(?:선택|고르|고릅|택)|['’][a-zıü]{1,3}[ ]seç|[ ]को[ ]चुन)",
     re.IGNORECASE,
 )
 _HEADING = re.compile(
@@ -300,9 +344,19 @@ _HEADING = re.compile(
 _ABROAD_IN_ASCII = re.compile(
     r"respuesta|resposta|risposta|reponse|antwort|gabarito|odpowiedz|cevap|richtige|correcte"
     r"|corretta"
-    r"|alternativa|poprawna|option est",
+    r"|alternativa|poprawna|option est|creo|pienso|elijo|escojo|selecciono|quedo con|opto por"
+    r"|diria|escolho|fico com|scelgo|direi|c['’]est|je (?:choisis|dirais|prends)|opte pour|ich "
+    r"|richtig ist|korrekt ist|correcta es|correct[ao] é|wybieram|stawiam|sino|sondern|lecz"
+    r"|korrekt| (?:mais|mas|ma|ale) |opcion|opcao|opzione",
     re.IGNORECASE,
 )
+
+
+def _is_abroad(text: str) -> bool:
+    """Whether it may be in another language than English."""
+    return not text.isascii() or _ABROAD_IN_ASCII.search(text) is not None
+
+
 _ABBREVIATED = re.compile(rf"A[ \t]*:[ \t]*{_LETTER}{_CLOSE}*\s*")
 
 
@@ -312,8 +366,8 @@ def _labelled(text: str) -> str | None:
     nouns = deque((found.start() for found in _NOUNS.finditer(text)), maxlen=_MOST_LABELS)
     start = nouns[0] if len(nouns) == _MOST_LABELS else 0
     patterns = [_LABEL, _HEADING]
-    if not text.isascii() or _ABROAD_IN_ASCII.search(text):
-        patterns.append(_LABEL_ABROAD)
+    if _is_abroad(text):
+        patterns += [_LABEL_ABROAD, _CHOOSES_ABROAD, _BUT_ABROAD]
     return _last(text, *patterns, start=start)
 
 
@@ -353,10 +407,12 @@ _STARTS = re.compile(
 _TEXT_FOLLOWS = re.compile(r"[ \t]+(?:[A-Z$€£\d\"“]|-?\d)")
 _MARKED = re.compile(
     r"[)\]>.:,;!\"'”’»](?=\W|[A-Z\d]|$)|[ \t]*(?:[–—|→:]|-\s|-+>)|[ \t]*(?:\n|$)"
-    r"|[ \t]+(?:\(|(?:because|probably|definitely|likely)\b)"
+    r"|[ \t]+(?:\(|(?:because|probably|definitely|likely|rather[ ]than|instead[ ]of)\b"
+    r"|over[ ][A-G]\b)"
 )
 _MARKER = re.compile(
-    r"(?:(?<=\s)|^)\(?([A-G])[).:](?=\s|$)(?!\s+(?:is|was|are|isn|would|does|can)\b)"
+    r"(?:(?<=\s)(?<!not[ ])|^)\(?(?<!not[ ]\()([A-G])[).:](?=\s|$)"
+    r"(?!\s+(?:is|was|are|isn|would|does|can)\b)"
 )
 _EXPLAINS = re.compile(
     r"explanation|explain|because|reason|incorrect|wrong|other options|not correct|whereas"
@@ -417,24 +473,42 @@ def _lists_options(first: str, rest: str) -> bool:
 
 
 _RIGHT = (
-    r"(?:(?:the|most|likely|probably|clearly|definitely|indeed|therefore|only|also)[ ]){0,4}"
-    r"(?:correct|right|best|appropriate|answer)\b"
+    r"(?:(?:the|most|likely|probably|clearly|definitely|indeed|therefore|only|also|actually|truly"
+    r"|really|certainly|obviously|thus|in[ ]fact)[ ]){0,4}"
+    r"(?:correct|right|best|better|appropriate|answer|(?<=most[ ])(?:accurate|suitable|plausible"
+    r"|likely|reasonable|logical|fitting|consistent))\b"
 )
 _IS_RIGHT = re.compile(
     rf"{_FIRST_LETTER}(?i:{_CLOSE}*[ \t]*(?=[aimswh])(?:{_IS}|seems|appears)[ ]{_RIGHT})"
 )
-_REMAINS = re.compile(rf"{_FIRST_LETTER}(?i:{_CLOSE}?(?=[ ](?:remains|is[ ]left)\b))")
+_REMAINS = re.compile(
+    rf"{_FIRST_LETTER}(?i:{_CLOSE}?(?=[ ](?:remains|is[ ]left|it[ ]is(?=[.!]|[ \t]*$))))",
+    re.MULTILINE,
+)
+_ONLY_ONE = re.compile(
+    rf"{_FIRST_LETTER}(?i:{_CLOSE}*[ ]is[ ]the[ ]only[ ](?:one|option|choice|answer|statement"
+    r"|letter)[ ](?:that|which)(?![ ](?:is|does|do|can|could|would)?[ ]?(?:not|n['’]t|wrong"
+    r"|incorrect|false|fails|cannot|contradicts)))"
+)
+_ONLY = re.compile(
+    rf"\bonly[ ](?:(?:option|choice|statement|answer)[ ])?{_LETTER}"
+    r"\)?[ ](?:satisf|works|fits|match|meets|makes[ ]sense|agrees|fulfil|holds|applies|describes"
+    r"|(?:is|seems|looks)[ ](?:correct|true|right|consistent|possible|valid|plausible))",
+    re.IGNORECASE,
+)
 _CHOOSES = re.compile(
     rf"\b(?=[bcdghilmopstw])(?:(?:I|I['’](?:d|ll|m)|would|will|to|going)[ ](?:to[ ])?"
     r"(?:choose|pick|select|say|guess|think|believe|answer|answer[ ]with|go[ ]for)"
-    r"|leaves|leaving|go[ ]with|going[ ]with|choose|select|pick|only|but"
+    r"|leaves|leaving|left[ ](?:with|is)|go[ ]with|going[ ]with|go[ ]for|going[ ]for"
+    r"|lean(?:ing)?[ ]to(?:wards?)?|makes|perhaps|maybe|possibly|choose|select|pick|only"
+    r"|but(?:[ ](?:rather|instead))?"
     r"|it['’]s|that['’]s|is|be|so|thus|therefore|hence|probably|most[ ]likely|definitely)"
     rf"[,:]?\s+{_FILL}{_LETTER}",
     re.IGNORECASE,
 )
 
 
-_RIGHT_WORDS = ("correct", "right", "best", "appropriate", "answer")
+_RIGHT_WORDS = ("correct", "right", "best", "better", "most", "appropriate", "answer")
 
 
 def _claimed(text: str) -> str | None:
@@ -443,11 +517,13 @@ def _claimed(text: str) -> str | None:
     # Patterns that try every letter take their time, and most texts do not have the words.
     if any(word in lower for word in _RIGHT_WORDS):
         patterns.append(_IS_RIGHT)
-    if "remains" in lower or "is left" in lower:
+    if "remains" in lower or "is left" in lower or "it is" in lower:
         patterns.append(_REMAINS)
     found = _last(text, *patterns, set_off=True)
     if found is None and not text.isascii():
         found = _last(text, _RIGHT_ABROAD)
+    if found is None and "only" in lower:
+        found = _last(text, _ONLY_ONE, _ONLY)
     return found if found is not None else _last(text, _RIGHT_IN_ASCII)
 
 
@@ -455,6 +531,25 @@ _RIGHT_IN_ASCII = re.compile(
     rf"{_FIRST_LETTER}(?i:[)\].]*[ ](?:es|est|ist|e)[ ](?:la[ ]|die[ ])?(?:respuesta[ ]"
     rf"|antwort[ ])?(?:correct[ae]|richtig|korrekt))"
 )
+_VERDICT = (
+    r"(?:(?P<no>incorrect|not[ ](?:correct|right|true)|wrong|false|no)"
+    r"|(?P<yes>correct|right|true|yes))"
+)
+_VERDICTS = re.compile(
+    r"^[ \t]*(?:option[ ]|choice[ ])?\(?(?P<letter>[A-G])[).:]?[ \t]*(?:[^\n]{0,200}[ ])?"
+    rf"(?:[–—:→(-]|is|this[ ]is|that['’]s|(?<=[A-G][).:]))[ \t]*{_VERDICT}"
+    r"(?=[ \t]*(?:$|[.,;:!)–—-]|[ ](?:because|as|since)\b))",
+    re.IGNORECASE | re.MULTILINE,
+)
+
+
+def _verdicts(text: str) -> str | None:
+    """The one option called right where each line says of one whether it is."""
+    said = {found["letter"].upper(): bool(found["yes"]) for found in _VERDICTS.finditer(text)}
+    right = [letter for letter, yes in said.items() if yes]
+    return right[0] if len(said) > 2 and len(right) == 1 else None
+
+
 _ENDS_OPEN = re.compile(r"[\s*)\]]*:[\s*]*")
 _WEIGHING = re.compile(
     r"\b(?:let['’]?s|let us|we (?:need to|can|will|must|should)|i(?:['’]ll| will)"
@@ -474,7 +569,7 @@ _MENTION = re.compile(rf"\b(?=[oc])(?:option|choice)[ ]{_LETTER}", re.IGNORECASE
 _BRACKETED = re.compile(r"\(([A-G])\)")
 _ENDS_A_LINE = re.compile(r"\([A-G]\)[.!]?[ \t]*$", re.MULTILINE)
 
-_END_OF_LINE = re.compile(r":[ \t]*([A-G])[.!]?$")
+_END_OF_LINE = re.compile(r"(?::|→|[-=]>)[ \t]*([A-G])[.!]?$")
 
 
 def _mentioned(text: str) -> str | None:
@@ -482,7 +577,7 @@ def _mentioned(text: str) -> str | None:
         return None
     letters = {
         _chosen(found)
-        for pattern in (_MENTION, *(() if text.isascii() else (_MENTION_ABROAD,)))
+        for pattern in (_MENTION, *((_MENTION_ABROAD,) if _is_abroad(text) else ()))
         for found in pattern.finditer(text)
         if not _WEIGHS.search(text, max(0, found.start() - 40), found.start())
         and not (_WEIGHED.match(text, found.end()) or _ENDS_OPEN.fullmatch(text, found.end()))

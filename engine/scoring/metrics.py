@@ -117,6 +117,15 @@ def mean(
     )
 
 
+def missing(tally: Tally, names: Collection[str]) -> int:
+    """How many of the values of these names failed samples lack."""
+    return sum(
+        row.count * sum(name not in row.values for name in names)
+        for row in tally
+        if row.outcome is Outcome.ERROR
+    )
+
+
 def pooled_mean(
     sums: Sequence[tuple[float, int, int]],
     failed: int,

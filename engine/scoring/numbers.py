@@ -32,7 +32,7 @@ from fractions import Fraction
 
 from evalbench.engine.scoring.reply_text import before_next_question, ends, spoken
 
-LENIENT = "number-lenient/1"
+LENIENT = "number-lenient/2"
 
 _OPEN_MARK, _CLOSE_MARK, _BOLD, _HASHES = "\ue001", "\ue002", "\ue003", "\ue004"
 _OURS = re.compile("[\ue001-\ue004]")
@@ -434,10 +434,14 @@ def _scaled(
         return mixed[0], end + mixed[1]
     if found := _OVER.match(window):
         below = int(found[1])
-        return value / below if value is not None and below else None, end + found.end()
+        if not below or _DOZEN.match(window, found.end()):
+            return None, end + found.end()
+        return None if value is None else value / below, end + found.end()
     if found := _PERCENT.match(window):
         return value, end + found.end()
     if found := _SCALE.match(window):
+        if _WORDS.match(window[found.end() :].lstrip(" ,")):
+            return None, end + found.end()  # "3 million five hundred thousand"
         return _shifted(value, _SCALES[found[1].lower()]), end + found.end()
     if window[:1] in _CJK_SCALES:
         return _shifted(value, _CJK_SCALES[window[:1]]), end + 1
@@ -497,7 +501,10 @@ _A_PART = re.compile(
     re.IGNORECASE,
 )
 _BELOW = {"hal": 2, "thi": 3, "qua": 4, "fou": 4, "fif": 5}
-_A_DOZEN = re.compile(r"\b(?:a|one)[ ]dozen\b", re.IGNORECASE)
+_A_DOZEN = re.compile(r"\b(?P<half>half[ ])?(?:an?|one)[ ]dozen\b", re.IGNORECASE)
+_HALF_A_SCALE = re.compile(
+    r"\bhalf[ ](?:an?[ ])?(?P<scale>hundred|thousand|million|billion)\b", re.IGNORECASE
+)
 _JUST_ONE = re.compile(
     r"(?:^[\W_]*|\b(?:is|are|has|have|leaves|only|just|exactly|equals|makes|get|gets|remains)\s"
     r"|[=:]\s?)one$",
@@ -512,9 +519,19 @@ _ONE_MORE = re.compile(
 
 def _worded(text: str) -> list[_Number]:
     """The numbers written in English words."""
-    found = [_Number(Fraction(12), dozen.start(), dozen.end()) for dozen in _A_DOZEN.finditer(text)]
+    found = [
+        _Number(Fraction(6 if dozen["half"] else 12), dozen.start(), dozen.end())
+        for dozen in _A_DOZEN.finditer(text)
+    ]
+    found += [
+        _Number(Fraction(_WORD_SCALES[half["scale"].lower()], 2), half.start(), half.end())
+        for half in _HALF_A_SCALE.finditer(text)
+    ]
+    known = [number.end for number in found]
     for words in _WORDS.finditer(text):
         if _A_PART.match(text, words.start()) or _A_DOZEN.match(text, words.start()):
+            continue
+        if words.end() in known:
             continue
         if words["words"].lower() == "one" and not _JUST_ONE.search(
             text[max(0, words.start() - 12) : words.end()]
@@ -623,7 +640,8 @@ _NOT_BUT = re.compile(
 )
 _NOT_BEFORE = re.compile(
     r"(?:n['’]t|\b(?:not|never|than|at\s(?:least|most)|below|above|between|under|over|up\sto"
-    r"|neither|nor|least|most)|[<>≤≥])"
+    r"|neither|nor|least|most|(?:half|third|quarter|fraction|multiple)\sof|(?:half|quarter)\s(?:to|past)"
+    r"|twice|double|triple)|[<>≤≥])"
     rf"\s*(?:the\s|exactly\s|just\s)?[$€£(\s{_BOLD}]*$",
     re.IGNORECASE,
 )
@@ -982,6 +1000,8 @@ def _concluded(text: str, cut_matters: bool = True) -> _Reading | None:
         sentences.pop()
     if any(_REFUSES.search(sentence[:300]) for sentence in sentences[-12:]):
         return _Reading(None)
+    if len(set(map(_bare_value, sentences)) - {None}) > 1:
+        return _Reading(None)  # several numbers, and no word on which it is
     opening = _opened(sentences)
     bold = _emboldened(sentences)
     closing = _closed(sentences, whole=not cut_matters or bool(asides))
@@ -993,6 +1013,14 @@ def _concluded(text: str, cut_matters: bool = True) -> _Reading | None:
     if len(sure) == 1:
         return _Reading(sure.pop())
     return _Reading(None) if sure or closing or opening or bold else None
+
+
+def _bare_value(sentence: str) -> Fraction | None:
+    """The value of a sentence that is one number and no word."""
+    first = next(_numbers(sentence), None)
+    if first is None or re.search(r"\w", sentence[: first.start] + sentence[first.end :]):
+        return None
+    return first.value
 
 
 _OURS_BUT_BOLD = re.compile("[\ue001\ue002\ue004]")
@@ -1216,6 +1244,9 @@ _EXPLAINS = re.compile(
 )
 
 
+_ONLY_IN_BRACKETS = re.compile(r"\s*\(\s*([^()\s]{1,30})\s*\)\W*$")
+
+
 def _opened(sentences: Sequence[str]) -> _Reading | None:
     """A number that opens the reply and is set off from what follows."""
     head = sentences[0] if sentences else ""
@@ -1231,6 +1262,10 @@ def _opened(sentences: Sequence[str]) -> _Reading | None:
     rest = head[first.end :]
     if next(_numbers(rest), None) and not _EXPLAINS.match(rest):
         return None
+    if beside := _ONLY_IN_BRACKETS.match(rest):
+        other = next(_numbers(beside[1]), None)
+        if other and other.value != first.value:
+            return None
     if re.match(r"\s?,\s?[$€£]?\d|\s?\w+\s?=|\s?(?:or|and|to)\s", head[first.end :]):
         return None
     return _Reading(first.value)

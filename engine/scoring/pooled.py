@@ -25,17 +25,21 @@ def pooled(tally: Tally, counts: Counts, name: str, title: str = "", group: str 
     """Σ numerators / Σ denominators over the scored samples.
 
     The bounds take a failed sample for one with as many answers as the largest
-    scored one has.
+    scored one has; what it has of them counts.
     """
     clusters = [
-        (*counts(row.values), row.count) for row in tally if row.outcome is not Outcome.ERROR
+        (*counts(row.values), row.count)
+        for row in tally
+        if row.values or row.outcome is not Outcome.ERROR
     ]
-    failed = tally.outcomes()[Outcome.ERROR.value]
     k = sum(right * count for right, _, count in clusters)
     n = sum(of * count for _, of, count in clusters)
     if not n:
         return Metric(name, None, title=title, group=group, share=True)
-    missing = failed * max(of for _, of, _ in clusters)
+    most = max(of for _, of, _ in clusters)
+    missing = sum(
+        row.count * (most - counts(row.values)[1]) for row in tally if row.outcome is Outcome.ERROR
+    )
     low, high, kind = _interval(tally, clusters, counts)
     return Metric(
         name=name,
@@ -62,7 +66,7 @@ def _interval(
         clusters = [
             (*counts(row.values), row.count)
             for row in tally.means
-            if row.outcome is not Outcome.ERROR
+            if row.values or row.outcome is not Outcome.ERROR
         ]
     asked = [cluster for cluster in clusters if cluster[1]]
     if all(of == 1 and right in (0, 1) for right, of, _ in asked):

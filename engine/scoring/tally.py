@@ -92,7 +92,7 @@ class Tally:
         self, tags: Mapping[str, str], scores: Sequence[tuple[Outcome, Mapping[str, float]]]
     ) -> None:
         """Count a sample that was asked in several epochs once, with the means of its values."""
-        scored = [values for outcome, values in scores if outcome is not Outcome.ERROR]
+        scored = [values for outcome, values in scores if values or outcome is not Outcome.ERROR]
         names = {name for values in scored for name in values}
         means = {
             name: sum(v[name] for v in scored if name in v) / sum(name in v for v in scored)
@@ -103,19 +103,20 @@ class Tally:
     def sums(self, name: str) -> tuple[int, float, float, int]:
         """``(n, sum, sum of squares, failed)`` of value ``name``.
 
-        ``n`` counts scored samples that carry the value; ``failed`` counts
-        samples of outcome ``error``, which are in no denominator.
+        ``n`` counts samples that carry the value; ``failed`` counts those of outcome ``error``
+        that do not, which are in no denominator.
         """
         n, total, squares, failed = 0, 0.0, 0.0, 0
         for (_, outcome, values), count in self.rows.items():
-            if outcome is Outcome.ERROR:
-                failed += count
-                continue
+            held = False
             for key, value in values:
                 if key == name:
+                    held = True
                     n += count
                     total += value * count
                     squares += value * value * count
+            if outcome is Outcome.ERROR and not held:
+                failed += count
         return n, total, squares, failed
 
 

@@ -76,6 +76,87 @@ def test_sets_of_the_hub_are_data_for_every_benchmark(tmp_path: Path) -> None:
         assert "?split=" in told
 
 
+OWN = """
+import json, sys
+from pathlib import Path
+from evalbench.engine.config.spec import make_spec
+from evalbench.engine.data.dataset import prepare, read_samples
+from evalbench.engine.config.registry import benchmark_class
+from evalbench.engine.errors import EvalbenchError
+
+file = Path(sys.argv[1]) / "own.toml"
+for data in sys.argv[2:]:
+    file.write_text(
+        f'[benchmark]\\n{data}\\n[prompt]\\ntemplate = "{{{{ q }}}}"\\n[answer]\\ntarget = "a"\\n'
+    )
+    spec = make_spec("custom", "answers/x", options={"file": str(file)})
+    try:
+        path = prepare(spec, Path(sys.argv[1]) / "cache")
+        found = [s.inputs["prompt"] for s in read_samples(path, spec, benchmark_class("custom"))]
+    except EvalbenchError as error:
+        found = str(error)
+    print(json.dumps(found))
+"""
+CONFIGS = b"""---
+configs:
+- config_name: tables
+  data_files:
+  - split: train
+    path: t/train.csv
+  - split: test
+    path: t/test.csv
+- config_name: others
+  data_files:
+  - split: held
+    path: o/held.csv
+---
+"""
+TABLES = {
+    "README.md": CONFIGS,
+    **{f"{place}.csv": f"q,a\n{place},1\n".encode() for place in ("t/train", "t/test", "o/held")},
+}
+SETS: dict[str, tuple[dict[str, bytes], dict[str, Any]]] = {
+    "csv": (
+        TABLES,
+        {
+            f'data = "hf:{NAME}?config=tables"': ["t/test"],
+            f'data = "hf:{NAME}?config=tables&split=train"': ["t/train"],
+            f'data = "hf:{NAME}@{REVISION}?config=others"': ["o/held"],
+            f'hub = "{NAME}"\nconfig = "tables"\nrevision = "main"': ["t/test"],
+            f'data = "hf:{NAME}?config=none"': "could not be fetched",
+            f'data = "hf:{NAME}@gone?config=tables"': "could not be fetched",
+            'data = "hf:someone"': "the form is hf:OWNER/NAME",
+        },
+    ),
+    "jsonl": ({"train.jsonl": b'{"q": "line", "a": "1"}\n'}, {f'data = "hf:{NAME}"': ["line"]}),
+    "parquet": (
+        {"data/test-00000-of-00001.parquet": parquet({"q": "shard", "a": "1"})},
+        {f'data = "hf:{NAME}?split=test"': ["shard"]},
+    ),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("kind", "token"), [*((kind, "hf_own") for kind in SETS), ("jsonl", "")])
+def test_own_benchmarks_name_sets_of_the_hub(tmp_path: Path, kind: str, token: str) -> None:
+    """By configuration, split and commit; private ones by their token."""
+    files, cases = SETS[kind]
+    with DatasetHub(NAME, REVISION, files, token="hf_own") as hub:
+        known = {"HF_ENDPOINT": hub.url, "HF_HOME": str(tmp_path / "hf")}
+        done = subprocess.run(
+            [sys.executable, "-c", OWN, str(tmp_path), *cases],
+            env={**os.environ, **known, **({"HF_TOKEN": token} if token else {})},
+            capture_output=True, text=True, timeout=250,
+        )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    for (data, expected), line in zip(cases.items(), done.stdout.splitlines(), strict=True):
+        found = json.loads(line)
+        if not token:
+            assert "evalbench keys set huggingface" in found
+        else:
+            assert expected in found if isinstance(expected, str) else expected == found, data
+
+
 def test_what_a_set_is_called() -> None:
     assert hub_set("data/file.csv") is hub_set(None) is None
     assert hub_set("hf:a/b") == HubSet("a/b")

@@ -31,6 +31,7 @@ class DatasetHub:
         revision: the only commit there is.
         files: content by path.
         kind: ``datasets`` or ``spaces``.
+        token: without it nothing seems to exist; empty: it is public.
 
     Attributes:
         broken: paths that are answered with an error of the server.
@@ -38,11 +39,17 @@ class DatasetHub:
     """
 
     def __init__(
-        self, name: str, revision: str, files: Mapping[str, bytes], kind: str = "datasets"
+        self,
+        name: str,
+        revision: str,
+        files: Mapping[str, bytes],
+        kind: str = "datasets",
+        token: str = "",
     ) -> None:
         self.broken: set[str] = set()
         self.sent: Counter[str] = Counter()
         self.kind = kind
+        self.token = token
         self.name = name
         self.revision = revision
         self.files = files
@@ -151,6 +158,8 @@ def _handler(hub: DatasetHub) -> type[BaseHTTPRequestHandler]:
             path = unquote(urlsplit(self.path).path)
             hub.requests.append(f"{self.command} {path}")
             status, body, headers = hub.answer(path)
+            if hub.token and self.headers.get("Authorization") != f"Bearer {hub.token}":
+                status, body, headers = 401, b"{}", {"X-Error-Code": "RepoNotFound"}
             if status == 200 and (wanted := _RANGE.fullmatch(self.headers.get("Range", ""))):
                 start, end = int(wanted[1]), min(len(body), int(wanted[2] or len(body)) + 1)
                 headers = {**headers, "Content-Range": f"bytes {start}-{end - 1}/{len(body)}"}

@@ -21,7 +21,7 @@ def print_closing(out: Out, watch: RunFollower) -> None:
     took = f" in {figures.duration(status.seconds)}" if status.seconds else ""
     out.line()
     out.line(
-        f"{watch.state}: {one_line(status.benchmark)} × {one_line(status.model)},"
+        f"{watch.state}: {one_line(status.name)} × {one_line(status.model)},"
         f" {figures.count(status.done)} of {figures.counted(status.total, 'sample')}{took}"
     )
     if problem := watch.problem():

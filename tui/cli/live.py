@@ -132,7 +132,7 @@ class Live(View):
 
     def _run(self, watch: RunFollower) -> list[Text]:
         status = watch.status
-        head = _line(f"{one_line(status.benchmark)} × {one_line(status.model)}", "bold")
+        head = _line(f"{one_line(status.name)} × {one_line(status.model)}", "bold")
         head.append(f"  {watch.state}", _STATE_STYLES.get(watch.state, "yellow"))
         parts = [head, *self._bar(status.done, status.total)]
         facts = [f"{figures.count(status.done)}/{figures.count(status.total)}"]

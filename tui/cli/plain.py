@@ -52,7 +52,7 @@ class Plain(View):
         for watch in watches:
             status = watch.status
             self._out.line(
-                f"run {watch.id}: {one_line(status.benchmark)} × {one_line(status.model)},"
+                f"run {watch.id}: {one_line(status.name)} × {one_line(status.model)},"
                 f" {figures.counted(status.total, 'sample')}"
             )
             self._told[watch.id] = time.monotonic(), 0

@@ -73,6 +73,7 @@ def summary(folder: RunFolder, status: Status) -> dict[str, Any]:
         "exit_code": status.exit_code,
         "folder": str(folder.path),
         "benchmark": status.benchmark,
+        "title": status.title,
         "model": status.model,
         "desc": status.desc,
         "tags": status.tags,
@@ -119,7 +120,7 @@ def _print(out: Out, found: Sequence[tuple[RunFolder, Status]], shown: Sequence[
         cells = {
             "id": short.get(folder.id, folder.id),
             "state": folder.shown_state(status),
-            "benchmark": one_line(status.benchmark),
+            "benchmark": one_line(status.name if width >= _WIDE else status.benchmark),
             "model": one_line(status.model),
             "score": _headline(status.metrics, with_interval=width >= _MIDDLING),
             "done": done,

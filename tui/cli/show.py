@@ -95,7 +95,7 @@ def _print(out: Out, folder: RunFolder, spec: RunSpec, status: Status, facts: Ru
     state = folder.shown_state(status)
     pid = folder.live_pid(status)
     out.line(f"{folder.id}: {state}" + (f", process {pid} on {status.host}" if pid else ""))
-    out.line(f"{one_line(spec.label)} × {one_line(spec.model)}")
+    out.line(f"{one_line(status.name)} × {one_line(spec.model)}")
     if facts.imported:
         out.line(f"imported from {one_line(facts.imported['source'])}; no calls were made here")
         for note in facts.imported["notes"]:

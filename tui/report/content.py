@@ -124,7 +124,7 @@ def _part(run: ReadRun) -> RunPart:
     return RunPart(
         run.label,
         run.folder.id,
-        one_line(run.spec.label),
+        one_line(run.status.name),
         one_line(run.spec.model),
         state,
         _day(run.status.created),

@@ -55,7 +55,7 @@ class Preview(Vertical):
     def _draw(self, view: RunView) -> None:
         status = view.status
         head = self.query_one("#preview-head", Lines)
-        title = f" {one_line(status.benchmark)} × {one_line(status.model)} "
+        title = f" {one_line(status.name)} × {one_line(status.model)} "
         # A text there would be read as markup.
         head.border_title = Content(title)
         head.show([*run_panels.head_lines(view), *self._facts(view)])

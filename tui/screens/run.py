@@ -103,7 +103,7 @@ class RunPage(Page):
     def compose(self) -> ComposeResult:
         """Head, panels side by side, tables below."""
         status = self.view.status
-        yield TopLine(f"{status.benchmark} × {status.model}")
+        yield TopLine(f"{status.name} × {status.model}")
         with VerticalScroll(id="body", can_focus=False):
             yield Lines(id="head")
             yield Plain(id="trouble")

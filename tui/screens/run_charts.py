@@ -55,7 +55,7 @@ class RunChartsPage(Page):
     def compose(self) -> ComposeResult:
         """Top line, charts, footer."""
         status = self._watch.status
-        yield TopLine(f"Charts of {status.benchmark} × {status.model}")
+        yield TopLine(f"Charts of {status.name} × {status.model}")
         yield Plain("Reading how it went…", id="empty")
         with VerticalScroll(id="all"):
             yield Container(id="grid")

@@ -18,6 +18,8 @@ from evalbench.engine.benchmark import (
     Score,
     ScoringTimeout,
     answer_outcome,
+    ask_judges,
+    failed_judgements,
 )
 from evalbench.engine.benchmarks.custom import scorers
 from evalbench.engine.benchmarks.custom import work as custom_work
@@ -118,6 +120,10 @@ class Custom(Benchmark):
             revision=file.revision if file.hub else "",
         )
 
+    def own_title(self) -> str:
+        """The title that the file gives."""
+        return self._file().title if self._known else ""
+
     def further_files(self) -> list[Path]:
         """The tables that the file names."""
         file, folder = self._file(), Path(self.opt["file"]).parent
@@ -140,8 +146,14 @@ class Custom(Benchmark):
         return self._known and self._file().asks_judges
 
     def templates(self) -> Any:
-        """The whole file."""
-        return self._file().to_json() if self._known else None
+        """The whole file, and the versions of the parsers that read replies."""
+        if not self._known:
+            return None
+        file = self._file()
+        parsers = {
+            RATING_LENIENT if name == "judge" else SCORERS[name].reads for name in file.scorers
+        }
+        return [file.to_json(), *sorted(parsers)]
 
     async def solve(self, sample: Sample, ask: Ask) -> Score:
         """Ask, and score as the file says."""
@@ -172,7 +184,10 @@ class Custom(Benchmark):
         for one in file.scores:
             if one.scorer in ("judge", "graded"):
                 mean, cut = await self._judged(file, one, sample, reply, ask, values, parsed, notes)
-                outcome = cut if mean is None or cut is not Outcome.OK else outcome
+                if Outcome.ERROR in (outcome, cut):
+                    outcome = Outcome.ERROR
+                elif mean is None or cut is not Outcome.OK:
+                    outcome = cut
             else:
                 read = await self._read(one, sample, reply.text)
                 mean = read.score if reply.outcome not in _UNANSWERED else 0.0
@@ -260,11 +275,17 @@ class Custom(Benchmark):
         said = await self._worked(custom_work.template(rubric, fields))
         prompt = generate(said + form, max_tokens=_JUDGE_MAX_TOKENS, temperature=0.0)
         step = "grade" if graded else "rate"
-        replies = await ask.many([(judge, prompt, step) for judge in self.judges])
+        asks = [(judge, prompt, step) for judge in self.judges]
+        # What other scorers say counts, even where no judge can be reached.
+        replies = await ask_judges(ask, asks, at_least_one=len(file.scores) == 1)
+        notes += failed_judgements(asks, replies)
         told: dict[str, Any] = {}
         outcome, marks = Outcome.OK, []
         for role, judgement in zip(self.judges, replies, strict=True):
             judge = role.partition("/")[2] or role
+            if judgement.outcome is Outcome.ERROR:
+                outcome = Outcome.ERROR
+                continue
             mark = _mark(file, judgement.text, graded=graded)
             told[judge] = mark
             if mark is None:
@@ -325,9 +346,8 @@ class Custom(Benchmark):
                     row.count,
                 )
                 for row in part
-                if row.outcome is not Outcome.ERROR
             ]
-            failed = part.outcomes()[Outcome.ERROR.value] * len(names)
+            failed = metrics.missing(part, names)
             scale = file.low, file.high
             return metrics.pooled_mean(sums, failed, scale, name, title, group)
 
@@ -449,7 +469,10 @@ def _unread(reply: Reply) -> Outcome:
     return Outcome.UNPARSED if reply.outcome is Outcome.OK else reply.outcome
 
 
-_RANK = (*(Outcome.OK, Outcome.UNPARSED, Outcome.TRUNCATED, Outcome.REFUSED, Outcome.FILTERED),)
+_RANK = (
+    *(Outcome.OK, Outcome.UNPARSED, Outcome.TRUNCATED, Outcome.REFUSED, Outcome.FILTERED),
+    Outcome.ERROR,
+)
 
 
 def _worse(one: Outcome, other: Outcome) -> Outcome:

@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
+from evalbench.engine.benchmark import hub_set
 from evalbench.engine.benchmarks.custom import work as custom_work
 from evalbench.engine.benchmarks.custom.scorers import (
     NORMALIZATIONS,
@@ -18,7 +19,7 @@ from evalbench.engine.benchmarks.custom.scorers import (
     setup_problem,
 )
 from evalbench.engine.data.reading import unreadable
-from evalbench.engine.errors import DataError, nearest
+from evalbench.engine.errors import DataError, SpecError, nearest
 from evalbench.engine.files import parse_toml, read_text, read_toml
 from evalbench.engine.shapes import short
 
@@ -32,7 +33,8 @@ class CustomFile:
     Attributes:
         title: for people.
         data: the table, beside the file.
-        hub, config, split, revision: a data set of the Hugging Face hub, instead of ``data``.
+        hub, config, split, revision: a data set of the Hugging Face hub, instead of ``data``;
+            without a split ``test``, or else its first one.
         group: the column that results are grouped by; may be empty.
         filter: a template; rows for which it says nothing, ``False`` or ``0`` are left out.
         sort: the column to sort by; with ``-`` before it, the greatest comes first.
@@ -60,7 +62,7 @@ class CustomFile:
     data: str = ""
     hub: str = ""
     config: str = ""
-    split: str = "test"
+    split: str = ""
     revision: str = ""
     group: str = ""
     filter: str = ""
@@ -144,19 +146,29 @@ _LARGEST = 1e9
 _KINDS = {str: "a text", int: "a whole number", float: "a number", bool: "true or false"}
 
 
+class FileFault(DataError):
+    """What is wrong in a file, and the table and key that it stands at."""
+
+    section = key = ""
+    at = 0
+
+
 class _Place:
     """Where something stands in a file, for errors."""
 
     def __init__(self, path: Path, text: str = "") -> None:
         self.path = path
         self._lines = text.splitlines()
+        self.keys = set(re.findall(r"(?m)^\s*[\"']?(\w+)[\"']?\s*=", text))
 
-    def wrong(self, what: str, section: str = "", key: str = "", *, hint: str = "") -> DataError:
+    def wrong(self, what: str, section: str = "", key: str = "", *, hint: str = "") -> FileFault:
         """An error that names file, line and key."""
         line = self._line(section, key)
         where = f"line {line}: " if line else ""
         name = f"[{section}] {key}: " if section and key else f"{key}: " if key else ""
-        return DataError(f"{where}{name}{what}", path=str(self.path), hint=hint)
+        fault = FileFault(f"{where}{name}{what}", path=str(self.path), hint=hint)
+        fault.section, fault.key, fault.at = section, key, line or 0
+        return fault
 
     def _line(self, section: str, key: str) -> int | None:
         current = ""
@@ -194,14 +206,78 @@ def read_tables(path: Path) -> tuple[dict[str, Any], str]:
         raise unreadable(path, error) from None
 
 
+MOST_FAULTS = 10
+"""Mistakes that are told at once."""
+
+
+def together(faults: Sequence[DataError], path: Path) -> DataError:
+    """One error that tells of all of them, each on a line of its own; equal rows on one."""
+    if len(faults) == 1:
+        return faults[0]
+    rows: dict[tuple[str, str, str], list[str]] = {}
+    for fault in faults[:MOST_FAULTS]:
+        row = f"row {fault.line}" if fault.line else ""
+        place = f"{fault.path}, {row}: " if row else f"{fault.path}: "
+        what = fault.what.removeprefix(place)
+        where = "" if fault.path == str(path) else Path(fault.path).name
+        rows.setdefault((where, what, "; ".join(filter(None, (fault.why, fault.hint)))), []).append(
+            row
+        )
+    lines = [
+        ": ".join(filter(None, (", ".join(filter(None, (where, *places))), what)))
+        + (f" ({more})" if more else "")
+        for (where, what, more), places in rows.items()
+    ]
+    count = f"{len(faults)} mistakes" if len(faults) < MOST_FAULTS else "10 mistakes or more"
+    return DataError("\n  ".join([count, *lines]), path=str(path))
+
+
 def read_file(path: Path) -> CustomFile:
     """Read and check a file.
 
     Raises:
-        DataError: saying what is wrong in it, in which line, and what would be right.
+        DataError: saying what is wrong in it, in which lines, and what would be right.
     """
     body, text = read_tables(path)
     place = _Place(path, text)
+    faults: list[FileFault] = []
+    values = _values(place, body, faults)
+    try:
+        values |= _of_the_hub(values)
+    except SpecError as error:
+        faults.append(place.wrong(error.what, "benchmark", "data", hint=error.why))
+    file = CustomFile(**values)
+    # That something is missing may only follow from a mistake that is told already.
+    spoilt = {fault.section for fault in faults}
+    if spoilt & {"answer", "score"}:
+        spoilt |= {"answer", "score", "judge"}
+    wrong = {fault.key for fault in faults}
+    faults += [
+        fault
+        for fault in _problems(place, file)
+        if fault.section not in spoilt or (fault.key in place.keys and fault.key not in wrong)
+    ]
+    if faults:
+        faults.sort(key=lambda fault: fault.at)
+        raise together(faults, path)
+    return file
+
+
+def _of_the_hub(values: Mapping[str, Any]) -> dict[str, str]:
+    """What ``data = "hf:OWNER/NAME@REVISION?config=NAME&split=NAME"`` says, key by key.
+
+    Raises:
+        SpecError: it begins as a name on the hub and is none.
+    """
+    hub = hub_set(values.get("data"))
+    if hub is None or values.get("hub"):
+        return {}
+    told = {"config": hub.config, "split": hub.split, "revision": hub.revision}
+    return {"data": "", "hub": hub.name, **{key: value for key, value in told.items() if value}}
+
+
+def _values(place: _Place, body: Mapping[str, Any], faults: list[FileFault]) -> dict[str, Any]:
+    """The values of all keys that are right; the others are added to ``faults``."""
     given: dict[str, Any] = {}
     scoring: dict[str, Any] = {}
     for section, table in body.items():
@@ -210,58 +286,64 @@ def read_file(path: Path) -> CustomFile:
         known = _SECTIONS.get(section)
         if known is None or not isinstance(table, dict):
             tables = (*_SECTIONS, "score")
-            raise place.wrong(
-                f"there is no table [{section}] in such a file",
-                section,
-                hint=nearest(section, tables) or "tables: " + ", ".join(tables),
-            )
+            hint = nearest(section, tables)
+            what = f"there is no table [{section}] in such a file"
+            fault = place.wrong(what, section, hint=hint or "tables: " + ", ".join(tables))
+            fault.section = next((name for name in tables if name in hint), "prompt")
+            faults.append(fault)
+            continue
         for name, value in table.items():
-            if section == "answer" and name in _SCORING and name not in known:
-                scoring[name] = _typed(place, _SCORING, name, value, section)
-            elif name in known:
-                given[name] = _typed(place, _DEFAULTS, name, value, section)
-            else:
-                also = tuple(_SCORING) if section == "answer" else ()
-                raise place.wrong(
-                    f"[{section}] has no {name!r}",
-                    section,
-                    name,
-                    hint=nearest(name, (*known, *also)) or "keys: " + ", ".join(known),
-                )
-    scores = _scorings(place, body.get("score"), scoring)
-    file = CustomFile(**given, scores=scores)
-    for problem in _problems(place, file):
-        raise problem
-    return file
+            try:
+                if section == "answer" and name in _SCORING and name not in known:
+                    scoring[name] = _typed(place, _SCORING, name, value, section)
+                elif name in known:
+                    given[name] = _typed(place, _DEFAULTS, name, value, section)
+                else:
+                    also = tuple(_SCORING) if section == "answer" else ()
+                    raise place.wrong(
+                        f"[{section}] has no {name!r}",
+                        section,
+                        name,
+                        hint=nearest(name, (*known, *also)) or "keys: " + ", ".join(known),
+                    )
+            except FileFault as fault:
+                faults.append(fault)
+    return {**given, "scores": _scorings(place, body.get("score"), scoring, faults)}
 
 
-def _scorings(place: _Place, tables: Any, in_answer: Mapping[str, Any]) -> tuple[Scoring, ...]:
+def _scorings(
+    place: _Place, tables: Any, in_answer: Mapping[str, Any], faults: list[FileFault]
+) -> tuple[Scoring, ...]:
     """What [answer], or each [[score]] table, says about scoring."""
     if tables is None:
         return (_named(Scoring(**in_answer)),)
     if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
-        raise place.wrong("write each scorer as a table [[score]]", "score")
+        faults.append(place.wrong("write each scorer as a table [[score]]", "score"))
+        return (Scoring(),)
     if in_answer:
-        raise place.wrong(
-            "with [[score]] tables, scorers are named in them only", "answer", next(iter(in_answer))
-        )
+        what = "with [[score]] tables, scorers are named in them only"
+        faults.append(place.wrong(what, "answer", next(iter(in_answer))))
     found = []
     for table in tables:
-        for name in table:
-            if name not in _SCORING:
-                raise place.wrong(
-                    f"[[score]] has no {name!r}",
-                    "score",
-                    name,
-                    hint=nearest(name, _SCORING) or "keys: " + ", ".join(_SCORING),
-                )
-        found.append(
-            _named(Scoring(**{n: _typed(place, _SCORING, n, v, "score") for n, v in table.items()}))
-        )
+        values = {}
+        for name, value in table.items():
+            try:
+                if name not in _SCORING:
+                    raise place.wrong(
+                        f"[[score]] has no {name!r}",
+                        "score",
+                        name,
+                        hint=nearest(name, _SCORING) or "keys: " + ", ".join(_SCORING),
+                    )
+                values[name] = _typed(place, _SCORING, name, value, "score")
+            except FileFault as fault:
+                faults.append(fault)
+        found.append(_named(Scoring(**values)))
     names = [one.name for one in found]
-    if twice := next((name for name in names if names.count(name) > 1), None):
-        raise place.wrong(f"two scorers are called {twice!r}", "score", hint='name = "…"')
-    return tuple(found)
+    for twice in dict.fromkeys(name for name in names if names.count(name) > 1):
+        what = f"two scorers are called {twice!r}"
+        faults.append(place.wrong(what, "score", hint='name = "…"'))
+    return tuple(found) or (Scoring(),)
 
 
 def _named(scoring: Scoring) -> Scoring:
@@ -292,7 +374,7 @@ def _typed(
     return value
 
 
-def _problems(place: _Place, file: CustomFile) -> Iterator[DataError]:
+def _problems(place: _Place, file: CustomFile) -> Iterator[FileFault]:
     """What is wrong with a file whose keys and types are right; each says where."""
     if not file.template and not file.messages:
         yield place.wrong(
@@ -317,7 +399,7 @@ def _problems(place: _Place, file: CustomFile) -> Iterator[DataError]:
     yield from _template_problems(place, file)
 
 
-def _prompt_problems(place: _Place, file: CustomFile) -> Iterator[DataError]:
+def _prompt_problems(place: _Place, file: CustomFile) -> Iterator[FileFault]:
     if file.max_tokens < 1:
         yield place.wrong("max_tokens is out of range", "prompt", "max_tokens")
     if not 0 <= file.temperature <= 2:
@@ -342,7 +424,7 @@ def _prompt_problems(place: _Place, file: CustomFile) -> Iterator[DataError]:
         )
 
 
-def _scoring_problems(place: _Place, file: CustomFile, one: Scoring) -> Iterator[DataError]:
+def _scoring_problems(place: _Place, file: CustomFile, one: Scoring) -> Iterator[FileFault]:
     section = "answer" if len(file.scores) == 1 and one == file.scores[0] else "score"
     if one.scorer not in SCORERS:
         yield place.wrong(
@@ -385,7 +467,7 @@ def _scoring_problems(place: _Place, file: CustomFile, one: Scoring) -> Iterator
         yield place.wrong(what, section, key)
 
 
-def _template_problems(place: _Place, file: CustomFile) -> Iterator[DataError]:
+def _template_problems(place: _Place, file: CustomFile) -> Iterator[FileFault]:
     for section, key, template in templates_of(file):
         if isinstance(found := template_names(template), str):
             yield place.wrong(

@@ -17,11 +17,13 @@ from evalbench.engine.benchmark import DataSource, Item
 from evalbench.engine.benchmarks.custom import work as custom_work
 from evalbench.engine.benchmarks.custom.file import (
     CHOICES_AT_MOST,
+    MOST_FAULTS,
     CustomFile,
     is_template,
     problem_at,
     template_names,
     templates_of,
+    together,
 )
 from evalbench.engine.benchmarks.custom.scorers import SCORERS
 from evalbench.engine.data.hub import fetching
@@ -60,7 +62,7 @@ def read_items(path: Path, file: CustomFile, source: DataSource, seed: int = 0) 
         seed: draws the order of options, and examples.
 
     Raises:
-        DataError: naming the row that does not fit.
+        DataError: naming the rows that do not fit, up to ten of them.
     """
     table, rows = _rows(path, file, source)
     child = custom_work.process()
@@ -72,7 +74,8 @@ def read_items(path: Path, file: CustomFile, source: DataSource, seed: int = 0) 
 
 def _rows(path: Path, file: CustomFile, source: DataSource) -> tuple[_Table, Iterator[Numbered]]:
     if source.path is None and file.hub:
-        return _Table(f"{file.hub}, {file.split}", None), _hub_rows(file, source)
+        name = ", ".join(filter(None, (file.hub, file.config, file.split)))
+        return _Table(name, None), _hub_rows(file, source)
     table = source.path or _beside(path, "data", file.data)
     return _Table(str(table), table.parent), read_rows(table)
 
@@ -105,17 +108,21 @@ def _beside(path: Path, key: str, name: str) -> Path:
 def _hub_rows(file: CustomFile, source: DataSource) -> Iterator[Numbered]:
     """The rows of a data set of the Hugging Face hub."""
     require("data", f"{file.hub} of the Hugging Face hub", "datasets")
-    hint = "check hub, config and split, and the network; or give a copy with --data FILE"
+    hint = (
+        "check name, config and split, and the network (evalbench keys set huggingface for a"
+        " private one), or give a copy with --data FILE"
+    )
     with fetching(file.hub, source.progress, hint):
         import datasets
 
         datasets.disable_progress_bars()
+        config, revision = file.config or None, file.revision or None
+        split = file.split
+        if not split:
+            names = datasets.get_dataset_split_names(file.hub, config, revision=revision)
+            split = "test" if "test" in names else names[0]
         rows = datasets.load_dataset(
-            file.hub,
-            file.config or None,
-            split=file.split,
-            revision=file.revision or None,
-            cache_dir=str(source.cache),
+            file.hub, config, split=split, revision=revision, cache_dir=str(source.cache)
         )
     for number, row in enumerate(rows, 1):
         yield number, dict(row)
@@ -141,6 +148,7 @@ class _Reader:
             if not isinstance(names := template_names(template), str)
         ]
         self._examples: list[Numbered] = []
+        self._faults: list[DataError] = []
 
     def items(self, rows: Iterator[Numbered]) -> Iterator[Item]:
         file = self._file
@@ -151,15 +159,32 @@ class _Reader:
         if file.shots:
             rows = self._with_examples(rows)
         none = True
-        while some := list(islice(rows, _ROWS_AT_ONCE)):
-            none = False
-            yield from self._made(some)
+        try:
+            while some := list(islice(rows, _ROWS_AT_ONCE)):
+                none = False
+                yield from self._made(some)
+        except DataError as fault:
+            if fault not in self._faults:
+                self._faults.append(fault)
+        if self._faults:
+            raise together(self._faults, self._path)
         if none:
             raise DataError(
                 "no row is left to ask",
                 path=self._table.name,
                 hint="see [benchmark] filter" if file.filter else "a table needs one row or more",
             )
+
+    def _note(self, fault: DataError) -> None:
+        """Keep what is wrong with a row, to tell it with what is wrong with others.
+
+        Raises:
+            DataError: there is enough to tell; or examples are shown, which would be wrong again
+                for every row.
+        """
+        self._faults.append(fault)
+        if len(self._faults) >= MOST_FAULTS or self._file.shots:
+            raise fault
 
     def _check_rubric(self) -> None:
         try:
@@ -189,29 +214,44 @@ class _Reader:
 
     def _checked(self, rows: Iterator[Numbered]) -> Iterator[Numbered]:
         first = True
-        columns = self._columns()
         for number, row in rows:
             there = set(map(str, row))
-            for section, key, names in (*columns, *self._names):
-                also = _OURS | ({"prompt", "reply", "target"} if key == "rubric" else set())
-                for name in sorted(names - there - also):
-                    what = f"the table has no column {name!r}"
-                    hint = nearest(name, there) or "columns: " + ", ".join(sorted(there))
-                    if first:
-                        raise problem_at(
-                            self._path,
-                            section,
-                            key,
-                            f"{what} ({self._table.name}, row {number})",
-                            hint=hint,
-                        )
-                    raise self._table.wrong(
+            missing = self._missing(there)
+            if first and missing:
+                faults: list[DataError] = [
+                    problem_at(
+                        self._path,
+                        section,
+                        key,
+                        f"the table has no column {name!r} ({self._table.name}, row {number})",
+                        hint=nearest(name, there) or "columns: " + ", ".join(sorted(there)),
+                    )
+                    for section, key, name in missing
+                ]
+                raise together(faults, self._path)
+            first = False
+            for section, key, name in missing[:1]:
+                self._note(
+                    self._table.wrong(
                         f"the row has no column {name!r}, which [{section}] {key} needs",
                         number,
-                        hint=hint,
+                        hint=nearest(name, there) or "columns: " + ", ".join(sorted(there)),
                     )
-            first = False
-            yield number, row
+                )
+            if not missing:
+                yield number, row
+
+    def _missing(self, there: set[str]) -> list[tuple[str, str, str]]:
+        """Names that are no columns, each with the table and the key of the file that need it."""
+        return [
+            (section, key, name)
+            for section, key, names in (*self._columns(), *self._names)
+            for name in sorted(
+                names
+                - there
+                - (_OURS | ({"prompt", "reply", "target"} if key == "rubric" else set()))
+            )
+        ]
 
     def _columns(self) -> list[tuple[str, str, frozenset[str]]]:
         file = self._file
@@ -270,6 +310,24 @@ class _Reader:
     # -- what is rendered --------------------------------------------------------
 
     def _made(self, some: Sequence[Numbered]) -> Iterator[Item]:
+        """Items of some rows; what is wrong with one is kept, and the others are looked at."""
+        at = 0
+        try:
+            for item in self._page(some):
+                yield item
+                at += 1
+            return
+        except DataError as fault:
+            self._child.close()  # it may have results that nobody will read
+            self._note(fault)
+        for one in some[at + 1 :]:
+            try:
+                yield from self._page([one])
+            except DataError as fault:
+                self._child.close()
+                self._note(fault)
+
+    def _page(self, some: Sequence[Numbered]) -> Iterator[Item]:
         plans: list[list[Any]] = []
         for number, row in some:
             try:

@@ -7,7 +7,17 @@ from pathlib import Path
 from statistics import median
 from typing import Any, ClassVar
 
-from evalbench.engine.benchmark import Ask, Benchmark, DataSet, DataSource, Sample, Score
+from evalbench.engine.benchmark import (
+    Ask,
+    Asked,
+    Benchmark,
+    DataSet,
+    DataSource,
+    Sample,
+    Score,
+    ask_judges,
+    failed_judgements,
+)
 from evalbench.engine.benchmarks.mt_bench import data
 from evalbench.engine.benchmarks.mt_bench import metrics as mt_bench_metrics
 from evalbench.engine.benchmarks.mt_bench.prompts import OWN, JudgePrompt, judgement
@@ -178,40 +188,45 @@ class MtBench(Benchmark):
             return Score(_why(two), {}, note="the second answer cannot be judged")
         fields = _fields(sample.inputs, one.text, two.text)
         grade = self._compare if self.pairwise else self._rate
-        values, parsed, judgements = await grade(sample, fields, ask)
+        values, parsed, asks, told = await grade(sample, fields, ask)
         left_out = _left_out(one, two)
         if left_out:
             values["cut_prompt"] = 1.0
         cut = left_out or Outcome.TRUNCATED in (one.outcome, two.outcome)
         unread = any(value for name, value in values.items() if name.startswith("unread/"))
         if unread:
-            cut = cut or any(reply.outcome is Outcome.TRUNCATED for _, reply in judgements)
+            cut = cut or any(reply.outcome is Outcome.TRUNCATED for reply in told)
         outcome = Outcome.TRUNCATED if cut else Outcome.UNPARSED if unread else Outcome.OK
-        notes = [left_out, *_problems(judgements)] if not self.pairwise else [left_out]
+        notes = [left_out]
+        if failed := failed_judgements(asks, told):
+            outcome = Outcome.ERROR
+            notes += failed
+        if not self.pairwise:
+            notes += _problems(asks, told)
         return Score(outcome, values, parsed, "; ".join(filter(None, notes)))
 
     # -- rating ------------------------------------------------------------------
 
-    async def _rate(
-        self, sample: Sample, fields: Mapping[str, str], ask: Ask
-    ) -> tuple[dict[str, float], dict[str, Any], list[tuple[str, Reply]]]:
-        asks = [
+    async def _rate(self, sample: Sample, fields: Mapping[str, str], ask: Ask) -> _Graded:
+        asks: list[Asked] = [
             (judge, self._judgement("single", turn, fields), f"rate-{turn}", repeat)
             for judge in self.judges
             for turn in _judged_turns(sample, judge)
             for repeat in range(self.repeats)
         ]
-        told = await ask.many(asks)
+        told = await ask_judges(ask, asks)
         replies = iter(told)
         values: dict[str, float] = {}
         parsed: dict[str, Any] = {RATING: {}, RATING_LENIENT: {}}
         for role in self.judges:
-            judge, turns, unread = _model(role), _judged_turns(sample, role), 0
+            judge, turns, unread, judged = _model(role), _judged_turns(sample, role), 0, 0
             for turn in turns:
-                texts = [next(replies).text for _ in range(self.repeats)]
+                came = [next(replies) for _ in range(self.repeats)]
+                texts = [reply.text for reply in came if reply.outcome is not Outcome.ERROR]
+                judged += len(texts)
                 faithful, lenient = map(read_rating, texts), map(read_rating_lenient, texts)
                 read = [rating for rating in faithful if rating is not None]
-                unread += self.repeats - len(read)
+                unread += len(texts) - len(read)
                 if read:
                     values[f"rating/{turn}/{judge}"] = float(median(read))
                 if len(read) > 1:
@@ -221,13 +236,9 @@ class MtBench(Benchmark):
                 if seen:
                     values[f"lenient/{turn}/{judge}"] = float(median(seen))
                 parsed[RATING_LENIENT][f"{judge}, turn {turn}"] = median(seen) if seen else None
-            values[f"judged/{judge}"] = float(len(turns) * self.repeats)
+            values[f"judged/{judge}"] = float(judged)
             values[f"unread/{judge}"] = float(unread)
-        return (
-            values,
-            parsed,
-            [(_model(one[0]), reply) for one, reply in zip(asks, told, strict=True)],
-        )
+        return values, parsed, asks, told
 
     def _judgement(self, kind: str, turn: int, fields: Mapping[str, str]) -> Prompt:
         base = "single" if kind == "single" else "pair"
@@ -238,25 +249,27 @@ class MtBench(Benchmark):
 
     # -- comparing ---------------------------------------------------------------
 
-    async def _compare(
-        self, sample: Sample, fields: Mapping[str, str], ask: Ask
-    ) -> tuple[dict[str, float], dict[str, Any], list[tuple[str, Reply]]]:
+    async def _compare(self, sample: Sample, fields: Mapping[str, str], ask: Ask) -> _Graded:
         theirs: Sequence[str] = sample.inputs["baseline"]
         ours = (fields["answer_1"], fields["answer_2"])
-        asks = [
+        asks: list[Asked] = [
             (judge, self._judgement("pair", turn, {**fields, **seats}), f"compare-{turn}-{order}")
             for judge in self.judges
             for turn in _judged_turns(sample, judge)
             for order, seats in (("first", _seats(ours, theirs)), ("second", _seats(theirs, ours)))
         ]
-        told = await ask.many(asks)
+        told = await ask_judges(ask, asks)
         replies = iter(told)
         values: dict[str, float] = {}
         parsed: dict[str, Any] = {WINNER: {}, WINNER_LENIENT: {}}
         for role in self.judges:
-            judge, turns, unread = _model(role), _judged_turns(sample, role), 0
+            judge, turns, unread, judged = _model(role), _judged_turns(sample, role), 0, 0
             for turn in turns:
-                texts = next(replies).text, next(replies).text
+                came = next(replies), next(replies)
+                if Outcome.ERROR in (came[0].outcome, came[1].outcome):
+                    continue  # a comparison needs both orders
+                judged += 2
+                texts = came[0].text, came[1].text
                 verdicts = [read_winner(text) for text in texts]
                 parsed[WINNER][f"{judge}, turn {turn}"] = verdicts
                 parsed[WINNER_LENIENT][f"{judge}, turn {turn}"] = [
@@ -265,13 +278,9 @@ class MtBench(Benchmark):
                 unread += verdicts.count(None)
                 if None not in verdicts:
                     values |= _verdict(verdicts, f"{turn}/{judge}")
-            values[f"judged/{judge}"] = 2.0 * len(turns)
+            values[f"judged/{judge}"] = float(judged)
             values[f"unread/{judge}"] = float(unread)
-        return (
-            values,
-            parsed,
-            [(_model(one[0]), reply) for one, reply in zip(asks, told, strict=True)],
-        )
+        return values, parsed, asks, told
 
     def metrics(self, tally: Tally) -> list[Metric]:
         """Mean ratings or win rates, by judge, category and turn, and how judges agree."""
@@ -279,6 +288,10 @@ class MtBench(Benchmark):
         if self.pairwise:
             return mt_bench_metrics.comparisons(tally, judges)
         return mt_bench_metrics.ratings(tally, judges, self.prompt_set())
+
+
+_Graded = tuple[dict[str, float], dict[str, Any], list[Asked], list[Reply]]
+"""Values, what was read, what was asked of judges and their replies."""
 
 
 def _model(role: str) -> str:
@@ -325,11 +338,13 @@ def _fields(inputs: Mapping[str, Any], one: str, two: str) -> dict[str, str]:
     return fields
 
 
-def _problems(judgements: Sequence[tuple[str, Reply]]) -> list[str]:
+def _problems(asks: Sequence[Asked], judgements: Sequence[Reply]) -> list[str]:
     """What a person should know of ratings that are in no mean: outside of the scale, cut off."""
     found = []
-    for judge, reply in judgements:
-        problem = rating_problem(reply.text)
+    for asked, reply in zip(asks, judgements, strict=True):
+        if reply.outcome is Outcome.ERROR:
+            continue
+        judge, problem = _model(asked[0]), rating_problem(reply.text)
         if problem and reply.outcome is Outcome.TRUNCATED:
             problem = "the judgement was cut off before its rating"
         if problem:

@@ -81,7 +81,7 @@ def _mean_rating(
         (sum(values.values()), len(values), count)
         for values, count in _held(tally, names.__contains__)
     ]
-    failed = _failed(tally) * len(names)
+    failed = metrics.missing(tally, names)
     return metrics.pooled_mean(sums, failed, (LOWEST, HIGHEST), name, title, group)
 
 
@@ -147,8 +147,6 @@ def _agreement(name: str, value: float | None, items: Sequence[object], title: s
 def _items(tally: Tally, kind: str, judges: Sequence[str]) -> Iterator[list[float | None]]:
     """What every judge gave, for each question and turn."""
     for row in tally:
-        if row.outcome is Outcome.ERROR:
-            continue
         for turn in TURNS:
             given = [row.values.get(f"{kind}/{turn}/{judge}") for judge in judges]
             if any(one is not None for one in given):
@@ -236,11 +234,7 @@ def _cut_prompts(tally: Tally) -> list[Metric]:
 
 
 def _held(tally: Tally, wanted: Callable[[str], bool]) -> Iterator[tuple[dict[str, float], int]]:
-    """The wanted values of every scored row, with how many samples have just these."""
+    """The wanted values of every row, with how many samples have just these."""
     for row in tally:
-        if row.outcome is not Outcome.ERROR:
+        if row.values or row.outcome is not Outcome.ERROR:
             yield {name: value for name, value in row.values.items() if wanted(name)}, row.count
-
-
-def _failed(tally: Tally) -> int:
-    return tally.outcomes()[Outcome.ERROR.value]

@@ -6,7 +6,17 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
-from evalbench.engine.benchmark import Ask, Benchmark, DataSet, DataSource, Item, Sample, Score
+from evalbench.engine.benchmark import (
+    Ask,
+    Benchmark,
+    DataSet,
+    DataSource,
+    Item,
+    Sample,
+    Score,
+    ask_judges,
+    failed_judgements,
+)
 from evalbench.engine.benchmarks.spec import data, prompts
 from evalbench.engine.benchmarks.spec.compliance import (
     COMPLIANCE,
@@ -104,10 +114,13 @@ class SpecComply(Benchmark):
             asked = prompts.by_template(
                 self._templates["comply"], given["statement"], input=given["input"], response=text
             )
-        replies = await ask.many([(judge, asked, "comply") for judge in self.judges])
+        asks = [(judge, asked, "comply") for judge in self.judges]
+        replies = await ask_judges(ask, asks)
         values: dict[str, float] = {}
         parsed: dict[str, Any] = {COMPLIANCE: {}, COMPLIANCE_LENIENT: {}}
         for role, reply in zip(self.judges, replies, strict=True):
+            if reply.outcome is Outcome.ERROR:
+                continue
             judge = role.partition("/")[2] or role
             faithful, lenient = read_compliance(reply.text), read_compliance_lenient(reply.text)
             values[f"compliant/{judge}"] = float(faithful.compliant is True)
@@ -118,7 +131,8 @@ class SpecComply(Benchmark):
         unread = any(value for name, value in values.items() if name.startswith("unread/"))
         if outcome is Outcome.OK and unread:
             outcome = Outcome.UNPARSED
-        return Score(outcome, values, parsed)
+        failed = failed_judgements(asks, replies)
+        return Score(Outcome.ERROR if failed else outcome, values, parsed, "; ".join(failed))
 
     def metrics(self, tally: Tally) -> list[Metric]:
         """Compliance pooled, by contestant, judge and statement; bias and agreement of judges."""

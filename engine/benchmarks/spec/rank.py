@@ -7,7 +7,17 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any, ClassVar
 
-from evalbench.engine.benchmark import Ask, Benchmark, DataSet, DataSource, Item, Sample, Score
+from evalbench.engine.benchmark import (
+    Ask,
+    Benchmark,
+    DataSet,
+    DataSource,
+    Item,
+    Sample,
+    Score,
+    ask_judges,
+    failed_judgements,
+)
 from evalbench.engine.benchmarks.spec import data, prompts
 from evalbench.engine.benchmarks.spec.comply import ANSWERS, NoAnswer
 from evalbench.engine.benchmarks.spec.generate import FILTERS, SOURCE, specification
@@ -95,20 +105,22 @@ class SpecRank(Benchmark):
             who = sample.tags["a" if one is None else "b"]
             raise NoAnswer(f"there is an error in the place of {who}'s answer")
         asked = [self._prompt(given, a, b) for a, b in ((one, two), (two, one))]
-        replies = iter(
-            await ask.many(
-                [
-                    (judge, prompt, order)
-                    for judge in self.judges
-                    for order, prompt in zip(ORDERS, asked, strict=True)
-                ]
-            )
-        )
+        asks = [
+            (judge, prompt, order)
+            for judge in self.judges
+            for order, prompt in zip(ORDERS, asked, strict=True)
+        ]
+        told = await ask_judges(ask, asks)
+        failed = failed_judgements(asks, told)
+        replies = iter(told)
         values: dict[str, float] = {}
         parsed: dict[str, Any] = {RANKING: {}, RANKING_LENIENT: {}}
         for role in self.judges:
             judge = role.partition("/")[2] or role
-            texts = next(replies).text, next(replies).text
+            came = next(replies), next(replies)
+            if Outcome.ERROR in (came[0].outcome, came[1].outcome):
+                continue  # a ranking needs both orders
+            texts = came[0].text, came[1].text
             ranks = read_rank(texts[0]), read_rank(texts[1])
             verdicts = [read_verdict(text) for text in texts]
             final = ranks[0] if ranks[0] == -ranks[1] else 0
@@ -123,7 +135,8 @@ class SpecRank(Benchmark):
             parsed[RANKING][judge] = list(ranks)
             parsed[RANKING_LENIENT][judge] = verdicts
         unread = any(value for name, value in values.items() if name.startswith("unread/"))
-        return Score(Outcome.UNPARSED if unread else Outcome.OK, values, parsed)
+        outcome = Outcome.UNPARSED if unread else Outcome.OK
+        return Score(Outcome.ERROR if failed else outcome, values, parsed, "; ".join(failed))
 
     def _prompt(self, given: Mapping[str, Any], a: str, b: str) -> Prompt:
         if not self._templates:

@@ -85,6 +85,7 @@ def _spec(run: RunReader) -> dict[str, Any]:
         "run_id": run.id,
         "created": _stamp(run.created),
         "task": run.spec.label,
+        **({"task_display_name": run.status.title} if run.status.title else {}),
         "task_id": run.id,
         "task_version": bench.get("version") or 0,
         "task_args": dict(run.spec.options),

@@ -11,6 +11,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+from evalbench.engine.benchmark import CallFailed
 from evalbench.engine.calls import Call, ModelRef, Outcome, Reply, generate
 from evalbench.engine.config import registry
 from evalbench.engine.cost.budget import Budget
@@ -19,7 +20,7 @@ from evalbench.engine.cost.unit_prices import Rates, UnitPrices
 from evalbench.engine.dispatch.limiter import Limiter
 from evalbench.engine.dispatch.realtime import RealtimeDispatcher
 from evalbench.engine.errors import RunFatal
-from evalbench.engine.execution.ask import BoundModel, CallFailed, RunAsks, SampleAsk
+from evalbench.engine.execution.ask import BoundModel, RunAsks, SampleAsk
 from evalbench.engine.journal import Journal
 from evalbench.engine.journal.schema import create
 from tests.contract.bodies.lanes import Lane

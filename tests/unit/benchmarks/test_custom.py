@@ -494,7 +494,7 @@ def test_a_row_that_fails_is_named_although_rows_are_rendered_together(write: Wr
     seen: list[str] = []
     with pytest.raises(DataError, match="row 70"):
         seen.extend(item.inputs["prompt"] for item in items)
-    assert seen == [str(number) for number in range(1, 70)]
+    assert seen == [str(number) for number in range(1, 90) if number != 70]
 
 
 @pytest.mark.usefixtures("hurried")

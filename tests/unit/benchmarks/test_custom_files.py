@@ -17,6 +17,7 @@ from evalbench.engine.calls import Outcome, Prompt, Reply
 from evalbench.engine.calls.options import parse_options
 from evalbench.engine.config.spec import load_suite, make_spec
 from evalbench.engine.errors import DataError
+from evalbench.engine.runs.folder import make_run
 from evalbench.engine.scoring.choices import read_choice
 from evalbench.engine.scoring.tally import Tally
 
@@ -465,5 +466,37 @@ def test_a_run_is_called_after_its_file_also_in_a_suite(tmp_path: Path) -> None:
     (spec,) = load_suite(suite)
     assert (spec.benchmark, spec.label) == ("custom", "sums")
     assert Path(spec.options["file"]) == file
+    assert make_run(spec, tmp_path / "runs").status().name == "sums"
+    file.write_text(file.read_text().replace("[benchmark]", '[benchmark]\ntitle = "Little sums"'))
+    run = make_run(spec, tmp_path / "runs")
+    assert run.status().name == "Little sums (sums)"
+    assert "-sums-m-" in run.id
     imported = make_spec("recorded", "local/m", options={"task": "their_task"})
     assert imported.label == "their_task"
+
+
+def test_all_mistakes_that_can_be_found_are_told_at_once(tmp_path: Path) -> None:
+    body = '[prompt]\ntemplate = "{{ question }}"\nmax_tokens = "x"\ntemperature = 9\n'
+    file = write(tmp_path, body + '[answer]\ntraget = "answer"\nscorer = "exakt"\n')
+    with pytest.raises(DataError) as caught:
+        prepared(file)
+    told = str(caught.value).splitlines()
+    assert told[0] == f"{file}: 4 mistakes"
+    assert [line.split(":")[0] for line in told[1:]] == [f"  line {n}" for n in (5, 6, 8, 9)]
+    assert "did you mean target" in told[3]
+    # The columns, then the rows; what is wrong with several in the same way stands on one line.
+    file = write(tmp_path, '[prompt]\ntemplate = "{{ qestion }} {{ hint }}"\n' + ANSWER)
+    with pytest.raises(DataError, match=r"2 mistakes\n  line 4: .*'hint'.*\n  line 4: .*question"):
+        prepared(file)
+    rows = "question,answer\na,1\nb,\nc,x\n ,3\nd,4\ne,\n"
+    file = write(tmp_path, PROMPT + ANSWER + 'scorer = "numeric"\n', rows)
+    with pytest.raises(DataError) as caught:
+        prepared(file)
+    told = str(caught.value).splitlines()
+    assert [line.split(": ")[0] for line in told] == [
+        str(file), "  q.csv, row 2, row 6", "  q.csv, row 3", "  q.csv, row 4"
+    ]  # fmt: skip
+    assert "4 mistakes" in told[0]
+    many = write(tmp_path, PROMPT + ANSWER, "question,answer\n" + "a,\n" * 40)
+    with pytest.raises(DataError, match="10 mistakes or more"):
+        prepared(many)

@@ -15,6 +15,8 @@ from evalbench.engine.benchmarks import quickstart as module
 from evalbench.engine.benchmarks.quickstart import Quickstart
 from evalbench.engine.calls import Outcome, Reply
 from evalbench.engine.data.reading import read_rows
+from evalbench.engine.scoring import numbers, short_answers
+from evalbench.engine.scoring.letters_lenient import LENIENT as LETTER_LENIENT
 from evalbench.engine.scoring.tally import Tally
 
 KINDS = {"choice": 16, "exact": 14, "arithmetic": 14, "code": 14, "yesno": 14}
@@ -171,3 +173,9 @@ def test_metrics_headline_strict_and_kinds() -> None:
         "accuracy_strict/kind=code": 0.0,
         "accuracy_strict/kind=exact": 0.0,
     }
+
+
+def test_a_parser_of_another_version_is_another_template() -> None:
+    """So that a resume and a re-scoring see that replies may be read otherwise."""
+    held = str(Quickstart({}).templates())
+    assert all(name in held for name in (numbers.LENIENT, LETTER_LENIENT, short_answers.LENIENT))

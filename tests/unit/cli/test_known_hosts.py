@@ -101,6 +101,10 @@ COMMANDS = (("resume",), ("collect",))
             spec(None, enable_galileo=True, galileo_console_url="https://evil.example"),
             "the key of galileo to evil.example",
         ),
+        (
+            spec(None, enable_galileo=True, galileo_api_url="https://evil.example"),
+            "the key of galileo to evil.example",
+        ),
     ],
 )
 def test_nobody_there_to_answer_means_no(

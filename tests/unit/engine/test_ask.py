@@ -11,7 +11,7 @@ from typing import cast
 
 import pytest
 
-from evalbench.engine.benchmark import Ask, Sample, Score
+from evalbench.engine.benchmark import Ask, CallFailed, Sample, Score
 from evalbench.engine.calls import (
     Call,
     ModelRef,
@@ -23,7 +23,7 @@ from evalbench.engine.calls import (
     choose,
     generate,
 )
-from evalbench.engine.execution.ask import CallFailed, MissingReply, ReplayOnly, bind, newest
+from evalbench.engine.execution.ask import MissingReply, ReplayOnly, bind, newest
 from evalbench.engine.journal import CallKey, CallRow
 from evalbench.engine.runs.status import State
 from tests.unit.engine.driving import Answers, World, error, one_question, right, until

@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,6 @@ from evalbench.engine.data.dataset import (
     read_header,
     read_samples,
     selected_count,
-    spread,
     spread_over,
     verify_prepared,
 )
@@ -133,34 +133,62 @@ def test_ids_are_unique_and_do_not_depend_on_the_order(both: tuple[list[Item], l
 # -- spreading ------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("total", "sizes", "shares"),
-    [
+def shares(total: int, sizes: Sequence[int]) -> list[int]:
+    """How many places each group has among those that a limit chooses."""
+    groups = {(str(n),): [1000 * n + at for at in range(size)] for n, size in enumerate(sizes)}
+    drawn = Counter(place // 1000 for place in spread_over(groups, total))
+    return [drawn[n] for n in range(len(sizes))]
+
+
+def test_a_total_is_spread_over_groups() -> None:
+    for total, sizes, wanted in (
         (6, [10, 10, 10], [2, 2, 2]),
         (8, [10, 10, 10], [3, 3, 2]),
         (2, [10, 10, 10], [1, 1, 0]),
         (7, [10, 1, 10], [3, 1, 3]),
         (10, [1, 1, 100], [1, 1, 8]),
-        (99, [2, 0, 3], [2, 0, 3]),
+        (99, [2, 1, 3], [2, 1, 3]),
         (5, [], []),
         (0, [3], [0]),
-    ],
-)
-def test_a_total_is_spread_over_groups(total: int, sizes: list[int], shares: list[int]) -> None:
-    assert spread(total, sizes) == shares
+    ):
+        assert shares(total, sizes) == wanted
 
 
 @quickly
-@given(st.integers(0, 300), st.lists(st.integers(0, 40), max_size=12))
+@given(st.integers(0, 300), st.lists(st.integers(1, 40), max_size=12))
 def test_spreading_is_as_even_as_the_groups_allow(total: int, sizes: list[int]) -> None:
-    shares = spread(total, sizes)
-    assert sum(shares) == min(total, sum(sizes))
-    largest = max(shares, default=0)
-    for index, (share, size) in enumerate(zip(shares, sizes, strict=True)):
+    found = shares(total, sizes)
+    assert sum(found) == min(total, sum(sizes))
+    largest = max(found, default=0)
+    for index, (share, size) in enumerate(zip(found, sizes, strict=True)):
         assert 0 <= share <= size
         if share < size:
             assert share >= largest - 1, "a group with samples left is not behind by more than one"
-            assert all(later <= share for later in shares[index:]), "remainders go to the first"
+            assert all(later <= share for later in found[index:]), "remainders go to the first"
+
+
+@quickly
+@given(
+    st.dictionaries(
+        st.tuples(st.sampled_from("ab"), st.sampled_from("xyz"), st.sampled_from("123")),
+        st.integers(1, 9),
+        max_size=12,
+    ),
+    st.sampled_from((None, "7")),
+)
+def test_every_smaller_limit_chooses_some_of_what_a_larger_one_does(
+    sizes: dict[tuple[str, ...], int], seed: str | None
+) -> None:
+    def groups() -> dict[tuple[str, ...], list[int]]:
+        return {
+            key: [100 * n + at for at in range(size)] for n, (key, size) in enumerate(sizes.items())
+        }
+
+    everything = sum(sizes.values())
+    order = list(spread_over(groups(), everything, seed))
+    assert len(set(order)) == everything
+    for limit in range(everything + 2):
+        assert list(spread_over(groups(), limit, seed)) == order[:limit]
 
 
 # -- preparing ---------------------------------------------------------------------
@@ -431,14 +459,15 @@ def test_a_shuffled_choice_depends_on_the_seed_alone_and_stays_spread(cache: Pat
     assert draw(seed=1) == top, "without --shuffle the seed chooses nothing"
 
 
-def test_a_smaller_shuffled_choice_is_part_of_a_larger_one(cache: Path) -> None:
+def test_a_smaller_choice_is_part_of_a_larger_one(cache: Path) -> None:
     file = prepare(spec(), cache)
     bench = registry.benchmark_class("synthetic")
-    small, large = (
-        {s.id for s in read_samples(file, spec(limit=limit, shuffle=True), bench)}
-        for limit in (32, 96)
-    )
-    assert small < large
+    for shuffle in (False, True):
+        small, large = (
+            {s.id for s in read_samples(file, spec(limit=limit, shuffle=shuffle), bench)}
+            for limit in (10, 50)
+        )
+        assert small < large
 
 
 def test_a_limit_is_spread_over_every_tag_that_a_benchmark_names() -> None:

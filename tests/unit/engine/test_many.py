@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from evalbench.engine.benchmark import Ask, Sample, Score
+from evalbench.engine.benchmark import Ask, Sample, Score, ask_judges, failed_judgements
 from evalbench.engine.calls import Call, Outcome, Reply, generate
 from evalbench.engine.dispatch.base import BudgetSpent, Halted
 from evalbench.engine.errors import BadKey
@@ -71,3 +71,24 @@ async def test_a_halted_call_leaves_its_sample_unfinished(tmp_path: Path) -> Non
     world = await one_sample(tmp_path, "failed, halted")
     await world.drive(Answers(answer), solve)
     assert world.outcomes() == {}
+
+
+async def test_what_one_judge_says_is_kept_and_only_the_other_is_asked_again(
+    tmp_path: Path,
+) -> None:
+    world = await one_sample(tmp_path, "fine, failed")
+
+    async def judged(of: Sample, ask: Ask) -> Score:
+        asks = [("candidate", generate(text), text) for text in ("fine", "failed")]
+        replies = await ask_judges(ask, asks)
+        right = [reply for reply in replies if reply.outcome is Outcome.OK]
+        failed = failed_judgements(asks, replies)
+        outcome = Outcome.ERROR if failed else Outcome.OK
+        return Score(outcome, {"accuracy": len(right) / 2}, note="; ".join(failed))
+
+    state, driver = await world.drive(Answers(answer), judged)
+    assert (state, world.outcomes()) == (State.COMPLETE, {"error": 1})
+    assert driver.progress.tally.sums("accuracy") == (1, 0.5, 0.25, 0)
+    again = Answers()
+    await world.drive(again, judged)
+    assert (again.asked, world.outcomes()) == (["failed"], {"ok": 1})

@@ -48,7 +48,7 @@ def test_an_address_says_where_spans_are_posted_to(given: str, posted_to: str) -
     "address",
     ["localhost:4318", "ftp://a.example", "http://", "http://a:b@c.example", "http://a?key=s3cret"],
 )
-@pytest.mark.parametrize("name", ["otlp", "galileo_console_url"])
+@pytest.mark.parametrize("name", ["otlp", "galileo_console_url", "galileo_api_url"])
 def test_what_cannot_be_one_is_refused_unrepeated(name: str, address: str) -> None:
     with pytest.raises(SpecError) as caught:
         spec(**{name: address})
@@ -86,6 +86,10 @@ def test_galileo_is_named_by_flags_then_by_its_variables_then_by_the_run(
     assert (place.project, place.log_stream) == ("mine", "stream")
     (place,) = places(enable_galileo=True, galileo_project="given")
     assert place.project == "given"
+    monkeypatch.setenv("GALILEO_API_URL", "https://traces.mine.example/")
+    (place,) = places(enable_galileo=True)
+    assert place.endpoint == "https://traces.mine.example/otel/traces"
+    assert place.console == "https://console.galileo.mine.example"
 
 
 def test_settings_stand_in_the_env_file_beside_the_key(
@@ -107,6 +111,9 @@ def test_settings_stand_in_the_env_file_beside_the_key(
     made = make_spec("quickstart", "bedrock/anthropic.claude-haiku-4-5", env_file=str(file))
     assert made.provider_options["region"] == "eu-west-9"
     assert "secret" not in str(made.to_json())
+    file.write_text(file.read_text() + "GALILEO_API_URL=https://api.file.example\n")
+    (place,) = places(enable_galileo=True, env_file=str(file))
+    assert place.endpoint == "https://api.file.example/otel/traces"
     file.unlink()
     assert make_spec("quickstart", "bedrock/x.y", env_file=str(file)).provider_options["region"]
 
