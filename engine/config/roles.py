@@ -45,6 +45,7 @@ ROLE_OPTIONS: tuple[Option, ...] = (
         maximum=10_000,
     ),
     Option("qps", float, None, "maximum calls per second", minimum=0.001),
+    Option("tpm", int, None, "maximum tokens per minute, prompts and replies", minimum=1),
     Option(
         "attempts", int, 8, "attempts per call before it counts as failed", minimum=1, maximum=100
     ),
@@ -284,11 +285,22 @@ def with_address(provider: str, settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def with_defaults(
-    cls: type[BaseProvider], options: Iterable[Option], given: Mapping[str, Any]
+    cls: type[BaseProvider],
+    options: Iterable[Option],
+    given: Mapping[str, Any],
+    base_url: str | None = None,
 ) -> dict[str, Any]:
-    """Raw values of options, over those that the user's own server has for them."""
+    """Raw values of options, over those of the user's own server, and a vendor's limits.
+
+    ``base_url``: where it is asked instead; a vendor's limits do not hold there.
+    """
+    known = dict(cls.defaults)
+    if not base_url and (most := cls.published.requests_per_minute):
+        known.setdefault("qps", most / 60)
+    if not base_url and (most := cls.published.tokens_per_minute):
+        known.setdefault("tpm", most)
     declared = {option.name for option in options}
-    return {**{name: cls.defaults[name] for name in declared & cls.defaults.keys()}, **given}
+    return {**{name: known[name] for name in declared & known.keys()}, **given}
 
 
 def texts_of(provider: str, settings: Mapping[str, Any]) -> list[str]:
@@ -349,7 +361,9 @@ def parse_judge(text: str) -> RoleSpec:
         f"{JUDGE}/{model}",
         model,
         parse_options(
-            ROLE_OPTIONS, with_defaults(provider, ROLE_OPTIONS, given["role"]), f"judge {model}"
+            ROLE_OPTIONS,
+            with_defaults(provider, ROLE_OPTIONS, given["role"], given["provider"].get("base_url")),
+            f"judge {model}",
         ),
         parse_options(
             provider.options,

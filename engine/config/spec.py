@@ -333,10 +333,9 @@ def make_spec(
     bench = registry.benchmark_class(benchmark)
     ref = parse_model(model)
     provider = registry.provider_class(ref.provider)
-    common = with_defaults(provider, ROLE_OPTIONS, common)
+    elsewhere = (provider_options or {}).get("base_url")
+    common = with_defaults(provider, ROLE_OPTIONS, common, elsewhere)
     values = completed(parse_options(COMMON, common, "run"))
-    if price := provider.prices.get(ref.name):
-        values["price"] = (f"{model}={price}", *values["price"])
     if values["data"] is not None:
         if not bench.takes_data:
             raise SpecError("data", f"{benchmark} has its own questions; --data does not apply")

@@ -1,4 +1,4 @@
-"""Finding a model's prices: the command, the user's file, the bundled table, the provider's list.
+"""Finding a model's prices: the command, the user's files, the bundled table, the provider's list.
 
 An unknown price is None and shown as unknown, never taken for 0.
 
@@ -87,6 +87,14 @@ class PriceBook:
         if own := price_file.find(self._own, name):
             return own.prices(mode, tier)
         provider = _provider(model)
+        if provider and (rates := _of_server(provider, model.name)):
+            return UnitPrices(
+                rates,
+                source=provider.price_source or "providers.toml",
+                model=name,
+                mode=mode,
+                service_tier=tier,
+            )
         if provider and provider.free:
             return UnitPrices(Rates(ZERO, ZERO), source="local", model=model.name, mode=mode)
         at = at or datetime.now(UTC)
@@ -106,12 +114,20 @@ class PriceBook:
         provider = _provider(model)
         if name in self._given or price_file.find(self._own, name):
             return True
+        if provider and _of_server(provider, model.name):
+            return True
         if provider is None or provider.free or not provider.price_table:
             return True
         tier = "" if service_tier in _STANDARD_TIERS else service_tier
         return PriceCache(datetime.now(UTC)).knows(
             _question(provider.price_table, model.name, "realtime", tier)
         )
+
+
+def _of_server(provider: type[BaseProvider], model: str) -> Rates | None:
+    """The price that the user's description of a server has for a model."""
+    price = provider.prices.get(model, provider.prices.get("*"))
+    return _read_given(f"{model}={price}", None)[1] if price else None
 
 
 def _provider(model: ModelRef) -> type[BaseProvider] | None:

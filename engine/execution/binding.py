@@ -142,6 +142,7 @@ class RoleBinding:
         limiter = Limiter(
             concurrency=part.get("concurrency"),
             qps=part.get("qps"),
+            tpm=part.get("tpm"),
             shared_limits=shared_limits,
             gentle=provider.capabilities(part.ref.name).gentle,
         )
