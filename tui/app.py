@@ -61,6 +61,7 @@ _PAGES = {
     "help": "HelpPage",
     "leaderboard": "LeaderboardPage",
     "keys": "KeysPage",
+    "providers": "ProvidersPage",
     "batches": "BatchesPage",
     "own": "OwnPage",
     "models": "ModelsPage",
@@ -332,6 +333,10 @@ class EvalbenchApp(App[int]):
     async def action_keys(self) -> None:
         """See the commands."""
         await self.open_page("keys")
+
+    async def action_providers(self) -> None:
+        """See the commands."""
+        await self.open_page("providers")
 
     async def action_settings(self) -> None:
         """See the commands."""

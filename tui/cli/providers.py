@@ -16,7 +16,7 @@ from evalbench.engine.config.servers_file import (
     servers_file,
     write_server,
 )
-from evalbench.engine.errors import SpecError, UsageError, nearest
+from evalbench.engine.errors import SpecError, UsageError
 from evalbench.engine.keys import ATTENDED_S, find_key, looks_like_key, not_here
 from evalbench.engine.process.run_keys import remember_place
 from evalbench.tui.cli.output import Out, stdout
@@ -98,9 +98,10 @@ def execute(args: argparse.Namespace) -> int:
     }.get(action)
     if act is None:
         known = registry.provider_names()
-        hint = f"evalbench providers show {action}" if action in known else nearest(action, known)
+        hint = f"evalbench providers show {action}" if action in known else ""
         raise UsageError(
-            f"providers has no action {action!r}", hint=hint or "one of: " + ", ".join(_ACTIONS)
+            f"providers has no action {action!r}",
+            hint=hint or "one of: " + ", ".join(_ACTIONS),
         )
     if args.provider is None and action != "list":
         raise UsageError(
@@ -153,7 +154,7 @@ def _list(args: argparse.Namespace) -> int:
 
 
 def _short_key(line: Mapping[str, Any]) -> str:
-    return "✓ " + line["key"] if line["key_held"] else line["key"]
+    return ("✓ " if line["key_held"] else "") + str(line["key"])
 
 
 def _show(args: argparse.Namespace) -> int:

@@ -145,10 +145,11 @@ def about_words(line: Line) -> list[tuple[str, str]]:
     limits = line["limits"] or limit_words(line)
     if limits == "–":
         limits = "not known"
+    prices, batches = str(line["prices"]), str(line["batches"])
     pairs += [
         ("limits", limits + _source(line, "limits_page")),
-        ("prices", _PRICES.get(line["prices"], line["prices"]) + _more(line["prices_page"])),
-        ("batches", {"tried": "the first one shows"}.get(line["batches"], line["batches"])),
+        ("prices", _PRICES.get(prices, prices) + _more(line["prices_page"])),
+        ("batches", "the first one shows" if batches == "tried" else batches),
     ]
     if line["concurrency"]:
         pairs.append(("concurrency", str(line["concurrency"])))
