@@ -32,6 +32,7 @@ from evalbench.engine.config.roles import parse_model as parse_model
 from evalbench.engine.config.traces import TRACE_OPTIONS, completed
 from evalbench.engine.errors import EvalbenchError, SpecError, nearest
 from evalbench.engine.files import read_toml
+from evalbench.engine.paths import expand
 from evalbench.engine.shapes import Misfit
 from evalbench.engine.stored import SPEC
 
@@ -547,6 +548,6 @@ def _specs_of(defaults: Mapping[str, Any], table: Any, folder: Path) -> list[Run
     if not benchmark or not models:
         raise SpecError("suite", "benchmark and model are needed")
     if benchmark.endswith(".toml"):
-        merged["options"]["file"] = str(folder / benchmark)
+        merged["options"]["file"] = str(folder / expand(benchmark))
         benchmark = "custom"
     return [make_spec(benchmark, model, **merged) for model in models]

@@ -1,4 +1,4 @@
-"""The Providers page: servers of one's own are described, tested and removed; secrets stay hidden."""
+"""The Providers page: servers are described, tested and removed; secrets stay hidden."""
 
 from __future__ import annotations
 
