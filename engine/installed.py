@@ -11,7 +11,7 @@ import json
 import re
 import shlex
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -43,11 +43,16 @@ def require(extra: str, purpose: str, *modules: str) -> None:
     Raises:
         UsageError: one is not installed.
     """
-    if missing := [name for name in modules if not _there(name)]:
+    if missing := missing_modules(modules):
         raise UsageError(
             f"{purpose} needs {' and '.join(missing)}, which this installation lacks",
             hint=install_command(extra),
         )
+
+
+def missing_modules(modules: Iterable[str]) -> list[str]:
+    """Those of some modules that are not installed."""
+    return [name for name in modules if not _there(name)]
 
 
 def _there(module: str) -> bool:

@@ -44,7 +44,14 @@ def config_dir() -> Path:
 
 def _home() -> Path | None:
     value = os.environ.get("EVALBENCH_HOME")
-    return absolute(expand(value)) if value else None
+    if not value:
+        return None
+    path = absolute(expand(value))
+    if path.is_file():
+        raise UsageError(
+            f"EVALBENCH_HOME names a file: {path}", hint="let it name a folder, or unset it"
+        )
+    return path
 
 
 def _usual(which: str) -> Path:

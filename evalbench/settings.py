@@ -26,6 +26,7 @@ class Settings(TypedDict, total=False):
     epochs: int | None
     concurrency: int | None
     qps: float | None
+    tpm: int | None
     attempts: int | None
     max_tokens: int | None
     temperature: float | None

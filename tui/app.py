@@ -64,6 +64,7 @@ _PAGES = {
     "leaderboard": "LeaderboardPage",
     "keys": "KeysPage",
     "machine": "MachinePage",
+    "providers": "ProvidersPage",
     "batches": "BatchesPage",
     "own": "OwnPage",
     "models": "ModelsPage",
@@ -345,6 +346,10 @@ class EvalbenchApp(App[int]):
     async def action_keys(self) -> None:
         """See the commands."""
         await self.open_page("keys")
+
+    async def action_providers(self) -> None:
+        """See the commands."""
+        await self.open_page("providers")
 
     async def action_settings(self) -> None:
         """See the commands."""

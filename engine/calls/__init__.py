@@ -29,6 +29,7 @@ from evalbench.engine.calls.provider import (
     KeyNeed,
     ModelInfo,
     Provider,
+    Published,
     WorkerCommand,
     WorkerProvider,
 )
@@ -59,6 +60,7 @@ __all__ = [
     "Part",
     "Prompt",
     "Provider",
+    "Published",
     "RateLimits",
     "Reply",
     "Reused",

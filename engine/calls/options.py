@@ -181,10 +181,24 @@ class Option:
         if whole and not -(2**63) <= value < 2**63:
             raise SpecError(self.name, f"{self.flag} must fit into 64 bits, not {raw}")
         if self.minimum is not None and value < self.minimum:
-            raise SpecError(self.name, f"{self.flag} must be at least {self.minimum:g}, not {raw}")
+            raise SpecError(
+                self.name,
+                f"{self.flag} must be at least {self.minimum:g}, not {raw}",
+                hint=self._without(),
+            )
         if self.maximum is not None and value > self.maximum:
-            raise SpecError(self.name, f"{self.flag} must be at most {self.maximum:g}, not {raw}")
+            raise SpecError(
+                self.name,
+                f"{self.flag} must be at most {self.maximum:g}, not {raw}",
+                hint=self._without(),
+            )
         return value
+
+    def _without(self) -> str:
+        """What leaving it out means."""
+        if self.default in (None, ()):
+            return f"leave {self.flag} out to do without"
+        return f"leave {self.flag} out for {self.default}"
 
 
 def split_name(given: str) -> tuple[str, str]:

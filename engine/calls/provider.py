@@ -94,6 +94,24 @@ class KeyNeed:
 
 
 @dataclass(frozen=True, slots=True)
+class Published:
+    """What a vendor's documentation says of limits and prices. Its pages are the sources.
+
+    Attributes:
+        requests_per_minute, tokens_per_minute: the most that an ordinary paying account gets,
+            where one figure is published; calls are kept below it unless a run says otherwise.
+        limits: in words, where figures differ by account or model.
+        limits_page, prices_page: where it stands; empty where no source could be opened.
+    """
+
+    requests_per_minute: int | None = None
+    tokens_per_minute: int | None = None
+    limits: str = ""
+    limits_page: str = ""
+    prices_page: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class WorkerCommand:
     """How to start a local worker: ``argv`` and additions to the environment."""
 
@@ -159,7 +177,9 @@ class BaseProvider(ABC):
             to ``${VARIABLE}``.
         configured: it is a server that the user described.
         defaults: values of options and settings that such a description has.
-        prices: ``IN/OUT`` by model that it has, US dollars per million tokens.
+        prices: prices by model that it has, as for ``--price``; ``*`` is every other model.
+        price_source: where those prices come from, in the user's words.
+        published: what the vendor says of limits and prices.
         batch_lacks: why it has no batches, where there is more to say than that.
         account: stands for the key where an SDK finds credentials itself: those who share an
             account share its limits. Empty: the key tells.
@@ -184,6 +204,8 @@ class BaseProvider(ABC):
     configured: ClassVar[bool] = False
     defaults: ClassVar[Mapping[str, Any]] = {}
     prices: ClassVar[Mapping[str, str]] = {}
+    price_source: ClassVar[str] = ""
+    published: ClassVar[Published] = Published()
 
     def __init__(self, settings: Mapping[str, Any], secret: str = "") -> None:
         """Build it in an engine or a preflight child.
@@ -205,6 +227,11 @@ class BaseProvider(ABC):
         """What costs half in batches where the bundled table of prices has no price of them:
         nothing, everything, or what is not read from a cache; as the provider's documents say."""
         return ""
+
+    @classmethod
+    def batches(cls) -> Literal["yes", "no", "tried"]:
+        """Whether it takes batches; tried: the first one shows."""
+        return "no"
 
     @classmethod
     def token_rules(cls, model: str) -> TokenRules:

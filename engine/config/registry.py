@@ -64,13 +64,7 @@ def _with_servers(found: Found, path: Path, changed: int) -> Found:
     (maker,) = found[_SERVERS].values()
     own = {}
     for name, is_table in _tables(path, changed):
-        why = ""
-        if not is_table:
-            why = "every server is a table of its own"
-        elif name in found[_PROVIDERS]:
-            why = "a provider of this name is built in"
-        elif not _NAME.fullmatch(name):
-            why = "names are small letters, digits, dashes and underscores"
+        why = _no_name(name, found) if is_table else "every server is a table of its own"
         if why:
             raise SpecError(
                 SERVERS_FILE,
@@ -80,6 +74,28 @@ def _with_servers(found: Found, path: Path, changed: int) -> Found:
             )
         own[name] = f"{maker}.{name}"
     return {**found, _PROVIDERS: {**found[_PROVIDERS], **own}}
+
+
+def check_server(name: str, table: Mapping[str, Any]) -> None:
+    """See whether a table of the user's file of servers would be right.
+
+    Raises:
+        SpecError: what is wrong with it, or with its name.
+    """
+    found = _found()
+    if why := _no_name(name, found):
+        raise SpecError("name", f"{name!r} cannot be the name of a server", why=why)
+    (maker,) = found[_SERVERS].values()
+    import_module(maker.partition(":")[0]).make_class(name, table)
+
+
+def _no_name(name: str, found: Found) -> str:
+    """Why a server cannot have a name; empty: it can."""
+    if name in found[_PROVIDERS]:
+        return "a provider of this name is built in"
+    if not _NAME.fullmatch(name):
+        return "names are small letters, digits, dashes and underscores"
+    return ""
 
 
 def installed() -> Found:

@@ -51,6 +51,7 @@ class RoleSettings:
         None, "maximum concurrent calls (default: adaptive)", minimum=1, maximum=10_000
     )
     qps: float | None = setting(None, "maximum calls per second", minimum=0.001)
+    tpm: int | None = setting(None, "maximum tokens per minute, prompts and replies", minimum=1)
     attempts: int = setting(
         8, "attempts per call before it counts as failed", minimum=1, maximum=100
     )
@@ -282,11 +283,22 @@ def with_address(provider: str, settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def with_defaults(
-    cls: type[BaseProvider], options: Iterable[Option], given: Mapping[str, Any]
+    cls: type[BaseProvider],
+    options: Iterable[Option],
+    given: Mapping[str, Any],
+    base_url: str | None = None,
 ) -> dict[str, Any]:
-    """Raw values of options, over those that the user's own server has for them."""
+    """Raw values of options, over those of the user's own server, and a vendor's limits.
+
+    ``base_url``: where it is asked instead; a vendor's limits do not hold there.
+    """
+    known = dict(cls.defaults)
+    if not base_url and (most := cls.published.requests_per_minute):
+        known.setdefault("qps", most / 60)
+    if not base_url and (most := cls.published.tokens_per_minute):
+        known.setdefault("tpm", most)
     declared = {option.name for option in options}
-    return {**{name: cls.defaults[name] for name in declared & cls.defaults.keys()}, **given}
+    return {**{name: known[name] for name in declared & known.keys()}, **given}
 
 
 def texts_of(provider: str, settings: Mapping[str, Any]) -> list[str]:
@@ -343,7 +355,7 @@ def parse_judge(text: str) -> RoleSpec:
         many = next(o.many for o in (*ROLE_OPTIONS, *provider.options) if o.name == name)
         values = given[owners[name]]
         values[name] = [*values.get(name, []), value.strip()] if many else value.strip()
-    own = with_defaults(provider, ROLE_OPTIONS, given["role"])
+    own = with_defaults(provider, ROLE_OPTIONS, given["role"], given["provider"].get("base_url"))
     return RoleSpec(
         f"{JUDGE}/{model}",
         model,

@@ -41,6 +41,7 @@ from evalbench.engine.config.roles import parse_model as parse_model
 from evalbench.engine.config.traces import TraceSettings, completed
 from evalbench.engine.errors import EvalbenchError, SpecError, nearest
 from evalbench.engine.files import read_toml
+from evalbench.engine.paths import expand
 from evalbench.engine.shapes import Misfit
 from evalbench.engine.stored import SPEC
 
@@ -338,7 +339,8 @@ def make_spec(
     bench = registry.benchmark_class(benchmark)
     ref = parse_model(model)
     provider = registry.provider_class(ref.provider)
-    common = with_defaults(provider, ROLE_OPTIONS, common)
+    elsewhere = (provider_options or {}).get("base_url")
+    common = with_defaults(provider, ROLE_OPTIONS, common, elsewhere)
     values = completed(parse_options(COMMON, common, "run"))
     if values["data"] is not None:
         if not bench.takes_data:
@@ -552,6 +554,6 @@ def _specs_of(defaults: Mapping[str, Any], table: Any, folder: Path) -> list[Run
     if not benchmark or not models:
         raise SpecError("suite", "benchmark and model are needed")
     if benchmark.endswith(".toml"):
-        merged["options"]["file"] = str(folder / benchmark)
+        merged["options"]["file"] = str(folder / expand(benchmark))
         benchmark = "custom"
     return [make_spec(benchmark, model, **merged) for model in models]

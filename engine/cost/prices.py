@@ -1,4 +1,4 @@
-"""Finding a model's prices: the command, the user's file, the bundled table, the provider's list.
+"""Finding a model's prices: the command, the user's files, the bundled table, the provider's list.
 
 An unknown price is None and shown as unknown, never taken for 0.
 
@@ -89,7 +89,11 @@ class PriceBook:
         provider = _provider(model)
         if rates := _described(provider, model):
             return UnitPrices(
-                rates, source="providers.toml", model=name, mode=mode, service_tier=tier
+                rates,
+                source=(provider and provider.price_source) or "providers.toml",
+                model=name,
+                mode=mode,
+                service_tier=tier,
             )
         if provider and provider.free:
             return UnitPrices(Rates(ZERO, ZERO), source="local", model=model.name, mode=mode)
@@ -111,9 +115,9 @@ class PriceBook:
         provider = _provider(model)
         if name in self._given or price_file.find(self._own, name):
             return True
-        if provider is None or provider.free or not provider.price_table:
+        if _described(provider, model):
             return True
-        if model.name in provider.prices:
+        if provider is None or provider.free or not provider.price_table:
             return True
         tier = "" if service_tier in _STANDARD_TIERS else service_tier
         return PriceCache(datetime.now(UTC)).knows(
@@ -159,7 +163,7 @@ def _derived(realtime: UnitPrices | None, *, cached: bool) -> UnitPrices | None:
 
 def _described(provider: type[BaseProvider] | None, model: ModelRef) -> Rates | None:
     """The rates that the user's description of a server has for a model."""
-    text = provider.prices.get(model.name) if provider else None
+    text = provider.prices.get(model.name, provider.prices.get("*")) if provider else None
     if text is None:
         return None
     if rates := _in_and_out(text):

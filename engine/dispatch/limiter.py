@@ -1,7 +1,7 @@
 """When a call may leave: concurrency, request rate, and pauses that a provider asks for.
 
 One limiter serves one key and model inside an engine; engines that use the
-same key on the same machine share its pauses, its ``--qps`` and the concurrency
+same key on the same machine share its pauses, its ``--qps``, its ``--tpm`` and the concurrency
 that they find through a small locked file (:mod:`evalbench.engine.dispatch.shared_limits`).
 """
 
@@ -27,6 +27,8 @@ _LAST = 20
 _SHARE_S = 0.25
 _MOMENT_S = 0.001
 _LONGEST_KEPT_S = 5.0
+_WEIGHT = 0.1
+"""Of the latest reply in what is taken for the usual number of tokens."""
 _BYTES_IN_FLIGHT = 256 * 1024 * 1024
 
 
@@ -113,6 +115,7 @@ class Limiter:
         *,
         concurrency: int | None,
         qps: float | None = None,
+        tpm: int | None = None,
         shared_limits: SharedLimits | None = None,
         gentle: bool = False,
     ) -> None:
@@ -122,11 +125,14 @@ class Limiter:
         self._gentle = gentle
         self._stepped = float("-inf")
         self._qps = qps
+        self._tpm = tpm
+        self._tokens = 0.0
         self._shared_limits = shared_limits
         self._next = 0.0
         self._paused_until = 0.0
         self._steering = Steering()
         self._takes_s = 0.0
+        self._answered = False
         self._numbers = itertools.count()
         self._kept: dict[int, tuple[asyncio.TimerHandle, int]] = {}
         self._last_shrink = float("-inf")
@@ -150,7 +156,7 @@ class Limiter:
 
     async def until_allowed(self, unless: asyncio.Event) -> None:
         """Wait until no pause and no rate keeps a call from leaving, or ``unless`` is set."""
-        if self._qps is None:
+        if self._qps is None and self._tpm is None:
             await self._until_unpaused(unless)
             return
         async with self._line:
@@ -168,13 +174,29 @@ class Limiter:
 
     def _next_slot(self, now: float) -> float:
         """Take the next turn at the wanted rate; seconds to wait before trying again, or 0."""
-        assert self._qps is not None
+        qps = self._rate()
         if self._shared_limits:
-            return self._shared_limits.next_slot(self._qps)
+            return self._shared_limits.next_slot(qps)
         if self._next > now:
             return self._next - now
-        self._next = now + 1.0 / self._qps
+        self._next = now + 1.0 / qps
         return 0.0
+
+    def _rate(self) -> float:
+        """Calls a second that may leave: ``qps``, or what ``tpm`` comes to at the usual size."""
+        rate = float("inf") if self._qps is None else self._qps
+        if self._tpm is not None and self._tokens:
+            rate = min(rate, self._tpm / 60.0 / self._tokens)
+        return rate
+
+    @property
+    def wants_sizes(self) -> bool:
+        """Whether it would be told how many tokens a call may take: none has been answered yet."""
+        return self._tpm is not None and not self._answered
+
+    def expect(self, tokens: float) -> None:
+        """Tell how many tokens a call may take, before any reply has told."""
+        self._tokens = max(self._tokens, tokens)
 
     @property
     def answering(self) -> bool:
@@ -186,9 +208,15 @@ class Limiter:
         """Calls that have a place, and have not come back."""
         return self.semaphore.taken - len(self._kept)
 
-    def succeeded(self, limits: RateLimits | None, took_s: float = 0.0) -> None:
-        """Tell of an answered attempt, what its headers said, and how long it took."""
+    def succeeded(
+        self, limits: RateLimits | None, took_s: float = 0.0, tokens: int | None = None
+    ) -> None:
+        """Tell of an answered attempt, what its headers said, how long it took, and its tokens."""
         self._note(answered=True)
+        if tokens:
+            weight = _WEIGHT if self._answered else 1.0
+            self._tokens += weight * (tokens - self._tokens)
+            self._answered = True
         self._takes_s += 0.1 * (took_s - self._takes_s) if self._takes_s else took_s
         self._learn(limits)
         if self.fixed:

@@ -20,6 +20,8 @@ from evalbench.engine.dispatch.single_flight import Flight, SingleFlight
 from evalbench.engine.errors import ProviderError, RunFatal
 
 _MOST_IN_WORK = 4096
+_USUAL_REPLY = 512
+"""Tokens of a reply without a cap."""
 
 
 @dataclass(slots=True)
@@ -89,6 +91,8 @@ class RealtimeDispatcher:
     async def answer(self, call: Call, key: str, before_send: SendLog) -> Reply:
         """The final reply to one call, after any retries."""
         await self._get_ready(call)
+        if self._limiter.wants_sizes:
+            self._limiter.expect(_tokens(call))
         retry_policy = RetryPolicy(self.attempts)
         tried = _Attempts(before_send, _bytes(call), self._single_flight.name_of(call))
         while True:
@@ -147,7 +151,9 @@ class RealtimeDispatcher:
                 raise
             if warm:
                 warm.answered()
-            self._limiter.succeeded(reply.limits, asyncio.get_running_loop().time() - left)
+            took, used = asyncio.get_running_loop().time() - left, reply.usage
+            tokens = (used.input_tokens or 0) + (used.output_tokens or 0)
+            self._limiter.succeeded(reply.limits, took, tokens)
             return reply.settled(
                 attempts=tried.attempts,
                 latency_s=reply.latency_s or time.perf_counter() - started,
@@ -221,6 +227,12 @@ class RealtimeDispatcher:
         """Give everything back. Calls still in flight are cut off."""
         self._limiter.close()
         await self.provider.close()
+
+
+def _tokens(call: Call) -> float:
+    """What a call may take at most, roughly: four letters of its prompt to a token, and its cap."""
+    letters = sum(len(message.text) for message in call.prompt.messages)
+    return letters / 4 + (call.prompt.params.max_tokens or _USUAL_REPLY)
 
 
 def _bytes(call: Call) -> int:

@@ -139,6 +139,7 @@ class RoleBinding:
         limiter = Limiter(
             concurrency=part.settings.concurrency,
             qps=part.settings.qps,
+            tpm=part.settings.tpm,
             shared_limits=shared_limits,
             gentle=provider.capabilities(part.ref.name).gentle,
         )

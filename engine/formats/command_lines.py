@@ -147,7 +147,13 @@ def _without_prompt(words: Sequence[str]) -> list[str]:
     """The words of the command, without a shell's prompt or variables before it."""
     found = list(words)
     if len(found) == 1 and " " in found[0]:
-        [found] = split_commands(found[0]) or [[]]
+        commands = split_commands(found[0])
+        if len(commands) > 1:
+            raise UsageError(
+                f"these are {len(commands)} commands",
+                hint="translate them one by one, or all from a file: evalbench translate < FILE",
+            )
+        found = commands[0] if commands else []
     while found and (found[0] in ("$", ">", "sudo", "uv", "run", "nohup", "!") or (
         _ASSIGNMENT.fullmatch(found[0]) and len(found) > 1
     )):  # fmt: skip

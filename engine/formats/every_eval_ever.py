@@ -103,7 +103,7 @@ def _record(run: RunReader) -> dict[str, Any]:
                 "run": run.id,
             },
         },
-        "model_info": _model(run.spec.model),
+        "model_info": _model(run.spec.model, run.candidate),
         "evaluation_results": [
             _metric(run, name, metric)
             for name, metric in run.metrics.items()
@@ -112,10 +112,10 @@ def _record(run: RunReader) -> dict[str, Any]:
     }
 
 
-def _model(model: str) -> dict[str, Any]:
+def _model(model: str, known_as: str) -> dict[str, Any]:
     name = model_name(model)
     platform, _, own = name.partition("/")
-    info = {"name": own or name, "id": name}
+    info = {"name": own or name, "id": known_as}
     if own and model == name:
         info |= {"inference_platform": platform}
     return info

@@ -26,7 +26,7 @@ def write(run: RunReader, files: Files) -> list[str]:
     an error where there was no answer, and skipped while it waits.
     """
     counts = _counts(run)
-    name = f"{run.status.title or run.spec.label} {run.spec.model}"
+    name = f"{run.status.title or run.spec.label} {run.candidate}"
     with files.open(f"{run.id}.xml") as file:
         stamp = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(run.created))
         file.write(

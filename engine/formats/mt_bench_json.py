@@ -16,7 +16,7 @@ from evalbench.engine.calls import Outcome
 from evalbench.engine.config.roles import CANDIDATE
 from evalbench.engine.errors import UsageError
 from evalbench.engine.formats.files import Files
-from evalbench.engine.runs.reader import RunReader, SampleRecord, model_name, role_of
+from evalbench.engine.runs.reader import RunReader, SampleRecord, role_of
 
 Ratings = dict[tuple[str, int, str], list[float]]
 """By category, turn and judge."""
@@ -92,7 +92,7 @@ def _model(run: RunReader) -> dict[str, Any]:
             category: _spread(ratings, category=category) for category in categories
         },
         "turn_breakdown": {f"turn_{turn}": _spread(ratings, turn=turn) for turn in TURNS},
-        "judge_breakdown": {model_name(judge): _spread(ratings, judge=judge) for judge in judges},
+        "judge_breakdown": {run.named(judge): _spread(ratings, judge=judge) for judge in judges},
         "questions": questions,
         "failed_questions": failed,
         "average_generation_time_s": mean(seconds) if seconds else None,

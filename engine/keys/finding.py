@@ -121,29 +121,43 @@ def _from_keychain(provider: str, need: KeyNeed, name: str, timeout: float) -> t
 
 
 def with_variables(
-    provider: str, secret: str, texts: Sequence[str], env_file: Path | None = None
+    provider: str,
+    secret: str,
+    texts: Sequence[str],
+    env_file: Path | None = None,
+    timeout: float = UNATTENDED_S,
 ) -> str:
     """A key and the secrets that headers and query parameters refer to, as one secret.
+
+    Each variable is looked for in the file, in the environment, and among the provider's keys
+    of the keychain, where it is kept under its own name.
 
     Args:
         provider: whose.
         secret: its key.
         texts: headers and parameters, with ``${VARIABLE}`` in them.
         env_file: a ``.env`` file to read first.
+        timeout: seconds that the keychain gets.
 
     Raises:
-        KeyUnavailable: a variable is nowhere.
+        KeyUnavailable: a variable is nowhere, or the keychain did not answer.
         DataError: the file is not readable as a ``.env`` file.
     """
     names = variables_in(texts)
     if not names:
         return secret
     held = {**variables(), **(read_env_file(env_file) if env_file else {})}
-    if missing := [name for name in names if not held.get(name, "").strip()]:
-        raise KeyUnavailable(
-            f"a header of {provider} needs the variable {missing[0]}, which is not set",
-            hint=f"export {missing[0]}=…, or name a file of variables with --env-file FILE",
-        )
+    kept = known_names(provider)
+    for name in names:
+        if held.get(name, "").strip():
+            continue
+        if name not in kept:
+            raise KeyUnavailable(
+                f"a header of {provider} needs the variable {name}, which is not set",
+                hint=f"keep it in the keychain: evalbench keys set {provider} --name {name}; or"
+                f" export {name}=…, or name a file of variables with --env-file FILE",
+            )
+        held[name] = _from_keychain(provider, KeyNeed((name,)), name, timeout)[1]
     return bundled(secret, {name: clean_value(held[name], name) for name in names})
 
 

@@ -40,12 +40,21 @@ OTLP_HEADERS = KeyNeed(
 NOT_PROVIDERS = {"galileo": GALILEO_KEY, "huggingface": HUGGINGFACE, "otlp": OTLP_HEADERS}
 """Keys that are kept like those of providers, by the name to set them under."""
 
+_VARIABLE = re.compile(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
 def key_needs() -> dict[str, KeyNeed]:
     """What keys can be set, by the name to set them under: of providers and others."""
     return {**provider_needs(), **NOT_PROVIDERS}
+
+
+def is_variable(name: str) -> bool:
+    """Whether a key of this name is no key but what headers refer to: ``${GATEWAY_TOKEN}``.
+
+    Variables are told from keys by their names: capitals, with an underscore.
+    """
+    return _VARIABLE.fullmatch(name) is not None
 
 
 def looks_like_key(text: str) -> bool:

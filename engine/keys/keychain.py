@@ -153,8 +153,7 @@ def unavailable(answer: Answer, provider: str, name: str, variable: str = "") ->
             ]
         case KeychainState.TIMED_OUT:
             what = f"the keychain did not answer within {answer.limit_s:g} s"
-            why = "it may be locked and waiting for a dialog that is not visible, or it is "
-            "broken"
+            why = "it may be locked and waiting for a dialog that is not visible, or broken"
             ways = [f"evalbench keys test {provider}, which waits for the dialog", export]
         case _:
             what, why, ways = "the keychain failed", answer.why, [export]

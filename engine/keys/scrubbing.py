@@ -9,6 +9,7 @@ from urllib.parse import unquote
 
 from evalbench.engine.calls import KeyNeed
 from evalbench.engine.calls.redaction import Redactor
+from evalbench.engine.calls.secrets import variables_in
 from evalbench.engine.config import registry
 from evalbench.engine.errors import SpecError
 
@@ -71,7 +72,19 @@ def provider_variables() -> frozenset[str]:
     needs = provider_needs().values()
     parts = {name for need in needs for names in need.parts.values() for name in names}
     named = {name for need in needs for name in (*need.variables, *need.withheld)}
-    return _OTHER_SECRETS | parts | named
+    return _OTHER_SECRETS | parts | named | _of_headers()
+
+
+def _of_headers() -> set[str]:
+    """Variables that the headers of the user's own servers refer to."""
+    found: set[str] = set()
+    for name in registry.provider_names():
+        try:
+            cls = registry.provider_class(name)
+        except SpecError:
+            continue
+        found.update(variables_in([*cls.own_headers.values(), *cls.own_query.values()]))
+    return found
 
 
 def provider_needs() -> dict[str, KeyNeed]:

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any, ClassVar
 from urllib.parse import quote
 
-from evalbench.engine.calls import GATEWAY_OPTIONS, Call, KeyNeed
+from evalbench.engine.calls import Call, KeyNeed, Published
 from evalbench.engine.calls.options import Option
 from evalbench.engine.compat import override
 from evalbench.providers.compatible.provider import Compatible
@@ -29,9 +29,14 @@ class Azure(Compatible):
 
     name: ClassVar[str] = "azure"
     title: ClassVar[str] = "Azure OpenAI"
+    price_table: ClassVar[str] = "azure"
     own_address: ClassVar[str] = "{endpoint}/openai/v1"
+    published: ClassVar[Published] = Published(
+        limits="by region, model and deployment: tokens and requests a minute",
+        limits_page="https://learn.microsoft.com/azure/ai-foundry/openai/quotas-limits",
+    )
     options: ClassVar[tuple[Option, ...]] = (
-        *GATEWAY_OPTIONS,
+        *Compatible.options,
         Option(
             "endpoint",
             str,

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, ClassVar
 
-from evalbench.engine.calls import GATEWAY_OPTIONS, Call, KeyNeed, ParamNote, Reply, TextPart
+from evalbench.engine.calls import Call, KeyNeed, ParamNote, Reply, TextPart
 from evalbench.engine.calls.options import Option
 from evalbench.engine.compat import override
 from evalbench.engine.errors import ContextTooLong
@@ -45,7 +45,7 @@ class Ollama(Compatible):
     own_address: ClassVar[str] = "http://127.0.0.1:11434/v1"
     key: ClassVar[KeyNeed | None] = KeyNeed(("OLLAMA_API_KEY",), required=False)
     options: ClassVar[tuple[Option, ...]] = (
-        *GATEWAY_OPTIONS,
+        *Compatible.options,
         Option(
             "num_ctx",
             int,

@@ -12,7 +12,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from evalbench.engine.calls import KeyNeed
+from evalbench.engine.calls import KeyNeed, Published
 from evalbench.engine.calls.secrets import header, query
 from evalbench.engine.errors import SpecError, nearest
 from evalbench.engine.files import read_toml
@@ -20,6 +20,7 @@ from evalbench.engine.paths import config_dir
 from evalbench.providers.compatible.provider import Compatible
 
 FILE = "providers.toml"
+_IN_OUT = re.compile(r"\s*\$?\d+(?:\.\d+)?\s*/\s*\$?\d+(?:\.\d+)?\s*")
 _FIELDS = {
     "like": str,
     "title": str,
@@ -31,9 +32,13 @@ _FIELDS = {
     "headers": dict,
     "query": dict,
     "prices": dict,
+    "price_source": str,
     "concurrency": int,
     "qps": (int, float),
+    "requests_per_minute": (int, float),
+    "tokens_per_minute": int,
     "timeout": (int, float),
+    "batches": str,
 }
 
 
@@ -52,7 +57,15 @@ servers = _Servers()
 
 @lru_cache(64)
 def _class(name: str, path: Path, _changed: int) -> type[Compatible]:
-    table = read_toml(path)[name]
+    return make_class(name, read_toml(path)[name])
+
+
+def make_class(name: str, table: Mapping[str, Any]) -> type[Compatible]:
+    """The provider that a table describes.
+
+    Raises:
+        SpecError: what is wrong with it.
+    """
     for field, value in table.items():
         kind = _FIELDS.get(field)
         if kind is None:
@@ -78,13 +91,17 @@ def _class(name: str, path: Path, _changed: int) -> type[Compatible]:
             query(f"{key}={value}", FILE) for key, value in _texts(name, table, "query")
         ),
         "configured": True,
-        "defaults": {
-            field: table[field] for field in ("concurrency", "qps", "timeout") if field in table
-        },
+        "defaults": _defaults(name, table),
         "prices": dict(_texts(name, table, "prices")),
+        "price_source": table.get("price_source", ""),
     }
+    for model, price in made["prices"].items():
+        if not _IN_OUT.fullmatch(price):
+            raise _wrong(name, f"the price of {model} is not IN/OUT", _PRICE)
     if table.get("base_url"):
         made["own_address"] = table["base_url"]
+        # Limits are those of the vendor's own address.
+        made["published"] = Published()
     if table.get("key_header"):
         made["key_header"] = table["key_header"]
     made_class: type[Compatible] = type(_class_name(name), (base,), made)
@@ -92,6 +109,25 @@ def _class(name: str, path: Path, _changed: int) -> type[Compatible]:
     if "{" not in made_class.own_address:
         made_class.address_for({"base_url": made_class.own_address})
     return made_class
+
+
+def _defaults(name: str, table: Mapping[str, Any]) -> dict[str, Any]:
+    """Values of options and settings, by the options' names."""
+    found = {
+        field: table[field]
+        for field in ("concurrency", "qps", "timeout", "batches")
+        if field in table
+    }
+    if (batches := found.get("batches")) not in (None, "auto", "yes", "no"):
+        raise _wrong(name, f"batches cannot be {batches!r}", "one of: auto, yes, no")
+    for field in ("requests_per_minute", "tokens_per_minute", "concurrency", "qps", "timeout"):
+        if field in table and table[field] <= 0:
+            raise _wrong(name, f"{field} must be more than 0", f"leave {field} out for no limit")
+    if "requests_per_minute" in table:
+        found.setdefault("qps", table["requests_per_minute"] / 60)
+    if "tokens_per_minute" in table:
+        found["tpm"] = table["tokens_per_minute"]
+    return found
 
 
 def _texts(name: str, table: Mapping[str, Any], field: str) -> list[tuple[str, str]]:
@@ -122,6 +158,7 @@ def _class_name(name: str) -> str:
     return re.sub(r"\W", "", name.title())
 
 
+_PRICE = 'US dollars per million tokens of input and of output, for example "0.4/1.6"'
 _EXAMPLE = "see docs/providers.md, Servers of your own"
 
 

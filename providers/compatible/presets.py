@@ -7,11 +7,11 @@ from dataclasses import replace
 from typing import Any, ClassVar
 
 from evalbench.engine.calls import (
-    GATEWAY_OPTIONS,
     Call,
     KeyNeed,
     ModelInfo,
     ParamNote,
+    Published,
     RateLimits,
     Reply,
 )
@@ -35,8 +35,12 @@ class Groq(Compatible):
     title: ClassVar[str] = "Groq"
     price_table: ClassVar[str] = "groq"
     own_address: ClassVar[str] = "https://api.groq.com/openai/v1"
+    published: ClassVar[Published] = Published(
+        limits="by model and plan, told in headers",
+        limits_page="https://console.groq.com/docs/rate-limits",
+    )
     options: ClassVar[tuple[Option, ...]] = (
-        *GATEWAY_OPTIONS,
+        *Compatible.options,
         Option(
             "reasoning_format",
             str,
@@ -75,7 +79,7 @@ class OpenRouter(Compatible):
     price_table: ClassVar[str] = "openrouter"
     own_address: ClassVar[str] = "https://openrouter.ai/api/v1"
     options: ClassVar[tuple[Option, ...]] = (
-        *GATEWAY_OPTIONS,
+        *Compatible.options,
         Option(
             "require_parameters",
             bool,
@@ -180,6 +184,10 @@ class DeepSeek(Compatible):
     title: ClassVar[str] = "DeepSeek"
     price_table: ClassVar[str] = "deepseek"
     own_address: ClassVar[str] = "https://api.deepseek.com/v1"
+    published: ClassVar[Published] = Published(
+        limits="none of its own; 429 and 503 under load",
+        limits_page="https://platform.deepseek.com/api-docs/quick_start/rate_limit",
+    )
     key: ClassVar[KeyNeed | None] = KeyNeed(
         ("DEEPSEEK_API_KEY",), "https://platform.deepseek.com/api_keys", r"sk-\w{20,}"
     )
@@ -194,6 +202,10 @@ class Mistral(Compatible):
     price_table: ClassVar[str] = "mistral"
     trace_name: ClassVar[str] = "mistral_ai"
     own_address: ClassVar[str] = "https://api.mistral.ai/v1"
+    published: ClassVar[Published] = Published(
+        limits="by tier: requests a second, tokens a minute and a month",
+        limits_page="https://docs.mistral.ai/deployment/ai-studio/tier",
+    )
     key: ClassVar[KeyNeed | None] = KeyNeed(
         ("MISTRAL_API_KEY",), "https://console.mistral.ai/api-keys", r"\w{32}"
     )
@@ -210,6 +222,10 @@ class Xai(Compatible):
     price_table: ClassVar[str] = "x-ai"
     trace_name: ClassVar[str] = "x_ai"
     own_address: ClassVar[str] = "https://api.x.ai/v1"
+    published: ClassVar[Published] = Published(
+        limits="by model and tier: requests a second, tokens a minute",
+        limits_page="https://docs.x.ai/developers/rate-limits",
+    )
     key: ClassVar[KeyNeed | None] = KeyNeed(
         ("XAI_API_KEY",), "https://console.x.ai", r"xai-\w{20,}"
     )
@@ -225,6 +241,11 @@ class Fireworks(Compatible):
     title: ClassVar[str] = "Fireworks"
     price_table: ClassVar[str] = "fireworks"
     own_address: ClassVar[str] = "https://api.fireworks.ai/inference/v1"
+    published: ClassVar[Published] = Published(
+        6000,
+        limits="6,000 requests a minute; tokens by use, told in headers",
+        limits_page="https://docs.fireworks.ai/guides/quotas_usage/account-quotas",
+    )
     key: ClassVar[KeyNeed | None] = KeyNeed(
         ("FIREWORKS_API_KEY",), "https://app.fireworks.ai/settings/users/api-keys", r"fw_\w{16,}"
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 from evalbench.engine.calls import (
     GATEWAY_OPTIONS,
@@ -90,6 +90,12 @@ class Compatible(FileBatches):
         )
         self._agreed = Agreed()
         self._takes_batches = (settings.get("batches") or self.quirks.batches) != "no"
+
+    @classmethod
+    @override
+    def batches(cls) -> Literal["yes", "no", "tried"]:
+        told = cls.defaults.get("batches") or cls.quirks.batches
+        return "tried" if told == "auto" else "yes" if told == "yes" else "no"
 
     @classmethod
     @override

@@ -1,7 +1,9 @@
 """Servers that differ from others in their address, their key and a few quirks: a table.
 
 Facts come from the vendors' own documentation, named with each; what is not said there is left at
-the defaults of :class:`Quirks`, and learned when a server refuses it.
+the defaults of :class:`Quirks`, and learned when a server refuses it. Limits and prices name the
+page that was read; a row without one (``limits_page``, ``prices_page``) is unverified: no source of
+the vendor's could be opened.
 """
 
 from __future__ import annotations
@@ -11,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
-from evalbench.engine.calls import GATEWAY_OPTIONS, KeyNeed
+from evalbench.engine.calls import KeyNeed, Published
 from evalbench.engine.calls.options import Option
 from evalbench.providers.compatible.provider import Compatible
 from evalbench.providers.compatible.quirks import Quirks
@@ -32,6 +34,9 @@ class Server:
         key_header: the header of the key; empty: ``Authorization: Bearer``.
         quirks: what else is special.
         options: those of its own, the parts of its address.
+        price_table: its name in the bundled table of prices; empty: it is not in there.
+        published: what the vendor says of limits and prices; without a page it is unverified.
+        free: it runs on a machine of one's own.
     """
 
     title: str
@@ -44,6 +49,9 @@ class Server:
     key_header: str = ""
     quirks: Quirks = field(default_factory=Quirks)
     options: tuple[Option, ...] = ()
+    price_table: str = ""
+    published: Published = field(default_factory=Published)
+    free: bool = False
 
 
 _LOCAL = Quirks(raw_text=True)
@@ -67,6 +75,14 @@ SERVERS: Mapping[str, Server] = {
         ("BASETEN_API_KEY",),
         "https://docs.baseten.co/quickstart",
         "https://app.baseten.co/settings/api_keys",
+        price_table="baseten",
+        published=Published(
+            120,
+            1_000_000,
+            "15 to 120 requests and 0.1 to 1 million tokens a minute, by account",
+            "https://docs.baseten.co/inference/model-apis/pricing-and-limits",
+            "https://docs.baseten.co/inference/model-apis/pricing-and-limits",
+        ),
     ),
     "cerebras": Server(
         "Cerebras",
@@ -74,6 +90,11 @@ SERVERS: Mapping[str, Server] = {
         ("CEREBRAS_API_KEY",),
         "https://inference-docs.cerebras.ai/resources/openai",
         "https://cloud.cerebras.ai",
+        price_table="cerebras",
+        published=Published(
+            limits="by model and tier",
+            limits_page="https://inference-docs.cerebras.ai/support/rate-limits",
+        ),
     ),
     "cloudflare": Server(
         "Cloudflare Workers AI",
@@ -82,6 +103,12 @@ SERVERS: Mapping[str, Server] = {
         "https://developers.cloudflare.com/workers-ai/configuration/open-ai-compatibility",
         "https://dash.cloudflare.com/profile/api-tokens",
         options=(_ACCOUNT,),
+        price_table="cloudflare",
+        published=Published(
+            300,
+            limits="300 requests a minute; a few models differ",
+            limits_page="https://developers.cloudflare.com/workers-ai/platform/limits",
+        ),
     ),
     "cohere": Server(
         "Cohere",
@@ -89,6 +116,12 @@ SERVERS: Mapping[str, Server] = {
         ("COHERE_API_KEY", "CO_API_KEY"),
         "https://docs.cohere.com/docs/compatibility-api",
         "https://dashboard.cohere.com/api-keys",
+        price_table="cohere",
+        published=Published(
+            500,
+            limits="500 requests a minute; 20 with a trial key",
+            limits_page="https://docs.cohere.com/docs/rate-limits",
+        ),
     ),
     "dashscope": Server(
         "Alibaba Cloud Model Studio",
@@ -98,6 +131,10 @@ SERVERS: Mapping[str, Server] = {
         "https://modelstudio.console.alibabacloud.com",
         quirks=Quirks(batches="auto"),
         options=(_WORKSPACE, _REGION),
+        published=Published(
+            limits="by model; also a sixtieth of it each second",
+            limits_page="https://www.alibabacloud.com/help/en/model-studio/rate-limit",
+        ),
     ),
     "databricks": Server(
         "Databricks",
@@ -106,6 +143,11 @@ SERVERS: Mapping[str, Server] = {
         "https://docs.databricks.com/aws/en/machine-learning/model-serving/score-foundation-models",
         "https://docs.databricks.com/aws/en/dev-tools/auth/pat",
         options=(_HOST,),
+        price_table="databricks",
+        published=Published(
+            limits="by tier: input tokens and output tokens a minute, queries an hour",
+            limits_page="https://docs.databricks.com/aws/machine-learning/foundation-model-apis/limits",
+        ),
     ),
     "helicone": Server(
         "Helicone",
@@ -113,6 +155,10 @@ SERVERS: Mapping[str, Server] = {
         ("HELICONE_API_KEY",),
         "https://docs.helicone.ai/gateway/integrations/llamaindex",
         "https://us.helicone.ai/settings/api-keys",
+        published=Published(
+            limits="those of the provider behind it",
+            limits_page="https://docs.helicone.ai/ai-gateway/overview",
+        ),
     ),
     "hf-inference": Server(
         "Hugging Face Inference Providers",
@@ -121,6 +167,11 @@ SERVERS: Mapping[str, Server] = {
         "https://huggingface.co/changelog/inference-providers-openai-compatible",
         "https://huggingface.co/settings/tokens",
         r"hf_\w{20,}",
+        published=Published(
+            limits="monthly credits, then pay as you go",
+            limits_page="https://huggingface.co/docs/inference-providers/pricing",
+            prices_page="https://huggingface.co/docs/inference-providers/pricing",
+        ),
     ),
     "litellm": Server(
         "LiteLLM",
@@ -136,6 +187,13 @@ SERVERS: Mapping[str, Server] = {
         "https://platform.minimax.io/docs/api-reference/text-openai-api",
         "https://platform.minimax.io",
         quirks=Quirks(cap="max_completion_tokens"),
+        price_table="minimax",
+        published=Published(
+            500,
+            20_000_000,
+            "500 requests and 20 million tokens a minute; M3: 200 and 10 million",
+            "https://platform.minimax.io/docs/guides/rate-limits",
+        ),
     ),
     "moonshot": Server(
         "Moonshot AI",
@@ -144,6 +202,11 @@ SERVERS: Mapping[str, Server] = {
         "https://platform.kimi.ai/docs/api/quickstart",
         "https://platform.kimi.ai/console/api-keys",
         quirks=Quirks(batches="auto"),
+        price_table="moonshotai",
+        published=Published(
+            limits="3 to 10,000 requests a minute, by what was paid in",
+            limits_page="https://platform.moonshot.ai/docs/pricing/limits",
+        ),
     ),
     "nvidia": Server(
         "NVIDIA NIM",
@@ -167,6 +230,10 @@ SERVERS: Mapping[str, Server] = {
         ("SAMBANOVA_API_KEY",),
         "https://docs.sambanova.ai/docs/en/features/openai-compatibility",
         "https://cloud.sambanova.ai/apis",
+        published=Published(
+            limits="by model and tier, told in headers",
+            limits_page="https://docs.sambanova.ai/docs/en/models/rate-limits",
+        ),
     ),
     "sglang": Server(
         "SGLang",
@@ -175,6 +242,7 @@ SERVERS: Mapping[str, Server] = {
         "https://docs.sglang.io",
         required=False,
         quirks=_LOCAL,
+        free=True,
     ),
     "tgi": Server(
         "Text Generation Inference",
@@ -182,6 +250,7 @@ SERVERS: Mapping[str, Server] = {
         ("TGI_API_KEY",),
         "https://huggingface.co/docs/text-generation-inference/messages_api",
         required=False,
+        free=True,
     ),
     "zai": Server(
         "Z.ai (Zhipu)",
@@ -189,6 +258,7 @@ SERVERS: Mapping[str, Server] = {
         ("ZAI_API_KEY",),
         "https://docs.z.ai/api-reference/introduction",
         "https://z.ai/manage-apikey/apikey-list",
+        price_table="zai",
     ),
 }
 """By the name of the provider."""
@@ -211,10 +281,13 @@ def server_class(name: str) -> type[Compatible]:
             "name": name,
             "title": row.title,
             "own_address": row.address,
-            "options": (*GATEWAY_OPTIONS, *row.options),
+            "options": (*Compatible.options, *row.options),
             "key": KeyNeed(row.variables, row.page, row.pattern, required=row.required),
             "key_header": row.key_header,
             "quirks": row.quirks,
+            "price_table": row.price_table,
+            "published": row.published,
+            "free": row.free,
         },
     )
 

@@ -6,6 +6,7 @@ The SDK is imported on first use, in a thread.
 
 from __future__ import annotations
 
+from evalbench.providers.openai.perplexity import Perplexity
 from evalbench.providers.openai.provider import OpenAI
 
-__all__ = ["OpenAI"]
+__all__ = ["OpenAI", "Perplexity"]

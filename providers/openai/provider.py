@@ -46,6 +46,8 @@ class OpenAI(FileBatches):
     extra: ClassVar[str] = "openai"
     address_variables: ClassVar[tuple[str, ...]] = ("OPENAI_BASE_URL",)
     modules: ClassVar[tuple[str, ...]] = ("openai",)
+    home: ClassVar[str] = "https://api.openai.com/v1"
+    """Where it is asked unless settings say otherwise."""
     options: ClassVar[tuple[Option, ...]] = (
         *GATEWAY_OPTIONS,
         Option(
@@ -80,9 +82,7 @@ class OpenAI(FileBatches):
     )
 
     def __init__(self, settings: Mapping[str, Any], secret: str = "") -> None:
-        address = api_address(
-            settings.get("base_url"), "https://api.openai.com/v1", version="v1", versioned=True
-        )
+        address = api_address(settings.get("base_url"), self.home, version="v1", versioned=True)
         super().__init__(settings, secret, address)
         self._api = settings.get("api") or "auto"
         self._habits = BodySettings(

@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime
 from functools import wraps
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from evalbench.engine.calls import BatchJob, BatchProvider, BatchTerms, Call, ParamNote, Reply
 from evalbench.engine.compat import override
@@ -48,6 +48,11 @@ class BatchingProvider(NetworkProvider, BatchProvider):
     item_field = "custom_id"
     """The field of a result line that names its item."""
     _last: tuple[bytes, dict[str, Any], tuple[str, ...]] = (b"", {}, ())
+
+    @classmethod
+    @override
+    def batches(cls) -> Literal["yes", "no", "tried"]:
+        return "yes"
 
     @abstractmethod
     def prepared(self, call: Call, refused: Refused) -> Prepared:

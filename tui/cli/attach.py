@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from evalbench.engine.runs.folder import find_run
 from evalbench.tui.cli.follow import follow
-from evalbench.tui.cli.launch import NO_UI, in_app, make_view, show_app
+from evalbench.tui.cli.launch import NO_UI, declare_verbose, in_app, make_view, show_app
 from evalbench.tui.cli.parser import Parser
 from evalbench.tui.cli.signals import Signals
 from evalbench.tui.state.run_follower import RunFollower, last_event
@@ -18,6 +18,7 @@ def declare(parser: Parser, words: Sequence[str]) -> None:
     parser.add_argument("run", metavar="RUN", help="run ID, part of an ID, folder, or last")
     parser.add_argument("--json", action="store_true", help="print JSON lines (docs/json-lines.md)")
     parser.add_argument("--no-ui", action="store_true", help=NO_UI)
+    declare_verbose(parser)
     parser.examples(
         "evalbench attach last",
         "evalbench attach last --no-ui    in one block, without the app",
@@ -33,4 +34,6 @@ def execute(args: argparse.Namespace) -> int:
         return show_app([RunFollower(folder)], make_view(json=False))
     with Signals() as signals:
         watch = RunFollower(folder, after=last_event(folder))
-        return follow([watch], make_view(json=args.json), signals, owner=False)
+        return follow(
+            [watch], make_view(json=args.json, verbose=args.verbose), signals, owner=False
+        )

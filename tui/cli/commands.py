@@ -38,6 +38,7 @@ COMMANDS: dict[str, Command] = {
     "benchmarks": Command("list benchmarks, or describe one", "benchmarks"),
     "new-benchmark": Command("create an example custom benchmark", "new_benchmark"),
     "models": Command("list providers' models and prices", "models"),
+    "providers": Command("list providers; add, change and test servers of your own", "providers"),
     "probe": Command("send one short prompt to a model", "probe"),
     "serve": Command("serve a local model with vLLM or llama.cpp", "serve"),
     "keys": Command("set, test, list and remove API keys", "keys"),

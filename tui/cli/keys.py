@@ -30,6 +30,7 @@ from evalbench.engine.keys import (
     clean_key,
     find_key,
     implausible,
+    is_variable,
     key_in,
     key_needs,
     list_keys,
@@ -172,9 +173,14 @@ def _set(args: argparse.Namespace) -> int:
         raise not_here()
     secret = _read_secret(provider, need)
     notes: list[str] = []
-    if warning := implausible(need, secret):
+    variable = is_variable(name)
+    if not variable and (warning := implausible(need, secret)):
         notes.append(f"warning: {warning}")
-    told = "" if args.no_check else _try_before_keeping(args, secret, notes)
+    # What a header refers to is no key: no provider would take it for one.
+    unchecked = args.no_check or variable
+    told = "" if unchecked else _try_before_keeping(args, secret, notes)
+    if variable:
+        notes.append(f"note: headers of {provider} refer to it as ${{{name}}}")
     with _waiting_notice(json=args.json):
         set_key(provider, secret, name)
     for variable in need.variables:
@@ -260,7 +266,7 @@ def _test(args: argparse.Namespace) -> int:
                 "--name, --base-url and --env-file are about one provider",
                 hint="evalbench keys test PROVIDER …",
             )
-        refs = list_keys()
+        refs = [ref for ref in list_keys() if not is_variable(ref.name)]
         if not refs:
             raise UsageError("no key is set", hint="evalbench keys set PROVIDER")
         tried = _try_all(args, refs)
@@ -275,6 +281,11 @@ def _test(args: argparse.Namespace) -> int:
 
 def _try_one(args: argparse.Namespace) -> _Tried:
     need = _need(args.provider)
+    if args.name and is_variable(args.name):
+        raise UsageError(
+            f"{args.name} is for headers, and cannot be tried alone",
+            hint=f"evalbench keys test {args.provider}",
+        )
     with _waiting_notice(json=args.json):
         profile = place(args, args.provider).get("profile")
         ref, secret = find_key(args.provider, need, args.name, ATTENDED_S, args.env_file, profile)

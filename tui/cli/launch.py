@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -31,6 +32,7 @@ def declare_following(parser: Parser) -> argparse._ArgumentGroup:
         "--json", action="store_true", help="print JSON lines (docs/json-lines.md)"
     )
     section.add_argument("--no-ui", action="store_true", help=NO_UI)
+    declare_verbose(section)
     section.add_argument("--detach", action="store_true", help="return once the run has started")
     section.add_argument(
         "--foreground",
@@ -61,6 +63,13 @@ def end_hook(args: argparse.Namespace) -> tuple[str, ...]:
     return read_command(args.on_end)
 
 
+def declare_verbose(parser: Parser | argparse._ArgumentGroup) -> None:
+    """The flag for details of what happens."""
+    parser.add_argument(
+        "-v", "--verbose", action="store_true", help="print every event, with its details"
+    )
+
+
 def declare_run_dir(parser: Parser) -> None:
     """The flag that chooses where run folders are."""
     parser.add_argument("--run-dir", type=Path, metavar="DIR", help="folder for run folders")
@@ -72,20 +81,23 @@ class StoppedBeforeStart(EvalbenchError):
     exit_code = 4
 
 
-def make_view(*, json: bool, tied: bool = False) -> View:
-    """The view that fits: JSON lines if asked for, a live block on a terminal, else plain lines."""
+def make_view(*, json: bool, tied: bool = False, verbose: bool = False) -> View:
+    """The view that fits: JSON lines if asked for, a live block on a terminal, else plain lines.
+
+    A build server's terminal is a log that somebody reads afterwards: lines.
+    """
     out = stdout()
     if json:
         from evalbench.tui.cli.jsonlines import JsonLines
 
         return JsonLines(out)
-    if out.isatty() and not plain_terminal():
+    if out.isatty() and not plain_terminal() and not os.environ.get("CI"):
         from evalbench.tui.cli.live import Live
 
-        return Live(out, tied=tied)
+        return Live(out, tied=tied, verbose=verbose)
     from evalbench.tui.cli.plain import Plain
 
-    return Plain(out)
+    return Plain(out, verbose=verbose)
 
 
 def launch(
@@ -111,7 +123,7 @@ def launch(
     """
     if args.detach and args.foreground:
         raise UsageError("--detach and --foreground contradict each other", hint="give one of them")
-    view = make_view(json=args.json, tied=args.foreground)
+    view = make_view(json=args.json, tied=args.foreground, verbose=args.verbose)
     for text in notes:
         view.note(text)
     if stderr().isatty() and (warning := logout_warning()) and not args.foreground:

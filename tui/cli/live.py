@@ -19,7 +19,13 @@ from evalbench.tui.state import figures
 from evalbench.tui.state.clean import one_line
 from evalbench.tui.state.run_follower import RunFollower, eta
 from evalbench.tui.state.spending import spend_line
-from evalbench.tui.state.wording import activity_words, event_words, holdup_words, step_words
+from evalbench.tui.state.wording import (
+    activity_words,
+    event_words,
+    full_words,
+    holdup_words,
+    step_words,
+)
 
 _BAR = 80
 _REDRAW_S = 1.0
@@ -41,10 +47,11 @@ class Live(View):
     below 2 KB/s at 80 columns.
     """
 
-    def __init__(self, out: Out, *, tied: bool = False) -> None:
+    def __init__(self, out: Out, *, tied: bool = False, verbose: bool = False) -> None:
         self._out = out
         self._console = out.console()
         self._tied = tied
+        self._verbose = verbose
         self._live: RichLive | None = None
         self._watches: list[RunFollower] = []
         self._last_log_line: dict[str, tuple[float, str]] = {}
@@ -68,7 +75,9 @@ class Live(View):
     @override
     def show(self, watch: RunFollower, events: Sequence[Event]) -> None:
         for event in events:
-            if words := event_words(event):
+            if self._verbose:
+                self.note(full_words(event))
+            elif words := event_words(event):
                 self._last_log_line[watch.id] = time.monotonic(), words
         if self._is_due():
             self._draw(self._block())

@@ -20,6 +20,8 @@ from evalbench.tui.state.clean import one_line
 
 _LINE = '{"id": "1", "reply": "…"}, where it matters with "choices", at will with "expected"'
 
+_SCORED = '{"sample": 1, "reply": "…"}'
+
 
 def declare(parser: Parser, words: Sequence[str]) -> None:
     """Arguments."""
@@ -59,10 +61,9 @@ def execute(args: argparse.Namespace) -> int:
             hint="evalbench parse NAME < replies.jsonl",
         )
     if args.name.endswith(".toml"):
-        return _tried(expand(args.name))
+        return _score(expand(args.name))
     chosen = kind(args.name)
-    if sys.stdin.isatty():
-        stderr().line(f"reading JSON lines from the terminal: {_LINE}; end with Ctrl-D")
+    _notice(_LINE)
     out = stdout()
     for case in _cases(sys.stdin.buffer, chosen):
         if out.gone:
@@ -71,24 +72,33 @@ def execute(args: argparse.Namespace) -> int:
     return 0
 
 
-def _tried(file: Path) -> int:
+def _notice(form: str) -> None:
+    """Say what is waited for where nothing is piped in."""
+    if sys.stdin.isatty():
+        stderr().line(f"reading JSON lines from the terminal: {form}; end with Ctrl-D")
+
+
+def _score(file: Path) -> int:
     """Score every reply as a benchmark of one's own does."""
     from evalbench.engine.benchmarks.custom.trial import Trial
 
     trial = Trial(file)
+    _notice(_SCORED)
     out = stdout()
     for number, line in enumerate(sys.stdin.buffer, start=1):
+        if out.gone:
+            break
         if not line.strip():
             continue
         try:
             case = json.loads(line)
             place, reply = case["sample"], case["reply"]
-            if not isinstance(place, int) or not isinstance(reply, str):
+            if type(place) is not int or not isinstance(reply, str):
                 raise TypeError
         except (ValueError, TypeError, KeyError, RecursionError):
             raise DataError(
                 f"line {number} of standard input names no sample and reply",
-                hint='write lines such as {"sample": 1, "reply": "…"}',
+                hint=f"write lines such as {_SCORED}",
             ) from None
         score = asyncio.run(trial.score(place, reply))
         told = {

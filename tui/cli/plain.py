@@ -14,7 +14,7 @@ from evalbench.tui.state import figures
 from evalbench.tui.state.clean import one_line
 from evalbench.tui.state.run_follower import RunFollower, eta
 from evalbench.tui.state.spending import spend_line
-from evalbench.tui.state.wording import activity_words, event_words, step_words
+from evalbench.tui.state.wording import activity_words, event_words, full_words, step_words
 
 _EVERY_S = 10.0
 _STEP = 0.05
@@ -29,8 +29,9 @@ class Plain(View):
     every 10 s.
     """
 
-    def __init__(self, out: Out) -> None:
+    def __init__(self, out: Out, *, verbose: bool = False) -> None:
         self._out = out
+        self._verbose = verbose
         self._several = False
         self._told: dict[str, tuple[float, float]] = {}
         self._activity: dict[str, str] = {}
@@ -60,7 +61,9 @@ class Plain(View):
     @override
     def show(self, watch: RunFollower, events: Sequence[Event]) -> None:
         for event in events:
-            if (words := event_words(event)) and not self._said_lately(watch, event):
+            if self._verbose:
+                self._say(watch, full_words(event))
+            elif (words := event_words(event)) and not self._said_lately(watch, event):
                 self._say(watch, words)
         activity = activity_words(watch.status.gauges.get("progress"))
         if activity.partition(":")[0] != self._activity.get(watch.id, ""):

@@ -48,6 +48,10 @@ _ABOUT: Mapping[str, str] = {
     "which local models fit this machine.",
     "keys": "Where each provider's key was found. Keys you enter go to the system keychain "
     "and are never shown again.",
+    "providers": "Who can be asked: address, key, limits, prices and batches of every provider, "
+    "and servers of your own, which are kept in providers.toml.",
+    "server": "A server that speaks OpenAI's protocol: where it is, how it takes its key, what it "
+    "allows and costs. It is written to providers.toml.",
     "own": "The first prompts of a benchmark file of your own, and the score of a reply that you "
     "paste. The file is read again whenever it is saved.",
     "settings": "Theme, bandwidth, mouse and key bindings. Changes take effect at once and "

@@ -102,6 +102,10 @@ class HomePage(FilteredPage):
             case "new":
                 await self.the_app.action_new()
 
+    async def action_providers(self) -> None:
+        """See the commands."""
+        await self.the_app.action_providers()
+
     # -- showing -----------------------------------------------------------------
 
     def tick(self) -> None:

@@ -409,6 +409,7 @@ _UNSET = {name: parameter.unset for name, parameter in PARAMETERS.items()} | {
     "batch_fallback": "never",
     "wait_for_server": "some seconds",
     "qps": "no limit",
+    "tpm": "no limit",
     "thinking_room": "as needed",
     "price": "as known",
     "key": "found by itself",

@@ -40,8 +40,8 @@ _WORDS: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
         f"the provider responds again after {figures.duration(body.get('after_s') or 0)}"
     ),
     "model-loaded": lambda body: "model loaded" + _where(body) + _unpacked(body),
-    "model-unloaded": lambda body: (
-        f"model unloaded: {'; '.join(speed_words(Measures.from_json(body)))}"
+    "model-unloaded": lambda body: "; ".join(
+        ["model unloaded", *speed_words(Measures.from_json(body))[1:2]]
     ),
     "pilot-started": lambda body: (
         f"pilot: {figures.counted(body.get('samples') or 0, 'sample')} first, drawn at random"
@@ -162,6 +162,15 @@ def log_words(event: Event) -> str:
         case "command":
             return one_line(_command_words(body))
     return event_words(event)
+
+
+def full_words(event: Event) -> str:
+    """One line about any event, with all its details."""
+    words = log_words(event)
+    if event.kind == "model-unloaded":
+        return one_line("; ".join(["model unloaded", *speed_words(Measures.from_json(event.body))]))
+    facts = _facts(event.body) if event.kind == "model-loaded" else ""
+    return words + (f" ({one_line(facts)})" if facts else "")
 
 
 def _command_words(body: Mapping[str, Any]) -> str:

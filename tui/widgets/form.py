@@ -277,7 +277,7 @@ class Box(Vertical):
 
 def _is_long(option: Option) -> bool:
     """Whether what is typed there needs a line of its own: judges, named folders."""
-    return option.name in (JUDGE, "base_url") or option.path == "named"
+    return option.name in (JUDGE, "base_url", "header") or option.path == "named"
 
 
 class Form(VerticalScroll, can_focus=False):

@@ -474,3 +474,22 @@ async def test_after_a_pause_the_rate_still_holds() -> None:
     assert times[:2] == [0, 1]
     assert times[2] >= 20
     assert all(later - sooner >= 1 for sooner, later in itertools.pairwise(times))
+
+
+@virtual_time
+async def test_tokens_a_minute_space_calls_by_what_replies_took() -> None:
+    limiter = Limiter(concurrency=100, tpm=6000)
+    assert limiter.wants_sizes
+    limiter.expect(200)
+    # 200 tokens at 100 a second.
+    assert [await left_at(limiter) for _ in range(3)] == [0, 2, 4]
+    limiter.succeeded(None, 1.0, 50)
+    assert not limiter.wants_sizes
+    # The turn that was taken is paid for; from then on, what a reply took.
+    assert [await left_at(limiter) for _ in range(3)] == [6, 6.5, 7]
+    limiter.succeeded(None, 1.0, 1050)
+    assert await left_at(limiter) == 7.5
+    assert await left_at(limiter) == 9
+    both = Limiter(concurrency=100, qps=0.5, tpm=6_000_000)
+    both.expect(10)
+    assert [await left_at(both) for _ in range(2)] == [9, 11]

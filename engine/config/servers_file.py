@@ -1,0 +1,114 @@
+"""The user's file of servers, ``providers.toml``: its tables are changed, all else stays."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from evalbench.engine.config import registry
+from evalbench.engine.errors import SpecError, UsageError, nearest
+from evalbench.engine.files import read_text, read_toml
+from evalbench.engine.paths import config_dir, make_private, write_file
+
+
+def servers_file() -> Path:
+    """Where it is, or would be."""
+    return config_dir() / registry.SERVERS_FILE
+
+
+def read_servers() -> dict[str, dict[str, Any]]:
+    """The tables of the file by name; none where there is no file.
+
+    Raises:
+        SpecError: it cannot be read.
+    """
+    path = servers_file()
+    if not path.exists():
+        return {}
+    try:
+        tables = read_toml(path)
+    except (OSError, ValueError) as error:
+        raise SpecError(path.name, f"{path} cannot be read", why=str(error)) from None
+    return {name: table for name, table in tables.items() if isinstance(table, dict)}
+
+
+def write_server(name: str, changes: Mapping[str, Any], *, new: bool) -> None:
+    """Describe a server, or change its description.
+
+    Args:
+        name: it is then a provider of this name.
+        changes: values by field; None takes a field out. Others stay as they are.
+        new: whether there must be none of this name yet; else there must be one.
+
+    Raises:
+        SpecError: the description would not be right. Nothing was written.
+        UsageError: there is such a server already, or there is none.
+    """
+    held = read_servers()
+    if new and name in held:
+        raise UsageError(
+            f"there is a server named {name} already",
+            hint=f"evalbench providers edit {name} …, or another name",
+        )
+    if not new and name not in held:
+        raise _none(name, held)
+    table = {**held.get(name, {}), **changes}
+    registry.check_server(name, {field: v for field, v in table.items() if v is not None})
+    import tomlkit
+
+    document = _document()
+    if name not in document:
+        document.add(name, tomlkit.table())
+    described: Any = document[name]
+    for field, value in changes.items():
+        if value is None:
+            described.pop(field, None)
+        elif isinstance(value, Mapping):
+            inline = tomlkit.inline_table()
+            inline.update(value)
+            described[field] = inline
+        else:
+            described[field] = value
+    _write(document)
+
+
+def remove_server(name: str) -> None:
+    """Take a server out of the file.
+
+    Raises:
+        UsageError: there is none of this name.
+    """
+    held = read_servers()
+    if name not in held:
+        raise _none(name, held)
+    document = _document()
+    document.remove(name)
+    _write(document)
+
+
+def _none(name: str, held: Mapping[str, Any]) -> UsageError:
+    if name in registry.installed()["evalbench.providers"] and name not in held:
+        return UsageError(
+            f"{name} is built in, and cannot be changed",
+            hint=f"describe one like it: evalbench providers add NAME --like {name}",
+        )
+    return UsageError(
+        f"there is no server of yours named {name}",
+        why=f"{servers_file()} has: {', '.join(held)}" if held else f"{servers_file()} has none",
+        hint=nearest(name, held) or "evalbench providers add NAME --base-url ADDRESS",
+    )
+
+
+def _document() -> Any:
+    import tomlkit
+
+    path = servers_file()
+    return tomlkit.parse(read_text(path, encoding="utf-8-sig") if path.exists() else "")
+
+
+def _write(document: Any) -> None:
+    import tomlkit
+
+    make_private(config_dir())
+    write_file(servers_file(), tomlkit.dumps(document).encode())

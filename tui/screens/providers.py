@@ -1,0 +1,216 @@
+"""Providers: who can be asked and on what terms, and servers of one's own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from textual import on, work
+from textual.app import ComposeResult
+
+from evalbench.engine.errors import EvalbenchError
+from evalbench.tui.screens.dialogs import Confirm, Trouble
+from evalbench.tui.screens.key_entry import set_key
+from evalbench.tui.screens.page import Page
+from evalbench.tui.screens.server_form import ServerPage
+from evalbench.tui.state.cli_child import Line, run_command
+from evalbench.tui.state.key_places import KeyPlaces
+from evalbench.tui.state.provider_lines import about_words, limit_words
+from evalbench.tui.widgets.footer import Footer
+from evalbench.tui.widgets.pairs import Pairs
+from evalbench.tui.widgets.table import Cell, Column, Table
+from evalbench.tui.widgets.topline import TopLine
+
+_COLUMNS = (
+    Column("", 1),
+    Column("provider", 14),
+    Column("key", 13),
+    Column("limits a minute", 19),
+    Column("prices", 8),
+    Column("batches", 7),
+    Column("address", drop=1, least=20),
+)
+
+
+class ProvidersPage(Page):
+    """A line for each provider, one's own first; more about the line under the cursor below."""
+
+    SCOPE: ClassVar[str] = "providers"
+    DEFAULT_CSS = """
+    ProvidersPage #about { height: 9; padding: 0 2; }
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._lines: list[Line] = []
+        self._tried: dict[str, str] = {}
+
+    def compose(self) -> ComposeResult:
+        """Top line, table, more about one line, footer."""
+        yield TopLine("Providers")
+        yield Table(_COLUMNS, empty="loading providers…", id="providers")
+        yield Pairs(id="about")
+        yield Footer()
+
+    def on_mount(self) -> None:
+        """The list has the keyboard."""
+        self.set_focus(self.query_one(Table))
+
+    def on_screen_resume(self) -> None:
+        """A server may have been described or a key set meanwhile."""
+        self._look()
+
+    @work(exclusive=True, group="look")
+    async def _look(self) -> None:
+        try:
+            told = await run_command("providers", "list")
+        except EvalbenchError as error:
+            self.query_one(Table).show(empty=f"✗ {error.what}")
+            return
+        self._lines = [line for line in told if line["event"] == "provider"]
+        self._show()
+
+    def _show(self) -> None:
+        here = self._current()
+        table = self.query_one(Table)
+        table.show(_Rows(self._lines, self._tried), empty="no providers")
+        names = [line["provider"] for line in self._lines]
+        if here and here["provider"] in names:
+            table.cursor = names.index(here["provider"])
+        own = sum(line["own"] for line in self._lines)
+        self.query_one(TopLine).tell(right=f"{len(names)} providers, {own} of them yours")
+        self._tell()
+
+    def show_server(self, name: str) -> None:
+        """Put the cursor on a server that was just described."""
+        self._tried.pop(name, None)
+        self._lines.append({"provider": name, "own": True})
+        self.query_one(Table).cursor = len(self._lines) - 1
+
+    def _current(self) -> Line | None:
+        cursor = self.query_one(Table).cursor
+        return self._lines[cursor] if cursor < len(self._lines) else None
+
+    @on(Table.Moved)
+    def _moved(self) -> None:
+        self._tell()
+
+    def _tell(self) -> None:
+        line = self._current()
+        pairs = about_words(line) if line and "key" in line else []
+        if line and (tried := self._tried.get(line["provider"])):
+            pairs = [("tested", tried), *pairs]
+        self.query_one(Pairs).show([(name, words, "") for name, words in pairs])
+        self.refresh_bindings()
+
+    # -- acting --------------------------------------------------------------------
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Only what one described oneself can be changed."""
+        line = self._current() if self.is_mounted else None
+        match action:
+            case "edit" | "remove":
+                return True if line and line["own"] else None
+            case "test" | "key":
+                return None if line is None or line["key"] == "none needed" else True
+        return True
+
+    async def action_add(self) -> None:
+        """See the commands."""
+        await self.app.push_screen(ServerPage())
+
+    async def action_edit(self) -> None:
+        """See the commands."""
+        if (line := self._current()) and line["own"]:
+            await self.app.push_screen(ServerPage(line["provider"], line["description"]))
+
+    @on(Table.Opened)
+    async def _opened(self) -> None:
+        line = self._current()
+        if line and line["own"]:
+            await self.action_edit()
+        elif line:
+            self.action_test()
+
+    @work(group="test")
+    async def action_test(self) -> None:
+        """See the commands."""
+        line = self._current()
+        if line is None:
+            return
+        name = line["provider"]
+        self._tried[name] = "asking…"
+        self._show()
+        try:
+            told = await run_command("providers", "test", name)
+        except EvalbenchError as error:
+            self._tried[name] = f"✗ {error.what}"
+            self._show()
+            if self.is_current:
+                await self.app.push_screen_wait(Trouble(error))
+            return
+        (answer,) = (line for line in told if line["event"] == "provider-test")
+        self._tried[name] = f"✓ {answer['what']} ({answer['seconds']:.1f} s)"
+        self._show()
+
+    @work(exclusive=True, group="act")
+    async def action_key(self) -> None:
+        """See the commands."""
+        if line := self._current():
+            places = KeyPlaces(
+                line["provider"], variable=line["key_variable"], page=line["key_page"]
+            )
+            if await set_key(self.the_app, places):
+                self._tried.pop(line["provider"], None)
+                self._look()
+
+    @work(exclusive=True, group="act")
+    async def action_remove(self) -> None:
+        """See the commands."""
+        line = self._current()
+        if line is None or not line["own"]:
+            return
+        name = line["provider"]
+        note = "Runs that used it keep their results. Its keys stay in the keychain."
+        sure = Confirm(f"Remove the server {name!r}?", yes="Remove", note=note)
+        if not await self.app.push_screen_wait(sure):
+            return
+        try:
+            await run_command("providers", "rm", name)
+        except EvalbenchError as error:
+            await self.app.push_screen_wait(Trouble(error))
+        else:
+            self._tried.pop(name, None)
+            self.notify(f"the server {name!r} is gone", markup=False)
+        self._look()
+
+
+class _Rows:
+    """Providers as rows of the table."""
+
+    def __init__(self, lines: Sequence[Line], tried: dict[str, str]) -> None:
+        self._lines, self._tried = lines, tried
+
+    def __len__(self) -> int:
+        return len(self._lines)
+
+    def row(self, index: int) -> Sequence[Cell]:
+        line = self._lines[index]
+        if "key" not in line:
+            return ("", line["provider"])
+        tried = self._tried.get(line["provider"], "")
+        if line["problem"]:
+            mark: Cell = ("✗", "bad")
+        elif tried:
+            mark = (tried[0], {"✓": "good", "✗": "bad"}.get(tried[0], "dim"))
+        else:
+            mark = ("*", "strong") if line["own"] else ""
+        return (
+            mark,
+            (line["provider"], "strong" if line["own"] else ""),
+            (line["key"], "good" if line["key_held"] else "" if line["key_required"] else "dim"),
+            limit_words(line),
+            (line["prices"], "warn" if line["prices"] == "unknown" else ""),
+            line["batches"],
+            (line["address"], "dim"),
+        )

@@ -1,0 +1,102 @@
+"""One server of one's own: a form that is written to ``providers.toml``."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from textual import on, work
+from textual.app import ComposeResult
+
+from evalbench.engine.errors import EvalbenchError
+from evalbench.engine.keys import known_names
+from evalbench.tui.screens.dialogs import Trouble
+from evalbench.tui.screens.key_entry import set_key
+from evalbench.tui.screens.page import Page
+from evalbench.tui.state.cli_child import CommandFailed, run_command
+from evalbench.tui.state.key_places import KeyPlaces
+from evalbench.tui.state.server_form import (
+    command_words,
+    header_variables,
+    sections,
+    typed_of,
+)
+from evalbench.tui.widgets.footer import Footer
+from evalbench.tui.widgets.form import Field, Form
+from evalbench.tui.widgets.text import Plain
+from evalbench.tui.widgets.topline import TopLine
+
+
+class ServerPage(Page):
+    """Fields, what the one with the keyboard is for, and save. Secrets are asked for after that."""
+
+    SCOPE: ClassVar[str] = "server"
+    DEFAULT_CSS = """
+    ServerPage #form { height: 1fr; }
+    ServerPage Field .label { width: 21; }
+    ServerPage #about { height: 3; padding: 0 2; color: $text-muted; }
+    """
+
+    def __init__(self, name: str = "", description: Mapping[str, Any] | None = None) -> None:
+        """``name``: of the server that is changed; empty: a new one."""
+        super().__init__()
+        self._server = name
+        self._before = typed_of(description or {})
+        self._typed = dict(self._before)
+
+    def compose(self) -> ComposeResult:
+        """Top line, form, help, footer."""
+        yield TopLine(f"Server {self._server}" if self._server else "New server")
+        yield Form(id="form")
+        yield Plain(id="about")
+        yield Footer()
+
+    async def on_mount(self) -> None:
+        """The first field has the keyboard."""
+        form = self.query_one(Form)
+        await form.show(sections(new=not self._server), self._typed)
+        await form.reveal("base_url")
+
+    @on(Field.Entered)
+    def _entered(self, event: Field.Entered) -> None:
+        self.query_one("#about", Plain).show(event.option.help)
+
+    @on(Field.Changed)
+    def _changed(self) -> None:
+        self.query_one(Form).show_faults({})
+
+    @work(exclusive=True, group="save")
+    async def action_save(self) -> None:
+        """See the commands."""
+        name = self._server or self._typed.get("name", "").strip()
+        form = self.query_one(Form)
+        if not name:
+            form.show_faults({"name": "a server needs a name"})
+            await form.reveal("name")
+            return
+        words = command_words(self._typed, self._before)
+        if self._server and not words:
+            await self.app.pop_screen()
+            return
+        action = "edit" if self._server else "add"
+        try:
+            await run_command("providers", action, name, *words)
+        except EvalbenchError as error:
+            setting = error.setting if isinstance(error, CommandFailed) else ""
+            if setting in [field.option.name for field in self.query(Field)]:
+                form.show_faults({setting: "; ".join(filter(None, (error.what, error.why)))})
+                await form.reveal(setting)
+            else:
+                await self.app.push_screen_wait(Trouble(error))
+            return
+        await self._ask_secrets(name)
+        self.notify(f"the server {name!r} is in providers.toml; t tests it", markup=False)
+        if self.is_current:
+            await self.app.pop_screen()
+
+    async def _ask_secrets(self, name: str) -> None:
+        """Ask for what headers refer to and nobody has."""
+        for variable in header_variables(self._typed):
+            if not os.environ.get(variable, "").strip() and variable not in known_names(name):
+                await set_key(self.the_app, KeyPlaces(name, variable=variable), variable)

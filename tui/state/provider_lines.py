@@ -1,0 +1,180 @@
+"""Providers as lists of them show them: address, key, limits, prices, batches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from evalbench.engine.calls import BaseProvider
+from evalbench.engine.config import registry
+from evalbench.engine.config.servers_file import read_servers
+from evalbench.engine.errors import EvalbenchError
+from evalbench.engine.installed import missing_modules
+from evalbench.engine.keys import KeyRef, KeySource, is_variable, list_keys
+from evalbench.tui.state.figures import count
+
+Line = Mapping[str, Any]
+
+
+def provider_lines(name: str | None = None) -> list[dict[str, Any]]:
+    """A line for every provider, or for one: the user's own servers first.
+
+    Raises:
+        SpecError: ``name`` is none, or its description is not right.
+    """
+    if name is not None:
+        return [_line(name, registry.provider_class(name), list_keys())]
+    refs = list_keys()
+    found = []
+    for each in registry.provider_names():
+        try:
+            found.append(_line(each, registry.provider_class(each), refs))
+        except EvalbenchError as error:
+            found.append(_broken(each, error))
+    return sorted(found, key=lambda line: (not line["own"], line["provider"]))
+
+
+def _line(name: str, cls: type[BaseProvider], refs: Iterable[KeyRef]) -> dict[str, Any]:
+    told, need = cls.published, cls.key
+    own = cls.configured
+    given = cls.defaults
+    qps = given.get("qps")
+    requests = qps * 60 if qps else told.requests_per_minute
+    mine = [ref for ref in refs if ref.provider == name]
+    held = next((ref for ref in mine if not is_variable(ref.name)), None)
+    return {
+        "provider": name,
+        "title": cls.title,
+        "own": own,
+        "address": cls.own_address or getattr(cls, "home", "") or "",
+        "key": _key_words(held, need),
+        "key_held": held is not None,
+        "key_required": bool(need and need.required),
+        "key_variable": need.variables[0] if need and need.variables else "",
+        "key_page": need.page if need else "",
+        "header_secrets": sorted(ref.name for ref in mine if is_variable(ref.name)),
+        "requests_per_minute": round(requests, 2) if requests else None,
+        "tokens_per_minute": given.get("tpm") or told.tokens_per_minute,
+        "concurrency": given.get("concurrency"),
+        "limits": told.limits,
+        "limits_page": told.limits_page,
+        "prices": _price_words(cls),
+        "prices_page": told.prices_page,
+        "batches": cls.batches(),
+        "missing": _missing(cls),
+        "problem": None,
+        "description": read_servers().get(name, {}) if own else {},
+    }
+
+
+def _broken(name: str, error: EvalbenchError) -> dict[str, Any]:
+    """A server whose description is not right: it can be mended or removed."""
+    described = read_servers().get(name, {})
+    return {
+        "provider": name,
+        "title": name,
+        "own": bool(described),
+        "address": str(described.get("base_url") or ""),
+        "key": "",
+        "key_held": False,
+        "key_required": False,
+        "key_variable": "",
+        "key_page": "",
+        "header_secrets": [],
+        "requests_per_minute": None,
+        "tokens_per_minute": None,
+        "concurrency": None,
+        "limits": "",
+        "limits_page": "",
+        "prices": "",
+        "prices_page": "",
+        "batches": "no",
+        "missing": "",
+        "problem": f"{error.what}: {error.why}" if error.why else error.what,
+        "description": described,
+    }
+
+
+def _missing(cls: type[BaseProvider]) -> str:
+    """What has to be installed before it can be asked; empty: nothing."""
+    return cls.extra if cls.extra and missing_modules(cls.modules) else ""
+
+
+def _key_words(held: KeyRef | None, need: Any) -> str:
+    if need is None:
+        return "none needed"
+    if held is None:
+        return "needed" if need.required else "optional"
+    if held.source is KeySource.KEYCHAIN:
+        return "keychain" if held.name == "default" else f"keychain, {held.name}"
+    return f"${held.variable}" if held.variable else str(held.source)
+
+
+def _price_words(cls: type[BaseProvider]) -> str:
+    """Where its prices come from."""
+    if cls.prices:
+        return f"own, {len(cls.prices)} of them" if len(cls.prices) > 1 else "own"
+    if cls.free:
+        return "free"
+    if cls.price_table:
+        return "table"
+    return "its list" if cls.tells_prices else "unknown"
+
+
+def limit_words(line: Line) -> str:
+    """Its limits in as few words as there are: requests and tokens a minute, or who decides."""
+    found = []
+    if requests := line["requests_per_minute"]:
+        found.append(f"{requests:g} req")
+    if tokens := line["tokens_per_minute"]:
+        found.append(f"{count(tokens)} tok")
+    if found:
+        return " · ".join(found)
+    return "by account" if line["limits_page"] else "–"
+
+
+def about_words(line: Line) -> list[tuple[str, str]]:
+    """All that is known about one, as pairs of name and words."""
+    pairs = [
+        ("name", line["title"]),
+        ("address", line["address"] or "given with --base-url"),
+        ("key", line["key"] + _more(line["key_variable"], line["key_page"])),
+    ]
+    if line["header_secrets"]:
+        pairs.append(("headers", f"{', '.join(line['header_secrets'])} from the keychain"))
+    limits = line["limits"] or limit_words(line)
+    if limits == "–":
+        limits = "not known"
+    prices, batches = str(line["prices"]), str(line["batches"])
+    pairs += [
+        ("limits", limits + _source(line, "limits_page")),
+        ("prices", _PRICES.get(prices, prices) + _more(line["prices_page"])),
+        ("batches", "the first one shows" if batches == "tried" else batches),
+    ]
+    if line["concurrency"]:
+        pairs.append(("concurrency", str(line["concurrency"])))
+    if line["missing"]:
+        pairs.append(("missing", f"the extra {line['missing']!r} is not installed"))
+    if line["problem"]:
+        pairs.append(("problem", line["problem"]))
+    return pairs
+
+
+_PRICES = {
+    "table": "the bundled table (genai-prices)",
+    "its list": "its own model list",
+    "unknown": "unknown: give --price, or prices in providers.toml",
+    "own": "providers.toml",
+}
+
+
+def _more(*words: str) -> str:
+    told = [word for word in words if word]
+    return f" ({', '.join(told)})" if told else ""
+
+
+def _source(line: Line, field: str) -> str:
+    """Where it was read; a figure of nobody's is the user's own."""
+    if line[field]:
+        return f" ({line[field]})"
+    return "" if line["own"] or line["prices"] == "free" else " (unverified)"
