@@ -57,6 +57,12 @@ class Settings(TypedDict, total=False):
     desc: str | None
     tag: str | Sequence[str] | None
 
+    # aime
+    subset: Literal["2025", "2024", "challenge", "easy", "diamond", "main", "extended"] | None
+
+    # bbh
+    group: str | Sequence[str] | None
+
     # code-choice
     dataset: str | None
     split: str | None
@@ -75,7 +81,9 @@ class Settings(TypedDict, total=False):
 
     # custom
     file: str | Path | None
-    group: str | Sequence[str] | None
+
+    # drop
+    shots: int | None
 
     # humaneval
     program_tokens: int | None
@@ -84,7 +92,6 @@ class Settings(TypedDict, total=False):
 
     # mmlu
     family: Literal["original", "chat", "cot"] | None
-    shots: int | None
     style: Literal["default", "permuted", "uppercase", "randomcase", "duplicatewrong"] | None
     subject: str | Sequence[str] | None
     category: str | Sequence[str] | None
