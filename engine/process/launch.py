@@ -49,6 +49,7 @@ from evalbench.engine.process.run_keys import (
     secrets_for_prices,
 )
 from evalbench.engine.runs.folder import Lock, RunFolder, find_run, make_run
+from evalbench.engine.runs.grid import Grid, join_grid
 
 RETRY = (Outcome.REFUSED, Outcome.TRUNCATED, Outcome.FILTERED)
 """Outcomes that a resume can ask again on request; errors are always asked again."""
@@ -93,6 +94,7 @@ def launch_runs(
     begun: Mapping[int, RunFolder] | None = None,
     leave: bool = False,
     typed: Collection[str] = (),
+    grid: Grid | None = None,
 ) -> Engine:
     """Check the specs, prepare their data, and start one engine that drives them all.
 
@@ -110,6 +112,7 @@ def launch_runs(
         leave: do not wait for batches: rest once all that can be sent is out.
         typed: names of settings that the user gave now; other addresses may be those of the
             environment, where a key goes only once somebody has said that it may.
+        grid: what the runs belong to together, new ones and begun ones.
 
     Raises:
         RunChanged: what a run was begun with is not there any more as it was.
@@ -137,6 +140,9 @@ def launch_runs(
         (begun or {}).get(place) or make_run(one, run_dir, total=done.count * one.get("epochs"))
         for place, (one, done) in enumerate(zip(specs, checked, strict=True))
     ]
+    if grid:
+        for folder in folders:
+            join_grid(folder, grid)
     runs = list(zip(folders, checked, strict=True))
     return _spawn(runs, held, EngineOptions(foreground=foreground, pilot=pilot, leave=leave))
 
