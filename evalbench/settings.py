@@ -59,6 +59,12 @@ class Settings(TypedDict, total=False):
     desc: str | None
     tag: str | Sequence[str] | None
 
+    # aime
+    subset: Literal["2025", "2024", "challenge", "easy", "diamond", "main", "extended"] | None
+
+    # bbh
+    group: str | Sequence[str] | None
+
     # code-choice
     dataset: str | None
     split: str | None
@@ -77,7 +83,9 @@ class Settings(TypedDict, total=False):
 
     # custom
     file: str | Path | None
-    group: str | Sequence[str] | None
+
+    # drop
+    shots: int | None
 
     # humaneval
     program_tokens: int | None
@@ -86,7 +94,6 @@ class Settings(TypedDict, total=False):
 
     # mmlu
     family: Literal["original", "chat", "cot"] | None
-    shots: int | None
     style: Literal["default", "permuted", "uppercase", "randomcase", "duplicatewrong"] | None
     subject: str | Sequence[str] | None
     category: str | Sequence[str] | None

@@ -509,8 +509,8 @@ def _other_settings(spec: RunSpec, able: Capabilities) -> str:
 def load_suite(path: Path) -> list[RunSpec]:
     """Read a suite: ``[defaults]`` and any number of ``[[run]]`` tables.
 
-    Each table takes ``benchmark``, ``model`` (one or a list), the common
-    settings, ``options``, ``provider_options`` and ``filters``.
+    Each table takes ``benchmark`` and ``model`` (of both one or a list: each model is asked each
+    benchmark), the common settings, ``options``, ``provider_options`` and ``filters``.
 
     Raises:
         SpecError: with the number of the table at fault.
@@ -522,7 +522,7 @@ def load_suite(path: Path) -> list[RunSpec]:
     except ValueError as error:
         raise SpecError("suite", f"{path} is not a TOML file", why=str(error)) from None
     tables, defaults = body.get("run"), body.get("defaults", {})
-    if unknown := set(body) - {"run", "defaults"}:
+    if unknown := set(body) - {"run", "defaults", "budget"}:
         raise SpecError("suite", f"{path} has an unknown table {sorted(unknown)[0]!r}")
     if not isinstance(defaults, dict):
         raise SpecError("suite", f"{path}: defaults is not a table", hint="write [defaults]")
@@ -540,7 +540,7 @@ def load_suite(path: Path) -> list[RunSpec]:
 
 
 def _specs_of(defaults: Mapping[str, Any], table: Any, folder: Path) -> list[RunSpec]:
-    """The specs of one ``[[run]]`` table, one for each of its models."""
+    """The specs of one ``[[run]]`` table, one for each of its benchmarks and models."""
     if not isinstance(table, dict):
         raise SpecError("run", f"{table!r} is not a table", hint="write each run as [[run]]")
     merged = {**defaults, **table}
@@ -549,11 +549,31 @@ def _specs_of(defaults: Mapping[str, Any], table: Any, folder: Path) -> list[Run
         if not all(isinstance(part, dict) for part in given):
             raise SpecError(name, f"{name} is not a table", hint=f"write {name} = {{name = value}}")
         merged[name] = {**given[0], **given[1]}
-    benchmark = Option("benchmark", str, None, "").parse(merged.pop("benchmark", None))
+    benchmarks = Option("benchmark", str, (), "", many=True).parse(merged.pop("benchmark", None))
     models = Option("model", str, (), "", many=True).parse(merged.pop("model", None))
-    if not benchmark or not models:
+    if not benchmarks or not models:
         raise SpecError("suite", "benchmark and model are needed")
-    if benchmark.endswith(".toml"):
-        merged["options"]["file"] = str(folder / expand(benchmark))
-        benchmark = "custom"
-    return [make_spec(benchmark, model, **merged) for model in models]
+    specs = []
+    for benchmark in benchmarks:
+        settings = merged
+        if benchmark.endswith(".toml"):
+            file = str(folder / expand(benchmark))
+            settings = {**merged, "options": {**merged["options"], "file": file}}
+            benchmark = "custom"
+        specs += [make_spec(benchmark, model, **settings) for model in models]
+    return specs
+
+
+def suite_budget(path: Path) -> float | None:
+    """The ceiling for all runs of a suite together: ``budget`` above its tables.
+
+    Raises:
+        SpecError: it is no amount.
+    """
+    try:
+        given = read_toml(path).get("budget")
+    except (OSError, ValueError):
+        return None  # told when it is read as a suite
+    (option,) = (one for one in COMMON if one.name == "budget")
+    amount: float | None = option.parse(given)
+    return amount

@@ -70,10 +70,62 @@ class Reservation:
     open: bool = False
 
 
+class Pool:
+    """Money of several runs together: no call of any leaves that does not fit.
+
+    Attributes:
+        ceiling: US dollars; None: no limit.
+        apart: what runs cost, or may have, that have no open budget here, by their names.
+    """
+
+    def __init__(self, ceiling: Decimal | None, apart: dict[str, Decimal]) -> None:
+        self._ceiling = ceiling
+        self.apart = apart
+        self._members: list[Budget] = []
+
+    def join(self, budget: Budget) -> None:
+        """Count a run's budget in."""
+        self._members.append(budget)
+
+    @property
+    def ceiling(self) -> Decimal | None:
+        """The limit in US dollars. Raising it lets waiting calls go on."""
+        return self._ceiling
+
+    @ceiling.setter
+    def ceiling(self, value: Decimal | None) -> None:
+        self._ceiling = value
+        self.changed()
+
+    @property
+    def left(self) -> Decimal | None:
+        """What can still be reserved by any of them; None without a ceiling."""
+        if self._ceiling is None:
+            return None
+        taken = sum((one.spent + one.possible + one.reserved for one in self._members), ZERO)
+        return self._ceiling - sum(self.apart.values(), ZERO) - taken
+
+    @property
+    def in_flight(self) -> int:
+        """How many calls are, over all runs."""
+        return sum(one.in_flight for one in self._members)
+
+    @property
+    def doubted(self) -> Decimal:
+        """What the calls in flight may cost besides, see :class:`Reservation`."""
+        return sum((one.doubted for one in self._members), ZERO)
+
+    def changed(self) -> None:
+        """Let the calls of all runs look again whether they fit."""
+        for one in self._members:
+            one.look_again()
+
+
 class Budget:
     """Money of one run.
 
     Attributes:
+        pool: the money that it shares with other runs, besides its own ceiling.
         spent: US dollars of calls whose cost is known.
         possible: of calls that were cut and may have been billed, at their worst case.
         reserved: of calls in flight, at their worst case.
@@ -90,6 +142,7 @@ class Budget:
             spent, possible: from the journal of a resumed run.
         """
         self._ceiling = ceiling
+        self.pool: Pool | None = None
         self.spent = spent
         self.possible = possible
         self.reserved = ZERO
@@ -110,9 +163,16 @@ class Budget:
     @property
     def left(self) -> Decimal | None:
         """What can still be reserved; None without a ceiling."""
+        shared = self.pool.left if self.pool else None
         if self._ceiling is None:
-            return None
-        return self._ceiling - self.spent - self.possible - self.reserved
+            return shared
+        own = self._ceiling - self.spent - self.possible - self.reserved
+        return own if shared is None else min(own, shared)
+
+    @property
+    def doubted(self) -> Decimal:
+        """What the calls in flight may cost besides, see :class:`Reservation`."""
+        return self._doubted
 
     @property
     def overdrawn(self) -> bool:
@@ -219,7 +279,8 @@ class Budget:
         group = reservation.group
         if not reservation.doubt or group is None or group.in_flight <= group.kept:
             return True
-        return reservation.worst + reservation.doubt <= left - self._doubted
+        doubted = self.pool.doubted if self.pool else self._doubted
+        return reservation.worst + reservation.doubt <= left - doubted
 
     def _open(self, reservation: Reservation) -> None:
         reservation.open = True
@@ -247,6 +308,13 @@ class Budget:
             reservation.group.reservations.discard(reservation)
 
     def _admit_waiting(self) -> None:
+        if self.pool:
+            self.pool.changed()
+        else:
+            self.look_again()
+
+    def look_again(self) -> None:
+        """Admit those of the waiting calls that fit now."""
         while self._waiting:
             reservation, place = self._waiting[0]
             if place.done():
@@ -254,7 +322,7 @@ class Budget:
             elif self.reserve(reservation):
                 self._waiting.popleft()
                 place.set_result(reservation)
-            elif self.in_flight:
+            elif self.pool.in_flight if self.pool else self.in_flight:
                 return
             else:
                 self._waiting.popleft()

@@ -49,6 +49,7 @@ from evalbench.engine.process.run_keys import (
     secrets_for_prices,
 )
 from evalbench.engine.runs.folder import Lock, RunFolder, find_run, make_run
+from evalbench.engine.runs.grid import Grid, join_grid
 
 RETRY = (Outcome.REFUSED, Outcome.TRUNCATED, Outcome.FILTERED)
 """Outcomes that a resume can ask again on request; errors are always asked again."""
@@ -91,6 +92,7 @@ def launch_runs(
     approve: Callable[[Sequence[preflight.CheckedSpec]], None] | None = None,
     begun: Mapping[int, RunFolder] | None = None,
     typed: Collection[str] = (),
+    grid: Grid | None = None,
 ) -> Engine:
     """Check the specs, prepare their data, and start one engine that drives them all.
 
@@ -106,6 +108,7 @@ def launch_runs(
         begun: runs to go on with instead of new ones, by the place of their spec.
         typed: names of settings that the user gave now; other addresses may be those of the
             environment, where a key goes only once somebody has said that it may.
+        grid: what the runs belong to together, new ones and begun ones.
 
     Raises:
         RunChanged: what a run was begun with is not there any more as it was.
@@ -133,6 +136,9 @@ def launch_runs(
         (begun or {}).get(place) or make_run(one, run_dir, total=done.count * one.settings.epochs)
         for place, (one, done) in enumerate(zip(specs, checked, strict=True))
     ]
+    if grid:
+        for folder in folders:
+            join_grid(folder, grid)
     runs = list(zip(folders, checked, strict=True))
     return _spawn(runs, held, options)
 

@@ -18,12 +18,14 @@ import os
 import signal
 import sys
 from collections.abc import Awaitable, Callable, Sequence
+from decimal import Decimal
 from typing import Any
 
 import orjson
 
 from evalbench.engine.config import registry
 from evalbench.engine.core_dumps import no_core_dumps
+from evalbench.engine.cost.budget import Pool
 from evalbench.engine.errors import (
     EvalbenchError,
     SystemLimit,
@@ -36,6 +38,7 @@ from evalbench.engine.keys import ScrubbedFormatter
 from evalbench.engine.process.end_hook import run_hook
 from evalbench.engine.process.session import RunSession
 from evalbench.engine.runs.folder import RunFolder
+from evalbench.engine.runs.grid import Grid, grid_of, others_of, spent_by
 from evalbench.engine.runs.status import State
 
 log = logging.getLogger("evalbench")
@@ -60,6 +63,7 @@ async def _host(
             run = RunSession(item, request.options, watch)
             runs.append(run)
             await run.open()
+        _share_budgets(runs)
     except (EvalbenchError, OSError) as error:
         problem = error if isinstance(error, EvalbenchError) else system_limit(error)
         if problem is None:
@@ -96,6 +100,24 @@ async def _to_rest(run: RunSession, request: EngineRequest) -> int:
     if request.options.on_end:
         await run_hook(request.options.on_end, run.folder)
     return code
+
+
+def _share_budgets(runs: Sequence[RunSession]) -> None:
+    """One pool of money for the runs of each grid that has a budget.
+
+    Raises:
+        RunBusy: a run of it that is not among these is not at rest.
+    """
+    grids: dict[str, tuple[Grid, list[RunSession]]] = {}
+    for run in runs:
+        if (grid := grid_of(run.folder)) and grid.budget is not None:
+            grids.setdefault(grid.id, (grid, []))[1].append(run)
+    for grid, members in grids.values():
+        others = others_of(grid, [run.folder for run in members])
+        apart = {other.id: Decimal(str(spent_by(other))) for other in others}
+        pool = Pool(Decimal(str(grid.budget)), apart)
+        for run in members:
+            run.share(pool)
 
 
 def _on_signals(runs: Sequence[RunSession], watch: ScoringWatchdog) -> None:

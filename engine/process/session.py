@@ -16,7 +16,7 @@ from typing import Any
 from evalbench.engine.calls import WorkerProvider
 from evalbench.engine.config.roles import CANDIDATE
 from evalbench.engine.config.spec import seconds_of
-from evalbench.engine.cost.budget import Budget
+from evalbench.engine.cost.budget import Budget, Pool
 from evalbench.engine.dispatch.batch import BatchSettings
 from evalbench.engine.errors import (
     AccessDenied,
@@ -35,10 +35,11 @@ from evalbench.engine.execution.request import EngineOptions, RunRequest
 from evalbench.engine.execution.reuse import EarlierReplies, taken
 from evalbench.engine.execution.sample_loading import load_samples
 from evalbench.engine.execution.scoring_watchdog import ScoringWatchdog
-from evalbench.engine.journal.reader import Totals, reused_replies
+from evalbench.engine.journal.reader import Totals, reused_replies, totals
 from evalbench.engine.keys import scrub
 from evalbench.engine.process.status_file import StatusFile
 from evalbench.engine.runs.folder import Lock, RunFolder
+from evalbench.engine.runs.grid import grid_of, join_grid, others_of
 from evalbench.engine.runs.status import State, exit_code, metrics_json
 from evalbench.engine.telemetry.supervisor import TraceSupervisor
 
@@ -231,10 +232,23 @@ class RunSession:
         if cut := self.journal.close_cut_calls(self._binding.meters.uncertain):
             self.journal.event("cut-off", calls=cut, note="in flight when the engine ended")
 
+    def share(self, pool: Pool) -> None:
+        """Take money from a pool: what earlier engines spent is counted before any run begins."""
+        self._close_cut_calls()
+        before = self.journal.query(partial(totals, path=self.journal.path))
+        pool.apart[self.folder.id] = before.cost + self._possible(before)
+        self._budget.pool = pool
+
+    def _possible(self, before: Totals) -> Decimal:
+        return before.possible + self._binding.meters.added + self._opened.lost_usd
+
     def _open_budget(self, before: Totals) -> None:
         """Go on with what earlier engines spent."""
+        if pool := self._budget.pool:
+            pool.apart.pop(self.folder.id, None)
+            pool.join(self._budget)
         self._budget.spent = before.cost
-        self._budget.possible = before.possible + self._binding.meters.added + self._opened.lost_usd
+        self._budget.possible = self._possible(before)
         limit = self.spec.settings.budget
         self._budget.ceiling = None if limit is None else Decimal(str(limit))
 
@@ -292,12 +306,23 @@ class RunSession:
             case {"do": "cancel-batch", "value": str() as name} if self._cancelled(name):
                 pass
             case {"do": "budget", "value": float() | int() | None as limit}:
-                self._budget.ceiling = None if limit is None else Decimal(str(limit))
-                self._remember("budget", None if limit is None else float(limit))
+                self._set_budget(None if limit is None else float(limit))
             case _:
                 self.journal.event("command-refused", command=command)
                 return
         self.journal.event("command", **command)
+
+    def _set_budget(self, limit: float | None) -> None:
+        """Another ceiling: that of all runs of the grid, where it has one."""
+        ceiling = None if limit is None else Decimal(str(limit))
+        if (pool := self._budget.pool) and (grid := grid_of(self.folder)):
+            changed = replace(grid, budget=limit)
+            for run in [self.folder, *others_of(grid, [self.folder])]:
+                join_grid(run, changed)
+            pool.ceiling = ceiling
+        else:
+            self._budget.ceiling = ceiling
+            self._remember("budget", limit)
 
     def _cancelled(self, batch: str) -> bool:
         return any(dispatcher.cancel(batch) for dispatcher in self._binding.batching)

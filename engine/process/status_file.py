@@ -158,6 +158,8 @@ class StatusFile:
             status.spend_usd = float(self._budget.spent)
             status.possible_usd = float(self._budget.possible)
         ceiling = self._budget.ceiling
+        if ceiling is None and self._budget.pool:
+            ceiling = self._budget.pool.ceiling
         status.budget_usd = None if ceiling is None else float(ceiling)
 
     def _in_flight(self, role: str) -> int:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from evalbench.engine.scoring import short_answers
+from evalbench.engine.scoring.letters import LETTERS
 from evalbench.engine.scoring.letters_lenient import read_lenient
+from evalbench.engine.scoring.letters_many import read_many
 from evalbench.engine.scoring.reply_text import spoken
 
 _BEGINNING = 4000
@@ -18,7 +20,8 @@ def read_choice(reply: str, choices: Sequence[str]) -> int | None:
     A reply without a letter that gives the text of one option, and of no other, chooses that
     one. Of options whose texts hold one another (``2`` and ``12``), the longest counts.
     """
-    place = read_lenient(reply, len(choices))
+    read = read_lenient if len(choices) <= len(LETTERS) else read_many
+    place = read(reply, len(choices))
     if place is not None:
         return place
     phrase = short_answers.read_phrase(spoken(reply)[:_BEGINNING]) or ""

@@ -10,17 +10,23 @@ from evalbench.tui.cli.confirm import Declined, confirmed
 from evalbench.tui.cli.follow import View
 from evalbench.tui.cli.output import stdout
 from evalbench.tui.cli.quote import print_estimates
+from evalbench.tui.state import figures
 from evalbench.tui.state.asking import at_most, question
 from evalbench.tui.state.money_words import total
 
 
 def approval(
-    view: View, specs: Sequence[RunSpec], *, pilot: int | None, yes: bool
+    view: View,
+    specs: Sequence[RunSpec],
+    *,
+    pilot: int | None,
+    yes: bool,
+    budget: float | None = None,
 ) -> Callable[[Sequence[CheckedSpec]], None]:
     """What to call with the checked specs before they start: prints the estimates, may ask.
 
     Runs that cost nothing are not mentioned. A pilot is asked about only if it
-    is dear itself, since a question follows it.
+    is dear itself, since a question follows it. ``budget`` is that of all together.
     """
 
     def approve(checked: Sequence[CheckedSpec]) -> None:
@@ -39,7 +45,11 @@ def approval(
             for spec, done in told
             if done.estimate is not None
         ]
-        asked = question(total(costs), pilot)
+        cost = total(costs)
+        if cost is not None and budget is not None:
+            cost = [min(end, budget) for end in cost]
+            stdout().line(f"{'budget':<10}{figures.dollars(budget)} for all {len(specs)} runs")
+        asked = question(cost, pilot)
         if asked and not yes and not confirmed(asked):
             raise Declined("not started: nothing was asked of any model")
 

@@ -216,6 +216,18 @@ def give(args: argparse.Namespace, name: str, value: str) -> None:
         setattr(args, _GIVEN + name, value)
 
 
+def put(args: argparse.Namespace, name: str, value: str) -> None:
+    """Set an option as if its flag had been given, whatever was."""
+    setattr(args, _GIVEN + name, value)
+
+
+def take(args: argparse.Namespace, option: Option) -> Any:
+    """The raw value that was given for an option, which is then as if it was not; None: none."""
+    value = vars(args).get(_GIVEN + option.name)
+    vars(args).pop(_GIVEN + option.name, None)
+    return value
+
+
 def _metavar(option: Option) -> str:
     if option.choices and option.path:
         return "|".join([*option.choices, "FILE"])

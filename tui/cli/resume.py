@@ -8,14 +8,17 @@ from collections.abc import Sequence
 from evalbench.engine.config import registry
 from evalbench.engine.config.spec import COMMON
 from evalbench.engine.errors import RunNotFound
-from evalbench.engine.process.launch import RETRY, EngineOptions, resume_run
+from evalbench.engine.process.launch import RETRY, EngineOptions, resume_run, resume_runs
 from evalbench.engine.runs.folder import RunFolder, find_run
+from evalbench.engine.runs.grid import Grid, grid_of, join_grid, others_of, unfinished
 from evalbench.tui.cli import key_hosts
 from evalbench.tui.cli.launch import declare_following, end_hook, launch
-from evalbench.tui.cli.parser import Parser, bare_words, given
+from evalbench.tui.cli.parser import Parser, bare_words, given, take
 from evalbench.tui.cli.settings import changed, declare_settings
 from evalbench.tui.state.batch_words import resend_words
 from evalbench.tui.state.run_follower import last_event
+
+(_BUDGET,) = (option for option in COMMON if option.name == "budget")
 
 
 def declare(parser: Parser, words: Sequence[str]) -> None:
@@ -64,8 +67,14 @@ def declare(parser: Parser, words: Sequence[str]) -> None:
 def execute(args: argparse.Namespace) -> int:
     """Resume and follow."""
     folder = find_run(args.run)
+    grid = grid_of(folder)
+    if grid and "budget" in given(args, [_BUDGET]):
+        grid = Grid(grid.id, _BUDGET.parse(take(args, _BUDGET)))
+        for run in [folder, *others_of(grid, [folder])]:
+            join_grid(run, grid)
     stored = folder.spec()
     spec = changed(stored, args)
+    together = unfinished(folder) if grid and spec == stored else [folder]
     typed = given(args, [*COMMON, *registry.provider_class(spec.candidate.provider).options])
     options = EngineOptions(
         accept_changes=args.accept_changes,
@@ -76,6 +85,18 @@ def execute(args: argparse.Namespace) -> int:
         leave=args.submit_only,
         on_end=end_hook(args),
     )
+    if len(together) > 1:
+        return launch(
+            args,
+            lambda view: resume_runs(
+                together,
+                options,
+                progress=view.preparing,
+                allow_hosts=args.allow_host,
+                ask_hosts=key_hosts.asks(args, f"run {folder.id}"),
+            ),
+            notes=(f"{len(together)} runs that were started together go on",),
+        )
     return launch(
         args,
         lambda view: resume_run(

@@ -11,6 +11,7 @@ from evalbench.engine.errors import SpecError, UsageError
 from evalbench.engine.paths import expand
 from evalbench.engine.process.launch import PILOT, Engine, EngineOptions, launch_runs
 from evalbench.engine.runs.folder import RunFolder, newest_runs
+from evalbench.engine.runs.grid import Grid, grid_of
 from evalbench.engine.runs.status import State
 from evalbench.tui.cli import key_hosts
 from evalbench.tui.cli.approval import approval
@@ -24,6 +25,7 @@ from evalbench.tui.cli.target import (
     declare_target,
     declare_target_settings,
     is_suite,
+    together,
     wanted_specs,
 )
 from evalbench.tui.state import figures
@@ -52,6 +54,7 @@ def declare(parser: Parser, words: Sequence[str]) -> None:
         "evalbench run mmlu --model anthropic/NAME --budget 5 --pilot 20",
         "evalbench run mmlu --data FOLDER --json | jq .  for programs",
         "evalbench run mmlu --detach                     come back with evalbench attach",
+        "evalbench run mmlu gsm8k --model A --model B --budget 5    each model each benchmark",
         "evalbench run suite.toml --limit 20             try a suite on few samples",
         "evalbench run suite.toml                        again: do only what is missing",
     )
@@ -65,6 +68,7 @@ def execute(args: argparse.Namespace) -> int:
             "--fail-under is for a command that waits for its runs", hint="leave --detach out"
         )
     specs, notes = wanted_specs(args)
+    specs, grid = together(args, specs)
     if args.again and not is_suite(args.target):
         raise SpecError(
             "again", "--again is for suites: whatever else is run, is run anew", hint="leave it out"
@@ -79,6 +83,8 @@ def execute(args: argparse.Namespace) -> int:
             for note in notes:
                 out.line(note)
             return _judged(0, wanted, complete, args)
+    if grid:
+        grid = _joined(grid, [*begun.values(), *complete])
     pilot: int | None = PILOT.parse(given(args, [PILOT]).get("pilot"))
     if pilot and args.detach:
         raise SpecError(
@@ -97,7 +103,8 @@ def execute(args: argparse.Namespace) -> int:
     def start(view: View) -> Engine:
         approve = None
         if can_ask(json=args.json):
-            approve = approval(view, specs, pilot=pilot, yes=args.yes)
+            ceiling = grid.budget if grid else None
+            approve = approval(view, specs, pilot=pilot, yes=args.yes, budget=ceiling)
         engine = launch_runs(
             specs,
             options=EngineOptions(
@@ -111,6 +118,7 @@ def execute(args: argparse.Namespace) -> int:
             approve=approve,
             begun=begun,
             typed=key_hosts.typed(args),
+            grid=grid,
         )
         begun_here.extend(engine.runs)
         return engine
@@ -119,6 +127,12 @@ def execute(args: argparse.Namespace) -> int:
     if tree := getattr(args, "output_tree", None):
         _write_tree(args, begun_here, tree)
     return _judged(code, wanted, [*complete, *begun_here], args)
+
+
+def _joined(grid: Grid, runs: Sequence[RunFolder]) -> Grid:
+    """The grid that the suite's begun and complete runs belong to, with the budget of now."""
+    held = [one for run in runs if (one := grid_of(run))]
+    return Grid(held[0].id, grid.budget) if held else grid
 
 
 def _judged(

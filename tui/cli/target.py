@@ -4,22 +4,24 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from evalbench.engine.benchmark import hub_set
 from evalbench.engine.benchmarks.custom.file import is_custom, read_tables
 from evalbench.engine.config import registry
 from evalbench.engine.config.roles import ANSWERS
-from evalbench.engine.config.spec import COMMON, RunSpec, build_benchmark
+from evalbench.engine.config.spec import COMMON, RunSpec, build_benchmark, suite_budget
 from evalbench.engine.errors import EvalbenchError, UsageError
 from evalbench.engine.formats.yaml_configs import SUFFIXES, read_config
 from evalbench.engine.paths import expand
+from evalbench.engine.runs.grid import Grid, new_grid
 from evalbench.tui.cli.bedrock_flags import (
     declare_bedrock_flags,
     declare_model_id,
     models_by_id,
 )
-from evalbench.tui.cli.parser import Parser, bare_words, flag_values, give, given
+from evalbench.tui.cli.parser import Parser, bare_words, flag_values, give, given, put
 from evalbench.tui.cli.settings import (
     DEFAULT_MODEL,
     changed,
@@ -30,8 +32,8 @@ from evalbench.tui.cli.settings import (
 
 
 def declare_target(parser: Parser) -> None:
-    """The benchmark or suite, and ``--model``."""
-    parser.short_usage("BENCHMARK|FILE.toml [--model PROVIDER/NAME]... [settings]")
+    """The benchmarks or the suite, and ``--model``."""
+    parser.short_usage("BENCHMARK... | FILE.toml [--model PROVIDER/NAME]... [settings]")
     parser.add_argument(
         "target",
         metavar="BENCHMARK|FILE.toml",
@@ -39,8 +41,10 @@ def declare_target(parser: Parser) -> None:
         + ", ".join(registry.benchmark_names())
         + ", a benchmark file, a suite, or an MT-bench or SpecEval .yaml",
     )
-    # The second of two files that belong together.
-    parser.add_argument("more", nargs="*", metavar="FILE.yaml", help=argparse.SUPPRESS)
+    # Also the second of two configuration files that belong together.
+    parser.add_argument(
+        "more", nargs="*", metavar="BENCHMARK", help="further benchmarks; each model is asked each"
+    )
     declare_model(parser)
 
 
@@ -58,14 +62,17 @@ def declare_model(parser: Parser) -> None:
 def declare_target_settings(parser: Parser, words: Sequence[str]) -> None:
     """Flags of every run and, for a benchmark among ``words``, its own and its providers'."""
     declare_settings(parser, None, ())
-    target = _target(bare_words(parser, words))
+    bare = bare_words(parser, words)
+    target = _target(bare)
     if target and target.endswith(".toml"):
         read_tables(expand(target))  # whatever flags there are, the file is what is wrong
     if target and target.endswith(SUFFIXES):
         _declare_settings_of_config(parser, expand(target))
     elif target and not names_file(target):
         models = flag_values(words, "--model") + models_by_id(words) or [DEFAULT_MODEL]
-        declare_settings(parser, registry.benchmark_class(benchmark_name(target)), models)
+        known = registry.benchmark_names()
+        for word in dict.fromkeys([target, *(w for w in bare if w in known or _is_own(w))]):
+            declare_settings(parser, registry.benchmark_class(benchmark_name(word)), models)
         declare_bedrock_flags(parser, models)
 
 
@@ -114,8 +121,14 @@ def wanted_specs(args: argparse.Namespace) -> tuple[list[RunSpec], tuple[str, ..
         SpecError: for a value that does not fit.
     """
     more: Sequence[str] = getattr(args, "more", None) or ()
+    if more and not any(names_file(word) for word in (args.target, *more)):
+        return _grid_specs(args, [args.target, *more])
     if more and not all(word.endswith(SUFFIXES) for word in (args.target, *more)):
-        raise UsageError(f"{more[0]!r} is one word too many", hint="evalbench run --help")
+        raise UsageError(
+            f"{more[0]!r} is one word too many",
+            why="a suite and a configuration file name the benchmarks themselves",
+            hint="evalbench run --help",
+        )
     if is_suite(args.target):
         return suite_specs(args, Path(args.target)), ()
     if args.target.endswith(SUFFIXES):
@@ -133,6 +146,77 @@ def wanted_specs(args: argparse.Namespace) -> tuple[list[RunSpec], tuple[str, ..
         give(args, "file", args.target)
     specs, notes = _benchmark_specs(args, name)
     return specs, (*notes, *_chosen(args, specs), *_remarks(specs))
+
+
+def _grid_specs(
+    args: argparse.Namespace, words: Sequence[str]
+) -> tuple[list[RunSpec], tuple[str, ...]]:
+    """Each benchmark with each model.
+
+    Raises:
+        SpecError: for a value that does not fit, or data that is not there for each.
+    """
+    if twice := next((word for word in words if words.count(word) > 1), None):
+        raise UsageError(f"{twice!r} is named twice", hint="name each benchmark once")
+    data = given(args, COMMON).get("data")
+    found: list[RunSpec] = []
+    notes: dict[str, None] = {}
+    for word in words:
+        name = benchmark_name(word)
+        registry.benchmark_class(name)
+        if _is_own(word):
+            put(args, "file", word)
+        if data:
+            put(args, "data", str(_data_of(data, Path(word).stem)))
+        specs, told = _benchmark_specs(args, name)
+        notes |= dict.fromkeys([*told, *_chosen(args, specs), *_remarks(specs)])
+        found += specs
+    return found, tuple(notes)
+
+
+def _data_of(folder: str, name: str) -> Path:
+    """The data of one of several benchmarks: what is called after it in a folder.
+
+    Raises:
+        UsageError: there is nothing, or not one thing.
+    """
+    place = expand(folder)
+    there = sorted(place.glob(f"{name}.*")) if place.is_dir() else []
+    if (place / name).exists():
+        there.insert(0, place / name)
+    if not there:
+        raise UsageError(
+            f"--data {folder} has nothing called {name}",
+            why="of several benchmarks each reads what is called after it in the folder",
+            hint=f"put {name}.jsonl or a folder {name} there, or leave --data out",
+        )
+    return there[0]
+
+
+def together(
+    args: argparse.Namespace, specs: Sequence[RunSpec]
+) -> tuple[list[RunSpec], Grid | None]:
+    """The specs of a command, and what they are together; None: each is on its own.
+
+    ``--budget`` is the ceiling of the whole command, and so is ``budget`` of a suite: it is taken
+    out of the specs of several runs, to hold over all of them.
+
+    Raises:
+        SpecError: the suite's budget is no amount.
+    """
+    budget = given(args, [_BUDGET]).get("budget")
+    if budget is not None:
+        budget = _BUDGET.parse(budget)
+    elif is_suite(args.target):
+        budget = suite_budget(Path(args.target))
+    if len(specs) < 2 or (budget is None and not getattr(args, "more", None)):
+        return list(specs), None
+    if "budget" in given(args, [_BUDGET]):
+        specs = [replace(spec, common={**spec.common, "budget": None}) for spec in specs]
+    return list(specs), new_grid(budget)
+
+
+(_BUDGET,) = (option for option in COMMON if option.name == "budget")
 
 
 def _benchmark_specs(args: argparse.Namespace, name: str) -> tuple[list[RunSpec], tuple[str, ...]]:

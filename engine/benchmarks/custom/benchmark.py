@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from functools import cached_property
 from math import comb
 from pathlib import Path
+from string import ascii_uppercase
 from typing import Any, ClassVar
 
 from evalbench.engine.benchmark import (
@@ -24,7 +25,7 @@ from evalbench.engine.benchmark import (
 from evalbench.engine.benchmarks.custom import scorers
 from evalbench.engine.benchmarks.custom import work as custom_work
 from evalbench.engine.benchmarks.custom.file import CustomFile, read_file
-from evalbench.engine.benchmarks.custom.rows import read_items
+from evalbench.engine.benchmarks.custom.rows import read_items, split_beside
 from evalbench.engine.benchmarks.custom.scorers import SCORERS, Read, Scoring, read_reply
 from evalbench.engine.benchmarks.mt_bench.ratings import (
     RATING_LENIENT,
@@ -47,7 +48,9 @@ from evalbench.engine.calls.options import Option
 from evalbench.engine.errors import SpecError
 from evalbench.engine.limited import LimitedProcess, LimitExceeded
 from evalbench.engine.scoring import letters, metrics
+from evalbench.engine.scoring.letters_many import MANY
 from evalbench.engine.scoring.pooled import pass_at_k
+from evalbench.engine.scoring.reply_text import answer_text
 from evalbench.engine.scoring.tally import Metric, Tally
 
 _JUDGE_MAX_TOKENS = 2048
@@ -70,7 +73,11 @@ _VERDICT_FORM = (
     "\n\nExplain your judgement briefly first. Then end with your verdict in double square"
     " brackets, in exactly this form: Verdict: [[right]] or Verdict: [[wrong]]"
 )
-_LIMITED = {"search": "pattern", "template": "rubric"}
+_LIMITED = {
+    "search": "the pattern of the file on this reply",
+    "template": "the rubric of the file on this reply",
+    "math": "reading the mathematics of this reply",
+}
 _UNANSWERED = (Outcome.REFUSED, Outcome.FILTERED)
 
 
@@ -127,7 +134,10 @@ class Custom(Benchmark):
     def further_files(self) -> list[Path]:
         """The tables that the file names."""
         file, folder = self._file(), Path(self.opt["file"]).parent
-        return [folder / name for name in (file.data, file.shots_from) if name]
+        found = [folder / name for name in (file.data, file.shots_from) if name]
+        if file.data and file.shots and file.shots_split:
+            found.append(split_beside(folder / file.data, file.shots_split))
+        return found
 
     @property
     def _known(self) -> bool:
@@ -191,7 +201,7 @@ class Custom(Benchmark):
             else:
                 read = await self._read(one, sample, reply.text)
                 mean = read.score if reply.outcome not in _UNANSWERED else 0.0
-                parsed[SCORERS[one.scorer].reads] = read.answer
+                parsed[self._reads(one, sample)] = read.answer
                 outcome = _worse(outcome, answer_outcome(reply, read.answer))
                 if len(file.scores) == 1:
                     name = "score" if SCORERS[one.scorer].graded else "accuracy"
@@ -212,8 +222,37 @@ class Custom(Benchmark):
             answer = await self._worked(custom_work.search(one.pattern, reply))
             right = answer is not None and scorers.said_right(answer, accepted, one)
             return Read(answer, float(right), float(reply.strip() in accepted))
+        if one.scorer == "math":
+            return await self._read_math(one, sample, reply)
         inputs = sample.inputs
-        return read_reply(one, reply, sample.gold, inputs["row"], inputs.get("choices", ()))
+        read = read_reply(one, reply, sample.gold, inputs["row"], inputs.get("choices", ()))
+        if not one.strict:
+            return read
+        found = await self._worked(custom_work.search(one.strict, answer_text(reply)))
+        strict = scorers.strictly_right(one, found, sample.gold)
+        return Read(read.answer, read.score, float(strict))
+
+    def _reads(self, one: Scoring, sample: Sample) -> str:
+        """What reads the answer, with its version."""
+        many = one.scorer == "choice" and len(sample.inputs["choices"]) > len(letters.LETTERS)
+        return MANY if many else SCORERS[one.scorer].reads
+
+    async def _read_math(self, one: Scoring, sample: Sample, reply: str) -> Read:
+        """The answer by math-verify; exactly: what the pattern finds, or the reply itself."""
+        text = answer_text(reply)
+        answer, right = None, False
+        for gold in sample.gold:
+            answer, same = await self._worked(custom_work.same_math(gold, text))
+            right = right or same
+        if not one.strict:
+            return Read(answer, float(right), float(reply.strip() in sample.gold))
+        found = await self._worked(custom_work.search(one.strict, text))
+        said = f"${found.strip('$ ')}$" if found else ""
+        strict = [
+            said and (await self._worked(custom_work.same_math(gold, said)))[1]
+            for gold in sample.gold
+        ]
+        return Read(answer, float(right), float(any(strict)))
 
     async def _voted(self, file: CustomFile, sample: Sample, prompt: Prompt, ask: Ask) -> Score:
         """Score the answer that most of several replies give; of equally many the first."""
@@ -234,7 +273,7 @@ class Custom(Benchmark):
         return Score(
             Outcome.OK,
             {"accuracy": read[place].score, "agreement": share},
-            {SCORERS[file.scores[0].scorer].reads: most},
+            {self._reads(file.scores[0], sample): most},
             f"{answers.count(most)} of {file.votes} replies say so",
         )
 
@@ -247,9 +286,7 @@ class Custom(Benchmark):
         try:
             return await self._child.result(piece)
         except LimitExceeded as error:
-            raise ScoringTimeout(
-                f"scoring {error}: the {_LIMITED[piece[0]]} of the file on this reply"
-            ) from None
+            raise ScoringTimeout(f"scoring {error}: {_LIMITED[piece[0]]}") from None
 
     async def _judged(
         self,
@@ -387,12 +424,12 @@ async def _likelihoods(file: CustomFile, sample: Sample, ask: Ask) -> Score:
     """The option of greatest log-likelihood; of texts also per byte, as lm-evaluation-harness."""
     choices: list[str] = sample.inputs["choices"]
     by_text = file.scores[0].by == "text"
-    named = choices if by_text else letters.LETTERS[: len(choices)]
+    named = choices if by_text else ascii_uppercase[: len(choices)]
     context = "\n\n".join(filter(None, [sample.inputs.get("system"), sample.inputs["prompt"]]))
     reply = await ask("candidate", choose(context, [f" {one}" for one in named]))
     place = letters.greatest(reply.logprobs)
     values = {"accuracy": float(place == sample.gold)}
-    parsed = {letters.LOGLIKELIHOOD: None if place is None else letters.LETTERS[place]}
+    parsed = {letters.LOGLIKELIHOOD: None if place is None else ascii_uppercase[place]}
     if by_text:
         sizes = [len(one.encode()) for one in choices]
         norm = letters.greatest([p / n for p, n in zip(reply.logprobs, sizes, strict=True)])
@@ -403,7 +440,10 @@ async def _likelihoods(file: CustomFile, sample: Sample, ask: Ask) -> Score:
 def _single(file: CustomFile, tally: Tally) -> list[Metric]:
     one = file.scores[0]
     if SCORERS[one.scorer].graded:
-        return [metrics.mean(tally, "score", "score", f"Mean {one.name}")]
+        out = [metrics.mean(tally, "score", "score", f"Mean {one.name}")]
+        if one.scorer == "drop":
+            out.append(metrics.rate(tally, "accuracy_strict", "exact_match", "Exact match"))
+        return out
     measure = metrics.mean if one.scorer == "graded" else metrics.rate
     out = [measure(tally, "accuracy", "accuracy", "Accuracy")]
     names = {name for row in tally for name in row.values}

@@ -14,6 +14,7 @@ from evalbench.engine.benchmarks.custom import work as custom_work
 from evalbench.engine.benchmarks.custom.scorers import (
     NORMALIZATIONS,
     SCORERS,
+    STRICT_READING,
     VOTABLE,
     Scoring,
     setup_problem,
@@ -23,7 +24,7 @@ from evalbench.engine.errors import DataError, SpecError, nearest
 from evalbench.engine.files import parse_toml, read_text, read_toml
 from evalbench.engine.shapes import short
 
-CHOICES_AT_MOST = 7
+CHOICES_AT_MOST = 26
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +46,9 @@ class CustomFile:
         images: columns with paths of images, relative to the table.
         shots: how many solved examples come before the question.
         shots_from: the table of the examples; empty: the first rows of the same one.
+        shots_split: the split of the examples: of the hub's data set, or of a table beside the
+            table of questions (``train.jsonl``).
+        shots_by: a column: examples are those that have the same in it as the question.
         shots_random: whether each question draws its examples by the run's seed.
         shots_as: ``turns`` of the conversation, or ``text`` before the question.
         shot_answer: template of an example's answer; empty: its right answer.
@@ -76,6 +80,8 @@ class CustomFile:
     images: tuple[str, ...] = ()
     shots: int = 0
     shots_from: str = ""
+    shots_split: str = ""
+    shots_by: str = ""
     shots_random: bool = False
     shots_as: str = "turns"
     shot_answer: str = ""
@@ -132,7 +138,8 @@ _SECTIONS: Mapping[str, tuple[str, ...]] = {
     ),
     "prompt": (
         *("template", "messages", "system", "max_tokens", "temperature", "stop", "images"),
-        *("shots", "shots_from", "shots_random", "shots_as", "shot_answer", "votes"),
+        *("shots", "shots_from", "shots_split", "shots_by", "shots_random", "shots_as"),
+        *("shot_answer", "votes"),
     ),
     "answer": ("target", "separator", "choices", "shuffle"),
     "judge": ("rubric", "low", "high"),
@@ -238,7 +245,11 @@ def read_file(path: Path) -> CustomFile:
     Raises:
         DataError: saying what is wrong in it, in which lines, and what would be right.
     """
-    body, text = read_tables(path)
+    return file_of(path, *read_tables(path))
+
+
+def file_of(path: Path, body: Mapping[str, Any], text: str) -> CustomFile:
+    """Check the tables of a file; see :func:`read_file`."""
     place = _Place(path, text)
     faults: list[FileFault] = []
     values = _values(place, body, faults)
@@ -404,14 +415,7 @@ def _prompt_problems(place: _Place, file: CustomFile) -> Iterator[FileFault]:
         yield place.wrong("max_tokens is out of range", "prompt", "max_tokens")
     if not 0 <= file.temperature <= 2:
         yield place.wrong("temperature is out of range: 0 to 2", "prompt", "temperature")
-    if not 0 <= file.shots <= 100:
-        yield place.wrong("shots is out of range: 0 to 100", "prompt", "shots")
-    if file.shots_as not in ("turns", "text"):
-        yield place.wrong('is "turns" or "text"', "prompt", "shots_as")
-    if file.shots and not (file.target or file.shot_answer):
-        yield place.wrong("examples need an answer", "prompt", "shots", hint='shot_answer = "…"')
-    if file.shots and (file.messages or len(file.template) > 1):
-        yield place.wrong("examples are for one template", "prompt", "shots")
+    yield from _shots_problems(place, file)
     if not 1 <= file.votes <= 100:
         yield place.wrong("votes is out of range: 1 to 100", "prompt", "votes")
     if file.votes > 1 and len(file.scores) > 1:
@@ -422,6 +426,21 @@ def _prompt_problems(place: _Place, file: CustomFile) -> Iterator[FileFault]:
         yield place.wrong(
             "at temperature 0 all votes are the same", "prompt", "votes", hint="temperature = 0.7"
         )
+
+
+def _shots_problems(place: _Place, file: CustomFile) -> Iterator[FileFault]:
+    if not 0 <= file.shots <= 100:
+        yield place.wrong("shots is out of range: 0 to 100", "prompt", "shots")
+    if file.shots_as not in ("turns", "text"):
+        yield place.wrong('is "turns" or "text"', "prompt", "shots_as")
+    if file.shots and not (file.target or file.shot_answer):
+        yield place.wrong("examples need an answer", "prompt", "shots", hint='shot_answer = "…"')
+    if file.shots_from and file.shots_split:
+        yield place.wrong("give shots_from or shots_split, not both", "prompt", "shots_split")
+    if file.shots_by and file.shots_random:
+        yield place.wrong("give shots_by or shots_random, not both", "prompt", "shots_by")
+    if file.shots and (file.messages or len(file.template) > 1):
+        yield place.wrong("examples are for one template", "prompt", "shots")
 
 
 def _scoring_problems(place: _Place, file: CustomFile, one: Scoring) -> Iterator[FileFault]:
@@ -462,6 +481,8 @@ def _scoring_problems(place: _Place, file: CustomFile, one: Scoring) -> Iterator
                 "normalize",
                 hint=nearest(name, NORMALIZATIONS) or "one of: " + ", ".join(NORMALIZATIONS),
             )
+    if one.strict and one.scorer not in STRICT_READING:
+        yield place.wrong("is for: " + ", ".join(sorted(STRICT_READING)), section, "strict")
     if problem := setup_problem(one):
         key, what = problem
         yield place.wrong(what, section, key)

@@ -7,10 +7,12 @@ import json
 import math
 import mimetypes
 import random
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from itertools import islice
 from pathlib import Path
+from string import ascii_uppercase
 from typing import Any
 
 from evalbench.engine.benchmark import DataSource, Item
@@ -29,11 +31,10 @@ from evalbench.engine.benchmarks.custom.scorers import SCORERS
 from evalbench.engine.data.hub import fetching
 from evalbench.engine.data.image_size import image_size, image_type
 from evalbench.engine.data.images import MOST_PIXELS
-from evalbench.engine.data.reading import Row, read_rows
+from evalbench.engine.data.reading import SUFFIXES, Row, read_rows
 from evalbench.engine.errors import DataError, nearest
 from evalbench.engine.installed import require
 from evalbench.engine.limited import LimitedProcess, LimitExceeded, WorkFailed
-from evalbench.engine.scoring.letters import LETTERS
 from evalbench.engine.scoring.numbers import parse_number
 
 Numbered = tuple[int, Row]
@@ -41,18 +42,38 @@ _ROWS_AT_ONCE = 64
 _OURS = frozenset({"row", "choices", "loop"})
 
 
+class OptionNumber(int):
+    """A right answer that is the place of an option, from 0, whatever the options say."""
+
+
 @dataclass(frozen=True, slots=True)
-class _Table:
-    """Where rows come from, for errors: a file, or a data set of the hub."""
+class Tables:
+    """The rows of a benchmark.
+
+    Attributes:
+        name: of the table, for errors.
+        folder: where the files lie that rows name; None: nowhere.
+        rows: the questions.
+        examples: gives the solved examples; None: they are among the questions.
+    """
 
     name: str
     folder: Path | None
+    rows: Iterator[Numbered]
+    examples: Callable[[], Iterator[Numbered]] | None = None
 
     def wrong(self, what: str, number: int, why: str = "", hint: str = "") -> DataError:
+        """An error about a row."""
         return DataError(what, path=self.name, line=number, why=why, hint=hint)
 
 
-def read_items(path: Path, file: CustomFile, source: DataSource, seed: int = 0) -> Iterator[Item]:
+def read_items(
+    path: Path,
+    file: CustomFile,
+    source: DataSource,
+    seed: int = 0,
+    tables: Tables | None = None,
+) -> Iterator[Item]:
     """One item for each row of the table, its prompts rendered.
 
     Args:
@@ -60,24 +81,50 @@ def read_items(path: Path, file: CustomFile, source: DataSource, seed: int = 0) 
         file: what it says.
         source: the table, where another than the file's is wanted; reads the images.
         seed: draws the order of options, and examples.
+        tables: the rows, where they are not those that the file names.
 
     Raises:
         DataError: naming the rows that do not fit, up to ten of them.
     """
-    table, rows = _rows(path, file, source)
+    tables = tables or _tables(path, file, source)
     child = custom_work.process()
     try:
-        yield from _Reader(path, file, source, table, child, seed).items(rows)
+        yield from _Reader(path, file, source, tables, child, seed).items(tables.rows)
     finally:
         child.close()
 
 
-def _rows(path: Path, file: CustomFile, source: DataSource) -> tuple[_Table, Iterator[Numbered]]:
+def _tables(path: Path, file: CustomFile, source: DataSource) -> Tables:
+    examples: Callable[[], Iterator[Numbered]] | None = None
     if source.path is None and file.hub:
         name = ", ".join(filter(None, (file.hub, file.config, file.split)))
-        return _Table(name, None), _hub_rows(file, source)
+        if file.shots_split:
+            examples = partial(hub_rows, replace(file, split=file.shots_split), source)
+        return Tables(name, None, hub_rows(file, source), examples)
     table = source.path or _beside(path, "data", file.data)
-    return _Table(str(table), table.parent), read_rows(table)
+    if file.shots_from:
+        examples = partial(read_rows, _beside(path, "shots_from", file.shots_from))
+    elif file.shots and file.shots_split:
+        examples = partial(read_rows, split_beside(table, file.shots_split))
+    return Tables(str(table), table.parent, read_rows(table), examples)
+
+
+def split_beside(table: Path, split: str) -> Path:
+    """The table of another split beside a table, or in the same folder.
+
+    Raises:
+        DataError: there is none.
+    """
+    folder = table if table.is_dir() else table.parent
+    found = [file for suffix in SUFFIXES if (file := folder / f"{split}{suffix}").is_file()]
+    found += sorted(folder.glob(f"{split}-*.parquet"))
+    if found:
+        return found[0]
+    raise DataError(
+        f"the solved examples come from the split {split}, and there is no table of it",
+        path=str(folder),
+        hint=f"put {split}.jsonl there, or ask without examples: shots = 0 (--shots 0)",
+    )
 
 
 def _beside(path: Path, key: str, name: str) -> Path:
@@ -105,7 +152,7 @@ def _beside(path: Path, key: str, name: str) -> Path:
     return table
 
 
-def _hub_rows(file: CustomFile, source: DataSource) -> Iterator[Numbered]:
+def hub_rows(file: CustomFile, source: DataSource) -> Iterator[Numbered]:
     """The rows of a data set of the Hugging Face hub."""
     require("data", f"{file.hub} of the Hugging Face hub", "datasets")
     hint = (
@@ -124,6 +171,9 @@ def _hub_rows(file: CustomFile, source: DataSource) -> Iterator[Numbered]:
         rows = datasets.load_dataset(
             file.hub, config, split=split, revision=revision, cache_dir=str(source.cache)
         )
+        for name, feature in rows.features.items():
+            if isinstance(feature, datasets.Image):
+                rows = rows.cast_column(name, datasets.Image(decode=False))
     for number, row in enumerate(rows, 1):
         yield number, dict(row)
 
@@ -136,7 +186,7 @@ class _Reader:
         path: Path,
         file: CustomFile,
         source: DataSource,
-        table: _Table,
+        table: Tables,
         child: LimitedProcess,
         seed: int,
     ) -> None:
@@ -257,6 +307,7 @@ class _Reader:
         file = self._file
         named = [
             ("benchmark", "group", [file.group]),
+            ("prompt", "shots_by", [file.shots_by]),
             ("benchmark", "sort", [file.sort.removeprefix("-")]),
             ("prompt", "messages", [file.messages]),
             ("prompt", "images", list(file.images)),
@@ -280,15 +331,16 @@ class _Reader:
     def _with_examples(self, rows: Iterator[Numbered]) -> Iterator[Numbered]:
         """Take the examples; of the same table the first rows, which are then not asked."""
         file = self._file
-        if file.shots_from:
-            table = _beside(self._path, "shots_from", file.shots_from)
-            self._examples = list(read_rows(table))
-        elif file.shots_random:
+        apart = self._table.examples
+        if apart:
+            few = None if file.shots_random or file.shots_by else file.shots
+            self._examples = list(islice(apart(), few))
+        elif file.shots_random or file.shots_by:
             self._examples = list(rows)
             rows = iter(self._examples)
         else:
             self._examples = list(islice(rows, file.shots))
-        if len(self._examples) < file.shots + (file.shots_random and not file.shots_from):
+        if len(self._examples) < file.shots + (file.shots_random and not apart):
             raise problem_at(
                 self._path,
                 "prompt",
@@ -301,6 +353,19 @@ class _Reader:
         file = self._file
         if not file.shots:
             return []
+        if file.shots_by:
+            wanted = row[file.shots_by]
+            same = [
+                one
+                for one in self._examples
+                if one[1][file.shots_by] == wanted and one[1] is not row
+            ]
+            if len(same) < file.shots:
+                raise ValueError(
+                    f"there are {len(same)} examples with {file.shots_by} {str(wanted)[:60]!r}"
+                    f" for the {file.shots} that are wanted"
+                )
+            return same[: file.shots]
         if not file.shots_random:
             return self._examples[: file.shots]
         draw = random.Random(f"{self._seed}/shots/{number}")  # noqa: S311
@@ -442,7 +507,7 @@ class _Reader:
         shown = next(results) if file.shot_answer else ""
         gold = self._gold(target, plan) if file.target else None
         if not shown and gold is not None:
-            shown = LETTERS[gold] if isinstance(gold, int) else gold[0]
+            shown = ascii_uppercase[gold] if isinstance(gold, int) else gold[0]
         return _Said(turns, system, gold, shown)
 
     def _gold(self, value: Any, plan: _Plan) -> Any:
@@ -559,6 +624,8 @@ def _joined(question: str, answer: str) -> str:
 def _index(value: Any, plan: _Plan) -> int:
     """Which option a cell means: its text, its letter, or its number from 0."""
     text, count = str(value).strip(), len(plan.choices)
+    if isinstance(value, OptionNumber) and 0 <= value < count:
+        return plan.order.index(value)
     if text in plan.choices:
         return plan.choices.index(text)
     if len(text) == 1 and 0 <= ord(text.upper()) - ord("A") < count:

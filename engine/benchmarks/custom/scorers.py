@@ -11,10 +11,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.metadata import entry_points
+from string import ascii_uppercase
 from typing import Any
 
 from evalbench.engine.installed import install_command
-from evalbench.engine.scoring import letters, letters_lenient, numbers, short_answers
+from evalbench.engine.scoring import drop, letters, letters_lenient, numbers, short_answers
 from evalbench.engine.scoring.choices import read_choice
 from evalbench.engine.scoring.reply_text import answer_text, without_markup
 
@@ -38,6 +39,8 @@ class Scoring:
         function: of ``python``: the name of an entry point in :data:`FUNCTIONS`.
         variant: of ``rouge``: ``rouge1``, ``rouge2`` or ``rougeL``.
         by: of ``loglikelihood``: ``letter`` or ``text`` of the options.
+        strict: a pattern: the exact reading is what its first group finds, instead of the
+            whole reply. For the scorers of :data:`STRICT_READING`.
     """
 
     scorer: str = "exact"
@@ -51,6 +54,7 @@ class Scoring:
     function: str = ""
     variant: str = "rougeL"
     by: str = "letter"
+    strict: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +95,9 @@ SCORERS: Mapping[str, Scorer] = {
     "contains": Scorer("contains/1"),
     "numeric": Scorer(numbers.LENIENT),
     "regex": Scorer("regex/1"),
+    "math": Scorer("math-verify/1", package="math_verify"),
     "f1": Scorer("token-f1/1", graded=True),
+    "drop": Scorer("drop-f1/1", graded=True),
     "rouge": Scorer("rouge/1", graded=True, package="rouge_score"),
     "bleu": Scorer("bleu/1", graded=True, package="sacrebleu"),
     "similarity": Scorer("edit-similarity/1", graded=True, package="rapidfuzz"),
@@ -104,6 +110,7 @@ SCORERS: Mapping[str, Scorer] = {
 }
 NORMALIZATIONS = ("case", "punctuation", "articles", "accents", "space", "numbers")
 VOTABLE = frozenset({"choice", "exact", "numeric", "regex"})
+STRICT_READING = frozenset({"choice", "exact", "numeric", "math"})
 _READS = ("first line", "last line", "all")
 _VARIANTS = ("rouge1", "rouge2", "rougeL")
 
@@ -118,6 +125,8 @@ def setup_problem(one: Scoring) -> tuple[str, str] | None:
         )
     if one.scorer == "regex":
         return _pattern_problem(one.pattern)
+    if one.strict and (problem := _pattern_problem(one.strict)):
+        return "strict", problem[1]
     if one.read not in _READS:
         return "read", "is one of: " + ", ".join(_READS)
     if one.variant not in _VARIANTS:
@@ -181,13 +190,25 @@ def read_reply(
     """
     if one.scorer == "choice":
         place = read_choice(reply, choices)
-        strict = letters.read_strict(reply, len(choices)) == gold
-        answer = None if place is None else letters.LETTERS[place]
+        answer = None if place is None else ascii_uppercase[place]
+        strict = reply.strip() == ascii_uppercase[gold]
         return Read(answer, float(place == gold), float(strict))
     accepted: list[str] = list(gold or ())
     if one.scorer == "python":
         return Read(reply.strip()[:200] or None, _called(one.function, reply, accepted, row))
     return _READERS[one.scorer](one, reply, accepted)
+
+
+def strictly_right(one: Scoring, found: str | None, gold: Any) -> bool:
+    """Whether what the pattern of ``strict`` found is the right answer; None: it found nothing."""
+    if found is None:
+        return False
+    if one.scorer == "choice":
+        return found.upper() == ascii_uppercase[gold]
+    if one.scorer == "numeric":
+        value = numbers.parse_number(found.rstrip("."))
+        return value is not None and value in map(numbers.parse_number, gold)
+    return found in gold
 
 
 def said_right(answer: str, accepted: Sequence[str], one: Scoring) -> bool:
@@ -272,6 +293,20 @@ def _f1(_: Scoring, reply: str, accepted: list[str]) -> Read:
     given = _words(reply)
     best = max((_overlap(given, _words(right)) for right in accepted), default=0.0)
     return Read(answer_text(reply)[:200] or None, best)
+
+
+def _drop(_: Scoring, reply: str, accepted: list[str]) -> Read:
+    """The best F1 by DROP's rule; the exact reading is its exact match."""
+    text = drop.read_answer(answer_text(reply))
+    scores = [drop.score(text, _spans(right)) for right in accepted]
+    exact, f1 = max(one for one, _ in scores), max(one for _, one in scores)
+    return Read(text[:200] or None, f1, exact)
+
+
+def _spans(right: str) -> list[str]:
+    """The parts of a right answer: a JSON list of them, or the one that it is."""
+    value = _loaded(right)
+    return [str(one) for one in value] if isinstance(value, list) and value else [right]
 
 
 def _words(text: str) -> list[str]:
@@ -397,6 +432,7 @@ _READERS: Mapping[str, Callable[[Scoring, str, list[str]], Read]] = {
     "contains": _contains,
     "numeric": _numeric,
     "f1": _f1,
+    "drop": _drop,
     "rouge": _rouge,
     "bleu": _bleu,
     "similarity": _similarity,

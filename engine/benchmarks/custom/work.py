@@ -1,7 +1,7 @@
 """What a custom file's patterns and templates do, for a child process with limits.
 
-See :mod:`evalbench.engine.limited`. A piece of work is what :func:`search` or
-:func:`template` makes.
+See :mod:`evalbench.engine.limited`. A piece of work is what :func:`search`,
+:func:`template` or :func:`same_math` makes.
 """
 
 from __future__ import annotations
@@ -44,6 +44,11 @@ def template(source: str, fields: Mapping[str, Any]) -> Piece:
     return "template", source, dict(fields)
 
 
+def same_math(right: str, text: str) -> Piece:
+    """Whether the mathematical answer of ``text`` is ``right``; see :func:`_compared`."""
+    return "math", right, text
+
+
 def check(source: str) -> Piece:
     """Whether a template can be compiled at all: its result is an empty text."""
     return "check", source, None
@@ -74,8 +79,22 @@ def _shown(value: Any) -> Any:
     return value
 
 
-def _done(piece: Piece) -> str | None:
+def _compared(right: str, text: str) -> list[Any]:
+    """What math-verify reads in a text (None: nothing), and whether it equals ``right``."""
+    from math_verify import parse, verify
+
+    # Its own alarms would end what the limits of this process end.
+    answer = parse(text, parsing_timeout=None)
+    if not answer:
+        return [None, False]
+    wanted = parse(right if "$" in right else f"${right}$", parsing_timeout=None)
+    return [str(answer[-1])[:200], bool(verify(wanted, answer, timeout_seconds=None))]
+
+
+def _done(piece: Piece) -> Any:
     kind, source, given = piece
+    if kind == "math":
+        return _compared(source, given)
     if kind == "search":
         found = re.search(source, given)
         return found[1].strip() if found and found[1] is not None else None

@@ -1,0 +1,238 @@
+"""Benchmarks made of the files in this folder."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cache, cached_property, partial
+from pathlib import Path
+from typing import Any, ClassVar
+
+from evalbench.engine.benchmark import DataSet, DataSource, Sample
+from evalbench.engine.benchmarks.custom.benchmark import Custom
+from evalbench.engine.benchmarks.custom.file import CustomFile, file_of, read_tables
+from evalbench.engine.benchmarks.custom.rows import (
+    Numbered,
+    Tables,
+    hub_rows,
+    read_items,
+    split_beside,
+)
+from evalbench.engine.benchmarks.custom.scorers import Read, Scoring
+from evalbench.engine.benchmarks.sets import rows as set_rows
+from evalbench.engine.benchmarks.sets import rules
+from evalbench.engine.calls.options import Option
+from evalbench.engine.compat import override
+from evalbench.engine.data.reading import find_table, read_rows
+from evalbench.engine.errors import DataError
+
+_FOLDER = Path(__file__).parent
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """The table ``[set]`` of a file.
+
+    Attributes:
+        summary: one line for people.
+        licence: of the data.
+        source: the address of the published rule that prompt and scoring follow.
+        version: changes whenever prompts or scoring change meaning.
+        rows: the function of :mod:`rows` that makes a row of the published columns ours.
+        rule: the function of :mod:`rules` that scores; empty: the file's scorer.
+        configs: of the data set, all of which are asked; rows have theirs in ``config``.
+        tables: names of the table in a folder that ``--data`` gives.
+        subsets: further places of data by the value of ``--subset``, the first is the default.
+        group: what ``--group`` and the groups of the result are.
+    """
+
+    summary: str
+    licence: str
+    source: str
+    rows: str
+    version: str = "1"
+    rule: str = ""
+    configs: tuple[str, ...] = ()
+    tables: tuple[str, ...] = ()
+    subsets: Mapping[str, Mapping[str, str]] | None = None
+    group: str = ""
+
+
+@cache
+def _read(name: str) -> tuple[CustomFile, About]:
+    path = _FOLDER / f"{name}.toml"
+    body, text = read_tables(path)
+    given = body.pop("set").items()
+    about: dict[str, Any] = {key: tuple(v) if isinstance(v, list) else v for key, v in given}
+    return file_of(path, body, text), About(**about)
+
+
+class KnownSet(Custom):
+    """One of the well-known sets.
+
+    Attributes:
+        about: the table ``[set]`` of its file.
+    """
+
+    about: ClassVar[About]
+    takes_data = True
+
+    def _file(self) -> CustomFile:
+        """The set's file, with what this run's options change in it."""
+        if self.shared:
+            return CustomFile.from_json(self.shared)
+        file, about = _read(self.name)
+        changed: dict[str, Any] = dict((about.subsets or {}).get(self.opt.get("subset") or "", {}))
+        if "shots" in self.opt:
+            changed["shots"] = self.opt["shots"]
+        return replace(file, **changed)
+
+    @override
+    def prepare(self, source: DataSource) -> DataSet:
+        """Read the published rows, and render every prompt."""
+        file = self._file()
+        tables, origin, revision = self._tables(file, source)
+        items = read_items(_FOLDER / f"{self.name}.toml", file, source, self.seed, tables)
+        return DataSet(items, shared=file.to_json(), origin=origin, revision=revision)
+
+    def _tables(self, file: CustomFile, source: DataSource) -> tuple[Tables, str, str]:
+        examples: Callable[[], Iterator[Numbered]] | None = None
+        if source.path is None:
+            if file.shots_split:
+                examples = partial(self._hub, replace(file, split=file.shots_split), source)
+            tables = Tables(file.hub, None, self._hub(file, source), self._own(file, examples))
+            return tables, file.hub, file.revision
+        table = find_table(source.path, self.about.tables, "table of the set", "--data FILE")
+        if file.shots and file.shots_split:
+            examples = partial(
+                self._flat, partial(read_rows, split_beside(table, file.shots_split))
+            )
+        rows = self._flat(partial(read_rows, table), name=str(table))
+        folder = table if table.is_dir() else table.parent
+        return Tables(str(table), folder, rows, self._own(file, examples)), table.name, ""
+
+    def _own(
+        self, file: CustomFile, examples: Callable[[], Iterator[Numbered]] | None
+    ) -> Callable[[], Iterator[Numbered]] | None:
+        """The examples that come with the set, where its file names them."""
+        return partial(read_rows, _FOLDER / file.shots_from) if file.shots_from else examples
+
+    def _hub(self, file: CustomFile, source: DataSource) -> Iterator[Numbered]:
+        for config in self.about.configs or (file.config,):
+            one = replace(file, config=config)
+            if file.split == "{config}":
+                one = replace(one, split=config)
+            yield from self._flat(partial(hub_rows, one, source), config)
+
+    def _flat(
+        self, rows: Callable[[], Iterator[Numbered]], config: str = "", name: str = ""
+    ) -> Iterator[Numbered]:
+        """The rows with the columns that the set's file names."""
+        flat = getattr(set_rows, self.about.rows)
+        for number, row in rows():
+            try:
+                found = flat({"config": config, **row} if config else row)
+            except (KeyError, TypeError, ValueError, IndexError, SyntaxError) as error:
+                raise DataError(
+                    f"this is no row of {self.title}",
+                    path=name or self.name,
+                    line=number,
+                    why=f"it lacks, or has in another form: {error}",
+                    hint=f"the columns are those of {_read(self.name)[0].hub}",
+                ) from None
+            if found is not None:
+                yield number, found
+
+    @override
+    def further_files(self) -> list[Path]:
+        return []
+
+    @override
+    def data_files(self, path: Path) -> list[Path]:
+        """The table, and that of the solved examples."""
+        found, file = super().data_files(path), self._file()
+        if file.shots and file.shots_split and not path.is_dir():
+            found.append(split_beside(path, file.shots_split))
+        return found
+
+    @property
+    def _known(self) -> bool:
+        return True
+
+    @cached_property
+    def _rule(self) -> Callable[[str, Sample], Read] | None:
+        return getattr(rules, self.about.rule) if self.about.rule else None
+
+    @override
+    async def _read(self, one: Scoring, sample: Sample, reply: str) -> Read:
+        if self._rule:
+            return self._rule(reply, sample)
+        return await super()._read(one, sample, reply)
+
+    @override
+    def _reads(self, one: Scoring, sample: Sample) -> str:
+        return f"{self.about.rule}/1" if self.about.rule else super()._reads(one, sample)
+
+
+def _options(file: CustomFile, about: About) -> tuple[Option, ...]:
+    found = []
+    if about.subsets:
+        names = tuple(about.subsets)
+        found.append(
+            Option("subset", str, names[0], "which part", choices=names, affects_data=True)
+        )
+    if file.shots:
+        most = 100 if file.shots_split else file.shots
+        found.append(
+            Option(
+                "shots",
+                int,
+                file.shots,
+                "solved examples before each question",
+                minimum=0,
+                maximum=most,
+                affects_data=True,
+            )
+        )
+    return tuple(found)
+
+
+@cache
+def known_set(name: str) -> type[KnownSet]:
+    """The benchmark of a file in this folder.
+
+    Args:
+        name: of the file, without its ending.
+    """
+    file, about = _read(name)
+    filters = {"group": f"only this {about.group}"} if about.group else {}
+    where = f"{file.hub} on the Hugging Face hub"
+    body = {
+        "__doc__": about.summary,
+        "__module__": __name__,
+        "name": name,
+        "version": about.version,
+        "title": file.title,
+        "summary": about.summary,
+        "licence": about.licence,
+        "about": about,
+        "options": _options(file, about),
+        "roles": ("candidate", "judge") if file.asks_judges else ("candidate",),
+        "spread_by": "group" if file.group else "",
+        "filters": filters,
+        "data_source": f"{where}, or --data FILE with its columns; prompt and scoring after"
+        f" {about.source}",
+    }
+    return type(f"KnownSet_{name.replace('-', '_')}", (KnownSet,), body)
+
+
+class _Sets:
+    """The sets as attributes, for entry points: ``sets.math_500`` is the file math-500.toml."""
+
+    def __getattr__(self, name: str) -> type[KnownSet]:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return known_set(name.replace("_", "-"))
+
+
+sets = _Sets()

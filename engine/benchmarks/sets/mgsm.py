@@ -1,0 +1,67 @@
+"""mgsm: the same 250 word problems in eleven languages."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+from evalbench.engine.benchmark import DataSource
+from evalbench.engine.benchmarks.custom.file import CustomFile
+from evalbench.engine.benchmarks.custom.rows import Numbered, Tables
+from evalbench.engine.benchmarks.sets.known import known_set
+from evalbench.engine.compat import override
+from evalbench.engine.data.reading import read_rows
+from evalbench.engine.errors import DataError
+
+_NAMED = re.compile(r"mgsm_(\w+)\.tsv")
+
+
+class Mgsm(known_set("mgsm")):  # type: ignore[misc]
+    """The published files are tables without a header, one for each language."""
+
+    @override
+    def _tables(self, file: CustomFile, source: DataSource) -> tuple[Tables, str, str]:
+        if source.path is None:
+            folder, revision = _fetched(file.hub, self.about.configs, source)
+            return Tables(file.hub, None, self._of_files(sorted(folder))), file.hub, revision
+        path = source.path
+        files = sorted(path.glob("mgsm_*.tsv")) if path.is_dir() else [path]
+        if not files:
+            raise DataError("the folder holds no mgsm_*.tsv", path=str(path), hint="--data FILE")
+        if files[0].suffix != ".tsv":
+            rows = self._flat(partial(read_rows, path), name=str(path))
+        else:
+            rows = self._of_files(files)
+        return Tables(str(path), path.parent, rows), path.name, ""
+
+    def _of_files(self, files: list[Path]) -> Iterator[Numbered]:
+        for path in files:
+            named = _NAMED.fullmatch(path.name)
+            yield from self._flat(partial(_read_tsv, path), named[1] if named else "", str(path))
+
+
+def _read_tsv(path: Path) -> Iterator[Numbered]:
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+        question, _, answer = line.rpartition("\t")
+        if line.strip():
+            yield number, {"question": question, "answer_number": answer}
+
+
+def _fetched(hub: str, languages: tuple[str, ...], source: DataSource) -> tuple[list[Path], str]:
+    """The files, and the commit they are of: the newest one when they are first fetched."""
+    from huggingface_hub import HfApi, hf_hub_download
+
+    if source.progress:
+        source.progress(f"fetching {hub} from the Hugging Face hub", 0, None)
+    try:
+        commit = HfApi().dataset_info(hub).sha or "main"
+        where = {"repo_type": "dataset", "revision": commit}
+        return [Path(hf_hub_download(hub, f"mgsm_{one}.tsv", **where)) for one in languages], commit
+    except Exception as error:  # the hub's clients raise a dozen unrelated types
+        raise DataError(
+            f"{hub} could not be fetched from the Hugging Face hub",
+            why=f"{type(error).__name__}: {error}",
+            hint="check the network, or give a copy of the data with --data PATH",
+        ) from error

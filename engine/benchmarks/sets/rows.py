@@ -1,0 +1,252 @@
+"""Rows of published data sets as the files of this folder name their columns.
+
+Each function takes a row of the published columns, of the hub or of a copy, and gives ours; None
+leaves the row out. Whatever it raises says that a row is none of the set.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from evalbench.engine.benchmarks.custom.rows import OptionNumber
+from evalbench.engine.data.reading import Row, read_rows
+
+
+def _list(value: Any) -> list[Any]:
+    """A list, also one that CSV or the hub holds as text."""
+    if isinstance(value, str):
+        value = json.loads(value) if value.lstrip().startswith('["') else ast.literal_eval(value)
+    if not isinstance(value, list | tuple):
+        raise TypeError(f"{str(value)[:60]!r} is no list")
+    return list(value)
+
+
+def mmlu_pro(row: Row) -> Row:
+    """Ten options or fewer; solved examples have their reasoning in ``cot_content``."""
+    reasoning = str(row.get("cot_content") or "")
+    return {
+        "question": str(row["question"]),
+        "options": [str(one) for one in _list(row["options"])],
+        "answer_index": OptionNumber(row["answer_index"]),
+        "category": str(row["category"]),
+        "reasoning": reasoning.removeprefix("A: Let's think step by step.").strip(),
+    }
+
+
+def gpqa(row: Row) -> Row:
+    """The right answer and three wrong ones, without space around them."""
+    names = ("Correct Answer", *(f"Incorrect Answer {n}" for n in (1, 2, 3)))
+    domain = row.get("High-level domain") or row.get("Subdomain") or "all"
+    return {
+        "question": str(row["Question"]).strip(),
+        "options": [str(row[name]).strip() for name in names],
+        "answer": OptionNumber(0),
+        "domain": str(domain),
+    }
+
+
+def gsm8k(row: Row) -> Row:
+    """The number after ``####``, without commas."""
+    return {
+        "question": str(row["question"]),
+        "answer": str(row["answer"]),
+        "number": str(row["answer"]).split("####")[1].strip().replace(",", ""),
+    }
+
+
+def math_500(row: Row) -> Row:
+    """Problem and answer, subject and level."""
+    return {
+        "problem": str(row["problem"]),
+        "answer": str(row["answer"]),
+        "subject": str(row.get("subject") or "all"),
+    }
+
+
+def arc(row: Row) -> Row:
+    """Options with their labels, which are letters or numbers."""
+    choices = row["choices"]
+    if isinstance(choices, str):
+        choices = json.loads(choices)
+    labels = [str(label) for label in _list(choices["label"])]
+    return {
+        "question": str(row["question"]),
+        "options": [str(text) for text in _list(choices["text"])],
+        "answer": OptionNumber(labels.index(str(row["answerKey"]))),
+    }
+
+
+def hellaswag(row: Row) -> Row | None:
+    """A beginning and four endings; those of the test split have no label."""
+    if str(row["label"]) == "":
+        return None
+    return {
+        "ctx": str(row["ctx"]),
+        "endings": [str(one) for one in _list(row["endings"])],
+        "label": OptionNumber(row["label"]),
+    }
+
+
+def winogrande(row: Row) -> Row:
+    """A sentence with a blank and two words for it."""
+    return {
+        "sentence": str(row["sentence"]).replace("_", "[BLANK]"),
+        "options": [str(row["option1"]), str(row["option2"])],
+        "answer": OptionNumber(int(row["answer"]) - 1),
+    }
+
+
+def truthfulqa(row: Row) -> Row:
+    """The one true option first; of the authors' CSV as they make mc1 of it."""
+    if "mc1_targets" in row:
+        targets = row["mc1_targets"]
+        if isinstance(targets, str):
+            targets = json.loads(targets)
+        options = [str(one) for one in _list(targets["choices"])]
+        right = [int(label) for label in _list(targets["labels"])].index(1)
+        options.insert(0, options.pop(right))
+        return {"question": str(row["question"]), "options": options, "answer": OptionNumber(0)}
+    wrong = [one.strip() for one in str(row["Incorrect Answers"]).split(";")]
+    return {
+        "question": str(row["Question"]),
+        "options": [str(row["Best Answer"]).strip(), *filter(None, dict.fromkeys(wrong))],
+        "answer": OptionNumber(0),
+    }
+
+
+def truthfulqa_judged(row: Row) -> Row:
+    """True and false reference answers, of the hub's columns or of the authors' CSV."""
+    if "correct_answers" in row:
+        true, false = _list(row["correct_answers"]), _list(row["incorrect_answers"])
+        question, category = row["question"], row.get("category")
+    else:
+        true, false = (str(row[f"{w} Answers"]).split(";") for w in ("Correct", "Incorrect"))
+        question, category = row["Question"], row.get("Category")
+    return {
+        "question": str(question),
+        "true": [one for text in true if (one := str(text).strip())],
+        "false": [one for text in false if (one := str(text).strip())],
+        "category": str(category or "all"),
+    }
+
+
+def bbh(row: Row) -> Row:
+    """A task's question and its answer."""
+    task = row.get("config") or row.get("task") or row.get("dataset_name") or "all"
+    options = row.get("choices")
+    question = str(row.get("input") or row["question"])
+    if options and "Options:" not in question:
+        if isinstance(options, str):
+            options = json.loads(options)
+        labels, texts = _list(options["label"]), _list(options["text"])
+        lines = [
+            f"({str(label).strip('()')}) {text}" for label, text in zip(labels, texts, strict=True)
+        ]
+        question = "\n".join([question, "Options:", *lines])
+    target = str(row["target"]).strip()
+    if options and re.fullmatch(r"[A-Z]", target):
+        target = f"({target})"
+    return {"question": question, "target": target, "task": str(task)}
+
+
+def drop(row: Row) -> Row:
+    """A passage, a question and every annotated answer: a list of lists of spans."""
+    validated = row.get("validated_answers") or {}
+    if isinstance(validated, dict):
+        names = ("number", "date", "spans")
+        columns = [_list(validated.get(name) or []) for name in names]
+        validated = [dict(zip(names, one, strict=True)) for one in zip(*columns, strict=True)]
+    answers: list[list[str]] = []
+    for one in [row["answer"], *validated]:
+        spans = _drop_spans(one)
+        if any(text.strip() for text in spans) and spans not in answers:
+            answers.append(spans)
+    return {
+        "passage": str(row["passage"]),
+        "question": str(row["question"]),
+        "answers": [json.dumps(spans, ensure_ascii=False) for spans in answers],
+        "first": ", ".join(answers[0]),
+    }
+
+
+def _drop_spans(answer: Any) -> list[str]:
+    if str(answer.get("number") or "") != "":
+        return [str(answer["number"])]
+    if answer.get("spans"):
+        return [str(span) for span in answer["spans"]]
+    date = answer.get("date") or {}
+    return [" ".join(str(date.get(part) or "") for part in ("day", "month", "year")).strip()]
+
+
+def aime_2024(row: Row) -> Row:
+    """Problem and the whole number that answers it."""
+    return {"problem": str(row["Problem"]), "answer": str(int(row["Answer"]))}
+
+
+def aime(row: Row) -> Row:
+    """The same of later years; of a copy with either's columns."""
+    if "Problem" in row:
+        return aime_2024(row)
+    return {"problem": str(row["problem"]), "answer": str(int(str(row["answer"]).strip()))}
+
+
+_MMMU_PICTURES = tuple(f"image_{number}" for number in range(1, 8))
+
+
+def mmmu(row: Row) -> Row:
+    """A question, its options if it has some, its pictures in order."""
+    options = _list(row["options"]) if row.get("options") else []
+    answer = row["answer"]
+    accepted = (
+        _list(answer) if not options and str(answer).startswith("[") else [str(answer).strip()]
+    )
+    pictures = [row[name] for name in _MMMU_PICTURES if row.get(name) not in (None, "")]
+    subject = row.get("config") or "_".join(str(row["id"]).split("_")[1:-1])
+    return {
+        "question": str(row["question"]),
+        "options": [str(one) for one in options],
+        "answer": [str(one) for one in accepted],
+        "pictures": pictures,
+        "subject": str(subject),
+    }
+
+
+def simpleqa(row: Row) -> Row:
+    """A question and its one answer; its topic stands in ``metadata``."""
+    about = row.get("metadata") or "{}"
+    if isinstance(about, str):
+        about = ast.literal_eval(about)
+    topic = about.get("topic") or row.get("topic")
+    return {
+        "problem": str(row["problem"]),
+        "answer": str(row["answer"]),
+        "topic": str(topic or "all"),
+    }
+
+
+@cache
+def _languages() -> dict[str, Row]:
+    """What simple-evals says in each language, by its code."""
+    path = Path(__file__).parent / "mgsm-languages.jsonl"
+    return {row["config"]: row for _, row in read_rows(path)}
+
+
+def mgsm(row: Row) -> Row:
+    """A problem, and what the model is told in its language."""
+    language = str(row.get("config") or row.get("language") or row.get("lang") or "en")
+    if language not in _languages():
+        raise ValueError(f"one of the languages {', '.join(_languages())}, not {language!r}")
+    number = row.get("answer_number", row.get("answer", row.get("targets")))
+    told = _languages()[language]
+    return {
+        "question": str(row.get("question") or row["inputs"]).strip(),
+        "number": str(number).replace(",", "").strip(),
+        "language": language,
+        "instruction": told["instruction"],
+        "label": told["answer_label"],
+    }

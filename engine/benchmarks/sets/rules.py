@@ -1,0 +1,124 @@
+"""How answers of some sets are read, where what is right differs from row to row.
+
+Each function takes a reply and its sample, and gives what it reads and the score. The lenient
+reading is the headline; the strict one is the published rule, named with each.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from evalbench.engine.benchmark import Sample
+from evalbench.engine.benchmarks.custom.scorers import Read
+from evalbench.engine.scoring import numbers, short_answers
+from evalbench.engine.scoring.choices import read_choice
+from evalbench.engine.scoring.letters_many import read_many
+from evalbench.engine.scoring.reply_text import answer_text, without_markup
+
+_ANSWER_IS = re.compile(
+    r"(?:\banswer\b(?:\s+to\s+\w+)?\s*(?:is\b:?|:)|\\boxed\{)\s*([^\n]+)", re.IGNORECASE
+)
+_OFFICIAL = re.compile(
+    r"(?<=The answer is )(.*)(?=.)|(?<=the answer is )(.*)(?=.)"
+    r"|(?<=The answer: )(.*)(?=.)|(?<=The final answer: )(.*)(?=.)"
+)
+_WORDS = (("true", "false"), ("yes", "no"), ("valid", "invalid"))
+_BRACKETS = re.compile(r"[^\[\](){}<>]")
+
+
+def bbh(reply: str, sample: Sample) -> Read:
+    """An answer of BIG-Bench Hard: an option, one of two words, a number, brackets, or words.
+
+    Strict: the first text after "the answer is", compared as lm-evaluation-harness compares it
+    (``bbh_cot_zeroshot``, filter ``strict-match``).
+    """
+    text, target = without_markup(answer_text(reply)).strip(), str(sample.gold[0])
+    strict = _strict_bbh(reply, target)
+    said = _ANSWER_IS.findall(text)
+    answer = said[-1] if said else text
+    if re.fullmatch(r"\([A-Z]\)", target):
+        place = read_many(text, 26)
+        letter = None if place is None else f"({chr(ord('A') + place)})"
+        return Read(letter, float(letter == target), strict)
+    if pair := next((pair for pair in _WORDS if target.lower() in pair), None):
+        found = re.findall(rf"\b({pair[0]}|{pair[1]})\b", answer, re.IGNORECASE)
+        # In "the answer is yes, because …" the first counts, in free text the last.
+        word = (found[0 if said else -1]).lower() if found else None
+        return Read(word, float(word == target.lower()), strict)
+    if re.fullmatch(r"-?\d+", target):
+        number = numbers.read_number(text)
+        right = number is not None and numbers.parse_number(number) == int(target)
+        return Read(number, float(right), strict)
+    if not re.search(r"\w", target):
+        # As it was said: taking marks off would take brackets.
+        raw = answer_text(reply).strip()
+        return _brackets((_ANSWER_IS.findall(raw) or raw.splitlines() or [""])[-1], sample, strict)
+    words = re.findall(r"\w[\w'-]*", answer.lower())
+    wanted = target.lower().split()
+    return Read(" ".join(words)[:200] or None, float(words == wanted), strict)
+
+
+def _brackets(answer: str, sample: Sample, strict: float) -> Read:
+    """What closes a Dyck word; an answer that repeats the whole word is the same."""
+    closing = _BRACKETS.sub("", answer)
+    wanted = _BRACKETS.sub("", str(sample.gold[0]))
+    question = str(sample.inputs["row"]["question"]).rpartition("Input:")[2]
+    whole = _BRACKETS.sub("", question) + wanted
+    return Read(closing or None, float(closing in (wanted, whole)), strict)
+
+
+def _strict_bbh(reply: str, target: str) -> float:
+    found = _OFFICIAL.search(reply)
+    text = next((one for one in found.groups() if one is not None), "") if found else ""
+    return float(_plain(text) == _plain(target))
+
+
+def _plain(text: str) -> str:
+    return re.sub(r'\.$|,|\\|\n|"', "", text).strip().lower()
+
+
+def mgsm(reply: str, sample: Sample) -> Read:
+    """A whole number. Strict: the last one after the language's word for "Answer", as the source
+    has it; without that word, nothing."""
+    target = str(sample.gold[0])
+    read = numbers.read_number(reply)
+    right = read is not None and numbers.parse_number(read) == numbers.parse_number(target)
+    _, label, after = reply.rpartition(sample.inputs["row"]["label"])
+    found = re.findall(r"\d+\.?\d*", after.replace(",", "")) if label else []
+    said = found[-1].rstrip(".") if found else ""
+    said = said.rstrip("0").rstrip(".") if "." in said else said
+    return Read(read, float(right), float(said == target))
+
+
+def mmmu(reply: str, sample: Sample) -> Read:
+    """An option's letter, or a short free answer that is a number or a phrase.
+
+    After the authors' evaluation (https://github.com/MMMU-Benchmark/MMMU, ``eval_utils.py``):
+    numbers agree when they are equal to two places, phrases when the right one occurs in the
+    answer. The authors draw an option where none can be read; here that is an unread reply.
+    """
+    options: Sequence[str] = sample.inputs["row"]["options"]
+    accepted = [str(one) for one in sample.gold]
+    if options:
+        place = read_choice(reply, options)
+        letter = None if place is None else chr(ord("A") + place)
+        return Read(letter, float(letter == accepted[0]), float(reply.strip() == accepted[0]))
+    phrase = short_answers.read_phrase(reply)
+    if phrase is None:
+        return Read(None, 0.0, 0.0)
+    text = answer_text(reply)
+    return Read(
+        phrase[:200],
+        float(any(_agrees(text, phrase, one) for one in accepted)),
+        float(reply.strip() in accepted),
+    )
+
+
+def _agrees(text: str, phrase: str, right: str) -> bool:
+    wanted = numbers.parse_number(right)
+    if wanted is None or not re.search(r"\d", right):
+        return short_answers.says(phrase, [right]) or short_answers.occurs(text, right)
+    given = numbers.read_number(text)
+    value = None if given is None else numbers.parse_number(given)
+    return value is not None and round(float(value), 2) == round(float(wanted), 2)

@@ -1,0 +1,174 @@
+"""simpleqa: short questions about facts, graded by judges as correct, incorrect or not attempted.
+
+Source: J. Wei et al., "Measuring short-form factuality in large language models", arXiv
+2411.04368 (2024); the grader's prompt and the metrics are those of the authors' code,
+https://github.com/openai/simple-evals (simpleqa_eval.py, MIT), commit
+ee3b0318d8d1d9d72755a4120879be65f7c07e9e. The authors graded with a GPT-4 model.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any, ClassVar
+
+from evalbench.engine.benchmark import Ask, Benchmark, DataSet, DataSource, Item, Sample, Score
+from evalbench.engine.benchmarks.custom.file import CustomFile
+from evalbench.engine.benchmarks.custom.rows import hub_rows
+from evalbench.engine.benchmarks.sets import rows as set_rows
+from evalbench.engine.calls import Outcome, generate
+from evalbench.engine.data.reading import Row, find_table, read_rows
+from evalbench.engine.errors import DataError
+from evalbench.engine.scoring import metrics
+from evalbench.engine.scoring.pooled import pooled
+from evalbench.engine.scoring.reply_text import answer_text
+from evalbench.engine.scoring.tally import Metric, Tally
+
+_HUB = CustomFile(
+    hub="basicv8vc/SimpleQA", split="test", revision="e319282ab125c3dbd0c7fd00be2e4dd54e7e8f94"
+)
+GRADES = {"A": "correct", "B": "incorrect", "C": "not_attempted"}
+_READS = "simpleqa-grade/1"
+_GRADE = re.compile(r"\b(?:(A|B|C)|(NOT[_ ]ATTEMPTED|INCORRECT|CORRECT))\b")
+_UNANSWERED = (Outcome.REFUSED, Outcome.FILTERED)
+
+
+class SimpleQA(Benchmark):
+    """4,326 questions with one indisputable answer each."""
+
+    name = "simpleqa"
+    version = "1"
+    title = "SimpleQA"
+    summary = "4,326 short questions about facts, graded by judges; saying nothing is no mistake"
+    licence = "MIT"
+    roles = ("candidate", "judge")
+    spread_by = "topic"
+    filters: ClassVar[Mapping[str, str]] = {"topic": "only questions of this topic"}
+    data_source = (
+        "basicv8vc/SimpleQA on the Hugging Face hub, or --data simple_qa_test_set.csv; prompt and"
+        " grades after https://github.com/openai/simple-evals"
+    )
+
+    def prepare(self, source: DataSource) -> DataSet:
+        """Read questions and answers."""
+        if source.path is None:
+            return DataSet(
+                _items(hub_rows(_HUB, source), _HUB.hub), origin=_HUB.hub, revision=_HUB.revision
+            )
+        names = ("simple_qa_test_set.csv", "test.jsonl", "test.csv")
+        table = find_table(source.path, names, "questions of SimpleQA", "--data FILE")
+        return DataSet(_items(read_rows(table), str(table)), origin=table.name)
+
+    def templates(self) -> Any:
+        """The grader's prompt and the version of its reading."""
+        return [grader(), _READS]
+
+    async def solve(self, sample: Sample, ask: Ask) -> Score:
+        """Ask the question as it is, and have the answer graded."""
+        question, target = sample.inputs["question"], sample.gold
+        reply = await ask("candidate", generate(question, max_tokens=1024))
+        if reply.outcome in _UNANSWERED or not reply.text.strip():
+            why = Outcome.UNPARSED if reply.outcome is Outcome.OK else reply.outcome
+            return Score(why, _values(["C"] * len(self.judges), self.judges), note="no answer")
+        asked = (
+            grader()
+            .replace("{question}", question)
+            .replace("{target}", target)
+            .replace("{predicted_answer}", answer_text(reply.text))
+        )
+        prompt = generate(asked, max_tokens=1024, temperature=0.0)
+        verdicts = await ask.many([(judge, prompt, "grade") for judge in self.judges])
+        grades = [read_grade(verdict.text) for verdict in verdicts]
+        told = {
+            judge.partition("/")[2] or judge: GRADES.get(grade or "")
+            for judge, grade in zip(self.judges, grades, strict=True)
+        }
+        if not any(grades):
+            return Score(Outcome.UNPARSED, {}, {_READS: told}, "no judge gave a grade")
+        outcome = reply.outcome if all(grades) else Outcome.UNPARSED
+        return Score(outcome, _values(grades, self.judges), {_READS: told})
+
+    def metrics(self, tally: Tally) -> list[Metric]:
+        """Share of correct answers; the other grades; correct among those attempted; F-score."""
+        given = tally.where(lambda row: "correct" in row.values or row.outcome is Outcome.ERROR)
+        out = [
+            metrics.mean(given, name, name, title, scale=(0, 1))
+            for name, title in (
+                ("correct", "Correct"),
+                ("incorrect", "Incorrect"),
+                ("not_attempted", "Not attempted"),
+            )
+        ]
+        attempted = pooled(given, _attempted, "correct_attempted", "Correct of those attempted")
+        out += [attempted, _f_score(out[0], attempted)]
+        out.append(metrics.share(tally, (Outcome.UNPARSED,), "unparsed", "Not graded"))
+        if any(row.tags.get("topic") for row in tally):
+            out += metrics.table(
+                given,
+                "topic",
+                "correct",
+                lambda part, name, tag: metrics.mean(
+                    part, "correct", name, tag, "By topic", scale=(0, 1)
+                ),
+            )
+        return out
+
+
+def _attempted(values: Mapping[str, float]) -> tuple[float, float]:
+    right = values.get("correct", 0.0)
+    return right, right + values.get("incorrect", 0.0)
+
+
+def _f_score(correct: Metric, attempted: Metric) -> Metric:
+    """The harmonic mean of both; it has no interval, as they rest on the same samples."""
+    one, other = correct.value, attempted.value
+    value = None
+    if one is not None and other is not None:
+        value = 2 * one * other / (one + other) if one + other else 0.0
+    return Metric("f_score", value, title="F-score of both", share=True)
+
+
+def _values(grades: list[str] | list[str | None], judges: Any) -> dict[str, float]:
+    read = [grade for grade in grades if grade]
+    values = {name: read.count(letter) / len(read) for letter, name in GRADES.items()}
+    if len(judges) > 1:
+        for judge, grade in zip(judges, grades, strict=True):
+            if grade:
+                name = judge.partition("/")[2] or judge
+                values[f"correct/{name}"] = float(grade == "A")
+    return values
+
+
+def read_grade(verdict: str) -> str | None:
+    """``A``, ``B`` or ``C``, whichever a judge names first, as its letter or in words.
+
+    The authors take the first of these letters anywhere, in a word too, and "not attempted" where
+    there is none; a verdict that says nothing is not read here.
+    """
+    found = _GRADE.search(answer_text(verdict))
+    if not found:
+        return None
+    words = {"CORRECT": "A", "INCORRECT": "B", "NOT ATTEMPTED": "C"}
+    return found[1] or words[found[2].replace("_", " ")]
+
+
+@cache
+def grader() -> str:
+    """The grader's prompt, with three names in braces."""
+    return (Path(__file__).parent / "simpleqa-grader.txt").read_text(encoding="utf-8").strip()
+
+
+def _items(rows: Iterator[tuple[int, Row]], origin: str) -> Iterator[Item]:
+    for number, row in rows:
+        try:
+            flat = set_rows.simpleqa(row)
+        except (KeyError, TypeError, ValueError, SyntaxError, AttributeError) as error:
+            raise DataError(
+                "this is no question of SimpleQA",
+                path=origin,
+                line=number,
+                why=f"it lacks, or has in another form: {error}",
+            ) from None
+        yield Item({"question": flat["problem"]}, flat["answer"], {"topic": flat["topic"]})

@@ -1,0 +1,57 @@
+"""Reading the letter of an answer among more options than seven, up to 26.
+
+``I`` and ``A`` are words as well, so less is read than :mod:`letters_lenient` does of seven
+options. The first of these rules that finds something decides:
+
+1. The whole reply is one letter, whatever brackets or marks surround it.
+2. A labelled answer: ``the answer is (J)``, ``Answer: J``, ``\\boxed{J}``. The last counts.
+3. The last line is one letter.
+4. The reply opens with a letter set off by a bracket, a dot or a colon: ``H) …``.
+5. The only letter that stands in round brackets: ``so it must be (H)``.
+
+Two letters joined (``H or I``) are no answer.
+"""
+
+from __future__ import annotations
+
+import re
+from string import ascii_uppercase
+
+from evalbench.engine.scoring.reply_text import answer_text, before_next_question, without_markup
+
+MANY = "letter-many/1"
+
+_TRIM = r"[\s.,;:!?()\[\]{}<>\"'“”‘’*_$-]*"
+_BARE = re.compile(rf"{_TRIM}(?:option|answer|choice)?{_TRIM}([A-Za-z]){_TRIM}", re.IGNORECASE)
+_BOXED = re.compile(r"\\(?:boxed|fbox)\s*\{\s*(?:\\text\s*\{)?")
+_LABELLED = re.compile(
+    r"\b(?i:answer|choice|option)\b[^\n.:=()]{0,40}?(?:\bis\b|:|=|->|→)"
+    r"[\s:*\"'“(\[{$]{0,8}(?i:(?:the|option|choice|letter)[ ]){0,3}[*\"'“(\[{$]{0,4}"
+    r"([A-Z])(?![\w'’])(?![ \t]+(?!because\b|since\b|as\b|which\b|is\b|and\b|or\b)[a-z])"
+    r"(?P<joined>[)\]*}]*[ ]*(?:or|and|,|/)[ ]*[(\[*]*[A-Z](?![\w'’]))?"
+)
+_OPENS = re.compile(r"\s*[(\[*]{0,3}([A-Z])\*{0,2}[).:\]]")
+_BRACKETED = re.compile(r"\(([A-Z])\)")
+
+
+def read_many(reply: str, options: int) -> int | None:
+    """Index of the option that a reply names, or None. See the module's text for the rules."""
+    head, _ = before_next_question(answer_text(reply))
+    text = without_markup(_BOXED.sub(" answer: ", head)).strip()
+    letter = _letter(text)
+    place = ascii_uppercase.find(letter) if letter else -1
+    return place if 0 <= place < options else None
+
+
+def _letter(text: str) -> str:
+    if found := _BARE.fullmatch(text):
+        return found[1].upper()
+    if labelled := list(_LABELLED.finditer(text)):
+        return "" if labelled[-1]["joined"] else labelled[-1][1]
+    lines = text.splitlines()
+    if lines and (found := _BARE.fullmatch(lines[-1])):
+        return found[1].upper()
+    if (found := _OPENS.match(text)) and not re.search(r"\n\s*\(?[A-Z][).:]", text):
+        return found[1]
+    bracketed = set(_BRACKETED.findall(text))
+    return bracketed.pop() if len(bracketed) == 1 else ""

@@ -1,0 +1,92 @@
+"""Several models × several benchmarks in one command, under one budget."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.commandline import CommandLine, wait_until
+from tests.simulator.handle import Handle
+
+MODELS = ("anthropic/claude-haiku-4-5", "anthropic/claude-sonnet-4-5")
+KEY = {"ANTHROPIC_API_KEY": "sk-ant-" + "x" * 24}
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    """Questions of two of the sets, by their names."""
+    folder = tmp_path / "data"
+    (folder / "truthfulqa").mkdir(parents=True)
+    rows = [{"question": f"{n}?", "answer": f"#### {n}"} for n in range(20)]
+    (folder / "gsm8k.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    lines = [f"{n}?,true,false;wrong,Law" for n in range(20)]
+    (folder / "truthfulqa" / "TruthfulQA.csv").write_text(
+        "\n".join(["Question,Best Answer,Incorrect Answers,Category", *lines])
+    )
+    return folder
+
+
+def test_a_grid_shares_one_budget_and_goes_on_as_one(
+    cli: CommandLine, sim: Handle, data: Path
+) -> None:
+    sim.latency(0.05)
+    words = ("--base-url", sim.base_url("anthropic"), "--concurrency", "4", "--yes")
+    grid = ("gsm8k", "truthfulqa", *(f"--model={one}" for one in MODELS), "--data", str(data))
+    told = cli("estimate", *grid, "--shots", "0")
+    assert "4 runs" in told.out, told.err
+    done = cli("run", *grid, *words, "--shots", "0", "--budget", "0.02", **KEY)
+    assert done.code == 3, done.err
+    runs = cli.runs()
+    assert len(runs) == 4
+    spent = sum((one.status().spend_usd or 0) + one.status().possible_usd for one in runs)
+    assert 0.001 < spent <= 0.02
+    assert all(one.status().budget_usd == 0.02 for one in runs)
+    assert {one.spec().get("budget") for one in runs} == {None}
+
+    # One of them alone brings all others, with what they cost together.
+    sim.latency(0.5)
+    before = sim.summary()["contents"]
+    resumed = cli("resume", "last", "--budget", "5", "--detach", **KEY)
+    assert resumed.code == 0, resumed.err
+    wait_until(lambda: sim.summary()["contents"] > before + 8, "some more replies", seconds=30)
+    (pid,) = {pid for one in runs if (pid := one.live_pid())}
+    os.kill(pid, signal.SIGKILL)
+    wait_until(lambda: not any(one.live_pid() for one in runs), "the engine's end", seconds=30)
+    more = cli("resume", runs[0].id, **KEY)
+    assert more.code == 0, more.err
+    assert [(one.status().state, one.status().done) for one in runs] == [("complete", 20)] * 4
+    # That of a run that was complete by then is still what it was.
+    assert {one.status().budget_usd for one in runs} <= {0.02, 5}
+    assert runs[0].status().budget_usd == 5
+    total = sum((one.status().spend_usd or 0) for one in runs)
+    assert total + sum(one.status().possible_usd for one in runs) <= 5
+    assert total > spent
+    # Nothing that was answered is asked again; what was in flight at the kill may be.
+    attempts = sim.summary()["attempts"]
+    assert attempts.get("1", 0) >= 80 - 16
+    assert set(attempts) <= {"1", "2"}
+
+    again = cli("run", *grid, "--data", str(data / "truthfulqa"), **KEY)
+    assert again.code == 1
+    assert "has nothing called gsm8k" in again.err
+
+
+def test_a_suite_names_lists_and_a_budget_of_all(cli: CommandLine, tmp_path: Path) -> None:
+    suite = tmp_path / "grid.toml"
+    suite.write_text(
+        'budget = 2\n[defaults]\nlimit = 3\n[[run]]\nbenchmark = ["quickstart", "synthetic"]\n'
+        'model = ["scripted/good", "scripted/better"]\nprice = "3/15"\n'
+    )
+    done = cli("run", str(suite), "--yes")
+    assert done.code == 0, done.err
+    assert len(cli.runs()) == 4
+    assert {one.status().budget_usd for one in cli.runs()} == {2}
+    again = cli("run", str(suite), "--yes")
+    assert "4 of the suite's 4 runs are already complete" in again.out
+    suite.write_text(suite.read_text().replace("budget = 2", 'budget = "much"'))
+    assert cli("run", str(suite)).code == 1
+    assert cli("run", "quickstart", "quickstart").code == 1
