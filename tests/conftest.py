@@ -117,11 +117,13 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Start what commands are forked from, if any will be: it takes as long as some tests."""
     from tests.e2e.commandline import commands_environment
-    from tests.warm import Warm
+    from tests.warm import FEW, PRELOADED, Warm
 
-    process = session.config.stash[_WARM] = Warm(commands_environment())
     kinds = {mark.name for item in session.items for mark in item.iter_markers()}
-    if kinds & {"app", "process"} and not session.config.option.collectonly and not Warm.off():
+    commands = bool(kinds & {"app", "process"})
+    process = Warm(commands_environment(), PRELOADED if commands else FEW)
+    session.config.stash[_WARM] = process
+    if commands and not session.config.option.collectonly and not Warm.off():
         process.begin()
 
 

@@ -3,7 +3,8 @@
 Most of what a command of ours costs is Python's start and its imports, and tests start
 hundreds. Here a child is still a process of its own: it has its own id, group, environment,
 working folder, signals and standard streams, and can be killed; only its modules were loaded
-before. So are the preflight children and engines that commands start, but not what engines start.
+before. So are the preflight children and engines that commands start, but not what engines start,
+and the children that look into the keychain or do work with a limit.
 
 What a fresh interpreter alone shows (its command line, which modules it loads, what its
 variables change at the start) needs a real one: see :func:`can_serve`.
@@ -28,32 +29,47 @@ import time
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from importlib import import_module
+from importlib import import_module, invalidate_caches
 from typing import Any, NoReturn, Self
 
+FEW = (
+    *("evalbench.engine.benchmarks.custom.work", "evalbench.engine.keys.child", "jinja2.sandbox"),
+    *("keyring.core", "keyring.backends.fail", "keyring.backends.null"),
+    *("evalbench.tui.cli.main", "evalbench.tui.cli.output"),
+)
+"""What is imported once where no test is about commands and engines."""
+
 PRELOADED = (
+    *FEW,
     *("evalbench.engine.process.main", "evalbench.engine.preflight.child", "evalbench.run"),
-    *("evalbench.tui.cli.main", "evalbench.tui.cli.output", "evalbench.tui.cli.live"),
+    *("evalbench.tui.cli.live", "evalbench.tui.cli.commands"),
     *("evalbench.providers.anthropic", "evalbench.providers.openai"),
     *("evalbench.providers.compatible", "evalbench.providers.google"),
     *("evalbench.providers.bedrock", "evalbench.providers.together"),
     *("aiohttp", "anthropic", "openai", "google.genai", "together", "boto3"),
 )
-"""What is imported once, besides every command."""
+"""What is imported once, besides every command, where tests are about commands and engines."""
 
 _OURS = "evalbench."
 _COMMAND = "evalbench.tui.cli.main"
+_BY_PATH = "evalbench.engine.keys.child"
 _ENDING = (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM)
 _SET_CHILD_SUBREAPER = 36
-_AT_THE_START = ("PYTHON", "LANG", "LC_", "LD_", "MALLOC_", "COVERAGE_", "HF_", "EVALBENCH_TESTS")
-_READ_LATER = ("PYTHON_KEYRING_BACKEND",)
+_AT_THE_START = ("PYTHON", "LANG", "LC_", "LD_", "MALLOC_")
+_FOR_SOME = ("COVERAGE_", "HF_", "EVALBENCH_TESTS")
+_READ_LATER = ("PYTHON_KEYRING_BACKEND", "PYTHONPATH")
 
 
 def can_serve(words: Sequence[str], env: Mapping[str, str], beginning: Mapping[str, str]) -> bool:
     """Whether a Python with these words and variables may be forked from one begun with others."""
     if Warm.off():
         return False
-    return _module(words) is not None and _fixed(env) == _fixed(beginning)
+    if _module(words) is None or _fixed(env) != _fixed(beginning):
+        return False
+    # A child from which these were kept is no other for that.
+    return all(
+        beginning.get(name) == value for name, value in env.items() if name.startswith(_FOR_SOME)
+    )
 
 
 def _fixed(env: Mapping[str, str]) -> dict[str, str]:
@@ -65,11 +81,13 @@ def _fixed(env: Mapping[str, str]) -> dict[str, str]:
     }
 
 
-def _module(words: Sequence[str]) -> int | None:
-    """Where in the words after ``python`` the module of ours stands, if one does."""
-    at = 1 if words[:1] == ["-P"] else 0
-    if len(words) > at + 1 and words[at] == "-m" and words[at + 1].startswith(_OURS):
-        return at + 1
+def _module(words: Sequence[str]) -> tuple[str, list[str]] | None:
+    """The module of ours that ``python *words`` runs, if it is one, and the words for it."""
+    after = list(words[words[:1] == ["-P"] :])
+    if len(after) > 1 and after[0] == "-m" and after[1].startswith(_OURS):
+        return after[1], after[2:]
+    if after != list(words) and after[0].endswith("/engine/keys/child.py"):
+        return _BY_PATH, after[1:]
     return None
 
 
@@ -83,9 +101,10 @@ class Warm:
     or with :meth:`begin`.
     """
 
-    def __init__(self, env: Mapping[str, str]) -> None:
-        """``env``: the variables that the warm process begins with."""
+    def __init__(self, env: Mapping[str, str], modules: Sequence[str] = PRELOADED) -> None:
+        """``env``: the variables that the warm process begins with; ``modules``: its imports."""
         self._env = dict(env)
+        self._modules = modules
         self._server: subprocess.Popen[bytes] | None = None
         self._ours: socket.socket | None = None
 
@@ -107,7 +126,7 @@ class Warm:
             self._ours, theirs = socket.socketpair()
             with theirs:
                 self._server = subprocess.Popen(
-                    [sys.executable, "-P", __file__, str(theirs.fileno())],
+                    [sys.executable, "-P", __file__, str(theirs.fileno()), *self._modules],
                     env=self._env,
                     pass_fds=(theirs.fileno(),),
                     stdin=subprocess.DEVNULL,
@@ -145,13 +164,15 @@ def _adopting() -> Iterator[None]:
 # -- the side of the process that forks -------------------------------------------------------
 
 
-def begin(ours: socket.socket) -> None:
+def begin(ours: socket.socket, modules: Sequence[str]) -> None:
     """Import what all will need, and fork whatever is asked for."""
-    from evalbench.tui.cli.commands import COMMANDS
-
-    commands = (f"evalbench.tui.cli.{command.module}" for command in COMMANDS.values())
-    for name in (*PRELOADED, *commands):
+    for name in modules:
         import_module(name)
+    started = filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))
+    _own_path.extend(sys.path[len([*started]) :])
+    if commands := sys.modules.get("evalbench.tui.cli.commands"):
+        for command in commands.COMMANDS.values():
+            import_module(f"evalbench.tui.cli.{command.module}")
     gc.collect()
     gc.freeze()
     _serve(ours)
@@ -276,6 +297,8 @@ class Wanted:
             elif self.group >= 0:
                 os.setpgid(0, self.group)
             self._settle()
+            if not _found_alike(self.env.get("PYTHONPATH", "")):
+                os.execve(sys.executable, [sys.executable, *self.words], self.env)
             code = _run(self.words)
         except BaseException:
             traceback.print_exc()
@@ -293,6 +316,7 @@ class Wanted:
         vars(sys).update(stdin=reads, stdout=says, stderr=warns)
         vars(sys).update(__stdin__=reads, __stdout__=says, __stderr__=warns)
         os.chdir(self.cwd or os.getcwd())
+        _search(self.env.get("PYTHONPATH", ""))
         os.environ.clear()
         os.environ.update(self.env)
         time.tzset()
@@ -301,6 +325,25 @@ class Wanted:
         signal.signal(signal.SIGINT, signal.default_int_handler)
         for number in self.ignored:
             signal.signal(number, signal.SIG_IGN)
+
+
+def _search(path: str) -> None:
+    """Look for modules where this ``PYTHONPATH`` says, and not where that of the start said."""
+    sys.path[:] = [*map(os.path.abspath, filter(None, path.split(os.pathsep))), *_own_path]
+    invalidate_caches()
+
+
+def _found_alike(path: str) -> bool:
+    """Whether what was loaded before is what would be found by this ``PYTHONPATH`` as well."""
+    for folder in filter(os.path.isdir, path.split(os.pathsep)):
+        for entry in os.listdir(folder):
+            name = entry.partition(".")[0]
+            loaded = getattr(sys.modules.get(name), "__file__", None)
+            if name in ("sitecustomize", "usercustomize") or entry.endswith(".pth"):
+                return False
+            if name in sys.modules and not (loaded or "").startswith(os.path.abspath(folder)):
+                return False
+    return True
 
 
 def _close_all_but(kept: set[int]) -> None:
@@ -319,11 +362,11 @@ def _exactly(ours: socket.socket, size: int) -> bytes:
 
 def _run(words: Sequence[str]) -> int:
     """Do what ``python *words`` does, to its end; the exit code."""
-    at = _module(words)
-    assert at is not None
-    name = words[at]
-    sys.argv = [name, *words[at + 1 :]]
-    if "-P" not in words[:at]:
+    module = _module(words)
+    assert module is not None
+    name, given = module
+    sys.argv = [name, *given]
+    if words[0] != "-P":
         sys.path.insert(0, os.getcwd())
     sys.modules.pop(name, None)
     if name == _COMMAND:
@@ -351,6 +394,8 @@ def _run(words: Sequence[str]) -> int:
     return code
 
 
+_own_path: list[str] = []
+"""Where modules are looked for after the folders of ``PYTHONPATH``."""
 _turn = threading.Lock()
 _exec: Callable[..., int] = subprocess._fork_exec  # type: ignore[attr-defined]
 
@@ -360,4 +405,4 @@ def _replace(fork_exec: Callable[..., int]) -> None:
 
 
 if __name__ == "__main__":
-    begin(socket.socket(fileno=int(sys.argv[1])))
+    begin(socket.socket(fileno=int(sys.argv[1])), sys.argv[2:])

@@ -147,6 +147,7 @@ def test_the_key_travels_by_pipe_alone(keychain: Any, monkeypatch: pytest.Monkey
     assert KEY not in repr(fetch("acme/default", LIMIT_S))
 
 
+@pytest.mark.cold
 def test_a_module_in_the_current_folder_is_not_given_the_key(
     keychain: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
