@@ -9,6 +9,7 @@ import os
 import random
 import socket
 import time
+from dataclasses import replace
 from decimal import Decimal
 from functools import partial
 from typing import Any
