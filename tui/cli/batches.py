@@ -46,7 +46,7 @@ def declare(parser: Parser, words: Sequence[str]) -> None:
         "evalbench batches",
         "evalbench batches --all --json | jq .id",
         "evalbench batches show 3f9c2a71be",
-        "evalbench batches cancel 3f9c2a71be    what is done already is kept, and paid",
+        "evalbench batches cancel 3f9c2a71be    finished requests are kept and billed",
     )
 
 
