@@ -7,6 +7,9 @@ to expect anything else.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any, TypedDict
+
 from evalbench.engine.shapes import (
     LAST_SECOND,
     Check,
@@ -33,6 +36,100 @@ MOST_ROWS = 100_000_000
 
 MOST_DOLLARS = 1_000_000
 """Of one call, and of a whole run: sums are kept in picodollars, in 64 bits."""
+
+
+class WorkerGauges(TypedDict, total=False):
+    """One of several workers of a local model, as the screen shows it; ``idle`` is a share."""
+
+    worker: str
+    node: str
+    pid: int | None
+    in_flight: int
+    answers: int
+    tokens_per_second: float | None
+    memory: Mapping[str, Any]
+    progress: Mapping[str, Any]
+    idle: float | None
+
+
+class LongScoring(TypedDict):
+    """The sample whose scoring takes long, and for how many seconds it has."""
+
+    row: int
+    seconds: int
+
+
+class Gauges(TypedDict, total=False):
+    """What a run's candidate does now, for the screen.
+
+    ``in_flight``, ``waiting``, ``retries`` and ``in_batches`` count calls; ``concurrency`` is the
+    most in flight, ``fixed`` whether the user said so; ``paused_s`` is for how much longer nothing
+    is sent. The others are of local models: one worker's ``memory`` (bytes), ``progress`` and
+    process, or all ``workers``, and the cards that they run on.
+    """
+
+    in_flight: int
+    concurrency: int
+    fixed: bool
+    waiting: int
+    retries: int
+    paused_s: float
+    paused_why: str
+    in_batches: int
+    memory: Mapping[str, Any]
+    progress: Mapping[str, Any]
+    measures: Mapping[str, Any]
+    worker_pid: int | None
+    idle: float
+    workers: list[WorkerGauges]
+    gpus: list[dict[str, Any]]
+    scoring: LongScoring
+
+
+class BatchStatus(TypedDict, total=False):
+    """A batch of a run, as lists show it.
+
+    ``requests``, ``answered``, ``failed`` and ``again`` count calls; ``succeeded`` and
+    ``failed_there`` are what the provider says; ``since`` and ``expires`` are Unix seconds;
+    amounts are decimal dollars as text.
+    """
+
+    name: str
+    role: str
+    model: str
+    stage: str
+    requests: int
+    bytes: int
+    id: str
+    job: str
+    succeeded: int | None
+    failed_there: int | None
+    answered: int
+    failed: int
+    again: int
+    since: float
+    expires: float | None
+    cancelling: bool
+    cost: str
+    saved: str
+    resend_cost: str
+    why: str
+
+
+class TraceStatus(TypedDict, total=False):
+    """What a destination of traces has: ``sent`` and ``left`` count calls, ``refused`` spans."""
+
+    to: str
+    service: str
+    content: bool
+    sent: int
+    left: int | None
+    refused: int
+    why: str
+    project: str
+    log_stream: str
+    links: dict[str, str]
+
 
 _TOKENS = 10**9
 _EPOCHS = 1000

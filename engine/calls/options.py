@@ -39,6 +39,7 @@ class Option:
         path: the value names a ``file`` or ``folder`` that must be there, or is ``named``:
             NAME=PATH of either, where the name may be left out. Kept as an absolute path.
             ``text``: a file whose text counts, or the text itself. Kept as the text.
+        metavar: what stands for the value in help; empty: what its type or name says.
         variables: environment variables that give the value when the user does not, in
             order of precedence; what they gave is kept with the run.
     """
@@ -54,6 +55,7 @@ class Option:
     affects_data: bool = False
     affects_answers: bool = False
     path: Literal["", "file", "folder", "named", "text"] = ""
+    metavar: str = ""
     variables: tuple[str, ...] = ()
 
     @property

@@ -100,7 +100,7 @@ class Params:
             "top_k",
             int,
             None,
-            "let the candidate choose among this many of the likeliest tokens",
+            "sample only from this many of the likeliest tokens",
             minimum=1,
         ),
         title="top-k",
@@ -113,7 +113,7 @@ class Params:
     stop: tuple[str, ...] = _parameter(
         (),
         shape=list_of(text),
-        option=Option("stop", str, (), "stop sequence", many=True),
+        option=Option("stop", str, (), "stop sequence", many=True, metavar="TEXT"),
         title="stop texts",
         trial=("\n",),
         trace="stop_sequences",
@@ -121,7 +121,9 @@ class Params:
     )
     effort: str | None = _parameter(
         shape=maybe(text),
-        option=Option("effort", str, None, "reasoning effort, in the provider's terms"),
+        option=Option(
+            "effort", str, None, "reasoning effort, in the provider's terms", metavar="LEVEL"
+        ),
         title="effort",
         trial="low",
         trace="reasoning.level",

@@ -120,8 +120,14 @@ class WorkerCommand:
 
 
 NETWORK_OPTIONS: tuple[Option, ...] = (
-    Option("base_url", str, None, "another address of the API: a gateway, a proxy, a test server"),
-    Option("timeout", float, 600.0, "seconds for one whole attempt at one call", minimum=1),
+    Option(
+        "base_url",
+        str,
+        None,
+        "base URL of the API, to use a gateway, a proxy or a test server",
+        metavar="URL",
+    ),
+    Option("timeout", float, 600.0, "timeout of one attempt, in seconds", minimum=1),
 )
 """Options that every network provider takes."""
 
@@ -131,15 +137,15 @@ GATEWAY_OPTIONS: tuple[Option, ...] = (
         "header",
         str,
         (),
-        "a header of every request, 'NAME: VALUE', for gateways; ${VARIABLE} in it stands for a"
-        " secret of the environment or of --env-file",
+        "extra request header, 'NAME: VALUE'; ${VARIABLE} in it is replaced by a secret from the"
+        " environment or --env-file",
         many=True,
     ),
     Option(
         "query",
         str,
         (),
-        "a query parameter of every request, NAME=VALUE, such as api-version=2024-10-21",
+        "extra query parameter, NAME=VALUE, such as api-version=2024-10-21",
         many=True,
     ),
 )

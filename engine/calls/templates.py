@@ -77,13 +77,13 @@ class Template:
 
 def prompt_option(*sets: str) -> Option:
     """``--prompt``: a named set, or a file of templates."""
-    named = f"{ORIGINAL}, the exact wording of the system that this comes from; or a"
+    named = f"{ORIGINAL}, the exact wording of the original benchmark; or a"
     return Option(
         "prompt",
         str,
         None,
-        f"{named if sets else 'a'} TOML file of templates (evalbench benchmarks NAME --template"
-        " prints one); left out, evalbench's own wording",
+        f"{named if sets else 'a'} TOML file of templates, as evalbench benchmarks NAME --template"
+        " prints it (default: evalbench's own wording)",
         choices=(OWN, *sets),
         path="text",
     )

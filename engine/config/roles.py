@@ -62,23 +62,22 @@ class RoleSettings:
         "--thinking-budget if given, 8192 for models that always reason, otherwise 0)",
         minimum=0,
     )
-    key: str | None = setting(None, "name of the keychain key to use")
+    key: str | None = setting(None, "name of the keychain key to use", metavar="NAME")
     mode: str | None = setting(
         None,
-        "how calls are answered: realtime; batch, through the provider's batch API, for less"
-        " money and within hours; auto, whichever is worth it; cluster, local models on the nodes"
-        " of a Ray cluster (--address); batch and cluster hold for every model whose provider"
-        " can; left out, realtime",
+        "how to send calls: realtime (the default); batch, the provider's batch API, cheaper and"
+        " done within hours; auto, batch if it saves enough; cluster, local models on a Ray cluster"
+        " (--address); also applies to judges that support it",
         choices=("realtime", "batch", "auto", "cluster"),
     )
     batch_size: int | None = setting(
         None,
-        "maximum calls per batch; judges too, unless they have a size of their own",
+        "maximum calls per batch; also applies to judges without their own",
         minimum=1,
     )
     workers: int | None = setting(
         None,
-        "worker processes of a local model, each with its own GPU or share of the CPU "
+        "worker processes for a local model, each with its own GPU or share of the CPU "
         "(default: one over all GPUs; on a cluster, one per GPU or node)",
         minimum=1,
         maximum=1024,

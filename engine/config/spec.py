@@ -58,37 +58,43 @@ class RunSettings:
         None,
         "file or folder to read the data set from, or from the Hugging Face hub:"
         " hf:OWNER/NAME@REVISION?config=NAME&split=NAME",
+        metavar="PATH",
         affects_data=True,
     )
     limit: int | None = setting(
         None, "number of samples to use, spread evenly over groups", minimum=1
     )
     shuffle: bool = setting(
-        False, "with --limit, sample at random (see --seed) instead of taking the first"
+        False, "with --limit, draw samples at random (see --seed) instead of taking the first"
     )
     seed: int = setting(
         0, "random seed for subsets and permutations and, unless 0, for the model's sampling"
     )
-    epochs: int = setting(1, "times to ask each sample", minimum=1, maximum=1000)
+    epochs: int = setting(1, "number of times to ask each sample", minimum=1, maximum=1000)
     candidate: RoleSettings = field(default_factory=RoleSettings)
-    budget: float | None = setting(None, "maximum spend in US dollars", minimum=0)
+    budget: float | None = setting(None, "maximum spend in US dollars", minimum=0, metavar="USD")
     price: tuple[str, ...] = setting(
         (),
         "price in US dollars per million tokens, IN/OUT or PROVIDER/MODEL=IN/OUT; overrides "
         "the known price",
     )
     judge: tuple[str, ...] = setting(
-        (), "judge model with its own settings: PROVIDER/NAME[,temperature=0,qps=10,…]"
+        (),
+        "judge model, with settings of its own: PROVIDER/NAME[,temperature=0,qps=10,…]",
     )
-    batch_poll: float = setting(10.0, "seconds between the first polls of a batch", minimum=0.01)
+    batch_poll: float = setting(
+        10.0, "seconds between the first polls of a batch", minimum=0.01, metavar="SECONDS"
+    )
     batch_fallback: str | None = setting(
         None,
         "send calls in real time if a batch has not answered them after this long, e.g. 6h or 30m",
+        metavar="DURATION",
     )
     wait_for_server: str | None = setting(
         None,
-        "how long to try for a server that was not reached yet, for example 10m; left out, some"
-        " seconds",
+        "how long to keep trying a server that cannot be reached, e.g. 10m (default: a few"
+        " seconds)",
+        metavar="DURATION",
     )
     traces: TraceSettings = field(default_factory=TraceSettings)
     reuse: bool = setting(False, "reuse replies of earlier runs to identical calls; each is marked")
@@ -97,12 +103,15 @@ class RunSettings:
     )
     address: str = setting(
         "auto",
-        "with --mode cluster: HOST:PORT of the Ray head node, or auto for this machine's cluster",
+        "with --mode cluster: address of the Ray head node, or auto for this machine's cluster",
+        metavar="HOST:PORT",
     )
     env_file: str | None = setting(
-        None, "look in this .env file first for keys, and for settings that variables give"
+        None,
+        "look in this .env file first for keys and other variables",
+        metavar="FILE",
     )
-    desc: str = setting("", "description of the run")
+    desc: str = setting("", "description of the run", metavar="TEXT")
     tag: tuple[str, ...] = setting((), "tag to find the run by")
 
 

@@ -19,17 +19,21 @@ GALILEO = "galileo"
 class TraceSettings:
     """Settings of every run that say where its traces go."""
 
-    otlp: str | None = setting(None, "send traces to this OpenTelemetry endpoint (OTLP over HTTP)")
+    otlp: str | None = setting(
+        None, "send traces to this OpenTelemetry endpoint (OTLP over HTTP)", metavar="URL"
+    )
     otlp_content: bool = setting(False, "include prompts and answers in traces")
     enable_galileo: bool = setting(False, "send traces to Galileo")
     galileo_project: str | None = setting(
-        None, "Galileo project (default: GALILEO_PROJECT, or one per benchmark)"
+        None, "Galileo project (default: GALILEO_PROJECT, or one per benchmark)", metavar="NAME"
     )
     galileo_log_stream: str | None = setting(
-        None, "Galileo log stream (default: GALILEO_LOG_STREAM, or one per run)"
+        None, "Galileo log stream (default: GALILEO_LOG_STREAM, or one per run)", metavar="NAME"
     )
     galileo_console_url: str | None = setting(
-        None, "Galileo console URL (default: GALILEO_CONSOLE_URL, or https://app.galileo.ai)"
+        None,
+        "Galileo console (default: GALILEO_CONSOLE_URL, or https://app.galileo.ai)",
+        metavar="URL",
     )
     galileo_api_url: str | None = setting(
         None, "Galileo API URL (default: GALILEO_API_URL, or the one of the console)"

@@ -5,13 +5,14 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable
 from decimal import Decimal
-from typing import Any, Protocol
+from typing import Protocol
 
 from evalbench.engine.calls import Call, Outcome, Reply
 from evalbench.engine.dispatch.unfetched import Unfetched
 from evalbench.engine.errors import EvalbenchError, ProviderError
 from evalbench.engine.journal.paging import SampleCalls
 from evalbench.engine.journal.records import CallRow
+from evalbench.engine.stored import Gauges
 
 ZERO = Decimal(0)
 
@@ -68,7 +69,7 @@ class Dispatcher(Protocol):
     def set_concurrency(self, calls: int | None) -> None:
         """Change the number of calls in flight, live; None: the dispatcher finds its own."""
 
-    def gauges(self) -> dict[str, Any]:
+    def gauges(self) -> Gauges:
         """Numbers for the screen: in flight, waiting, memory and the like."""
 
     async def close(self) -> None:

@@ -6,7 +6,6 @@ import asyncio
 import time
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any
 
 from evalbench.engine.calls import Call, MediaPart, Provider, Reply
 from evalbench.engine.cost.budget import Reservation
@@ -18,6 +17,7 @@ from evalbench.engine.dispatch.limiter import Limiter
 from evalbench.engine.dispatch.retry import RetryPolicy, requested_wait
 from evalbench.engine.dispatch.single_flight import Flight, SingleFlight
 from evalbench.engine.errors import ProviderError, RunFatal
+from evalbench.engine.stored import Gauges
 
 _MOST_IN_WORK = 4096
 _USUAL_REPLY = 512
@@ -207,7 +207,7 @@ class RealtimeDispatcher:
         """Change the number of calls in flight, live; None: the dispatcher finds its own."""
         self._limiter.resize(calls)
 
-    def gauges(self) -> dict[str, Any]:
+    def gauges(self) -> Gauges:
         """Numbers for the screen: in flight, waiting, memory and the like."""
         slots = self._limiter.semaphore
         self._limiter.share()

@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from evalbench.engine.errors import EvalbenchError
-from evalbench.engine.stored import STATUS
+from evalbench.engine.stored import STATUS, BatchStatus, Gauges, TraceStatus
 
 if TYPE_CHECKING:
     from evalbench.engine.scoring.tally import Metric
@@ -81,11 +81,11 @@ class Status:
     metrics: dict[str, dict[str, Any]] = field(default_factory=dict)
     errors: dict[str, int] = field(default_factory=dict)
     params: dict[str, dict[str, str]] = field(default_factory=dict)
-    gauges: dict[str, Any] = field(default_factory=dict)
+    gauges: Gauges = field(default_factory=Gauges)
     roles: dict[str, dict[str, int]] = field(default_factory=dict)
     latest: Sequence[Sequence[int]] = field(default_factory=list)
-    batches: list[dict[str, Any]] = field(default_factory=list)
-    traces: list[dict[str, Any]] = field(default_factory=list)
+    batches: list[BatchStatus] = field(default_factory=list)
+    traces: list[TraceStatus] = field(default_factory=list)
     tracing: bool = False
     unreadable: str = field(default="", compare=False)
 

@@ -5,18 +5,18 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from typing import Any
 
 from evalbench.engine.config.spec import RunSpec
 from evalbench.engine.config.traces import destinations
 from evalbench.engine.errors import EvalbenchError
 from evalbench.engine.keys import strip_environment
 from evalbench.engine.runs.folder import RunFolder
+from evalbench.engine.stored import TraceStatus
 from evalbench.engine.telemetry.credentials import trace_keys
 from evalbench.engine.telemetry.supervisor import parse_report, request_line
 
 
-def export_traces(folder: RunFolder, spec: RunSpec, *, again: bool = False) -> list[dict[str, Any]]:
+def export_traces(folder: RunFolder, spec: RunSpec, *, again: bool = False) -> list[TraceStatus]:
     """Send what the destinations of a spec were not told of a run.
 
     Args:

@@ -28,6 +28,7 @@ from evalbench.engine.core_dumps import no_core_dumps
 from evalbench.engine.errors import EvalbenchError
 from evalbench.engine.keys import header_secrets, scrub
 from evalbench.engine.runs.folder import RunFolder
+from evalbench.engine.stored import TraceStatus
 from evalbench.engine.telemetry import galileo
 from evalbench.engine.telemetry.exporter import Exporter, facts_of
 from evalbench.engine.telemetry.otlp import OtlpSender
@@ -53,7 +54,7 @@ class _Engine:
         self.at_rest.set()
 
 
-def serve(request: dict[str, Any], engine: _Engine | None) -> dict[str, Any]:
+def serve(request: dict[str, Any], engine: _Engine | None) -> TraceStatus:
     """Tell the destination until the engine is at rest, or all at once; returns the report."""
     to, secret = Destination(**request["to"]), request["secret"]
     of_galileo = to.kind == GALILEO
@@ -76,9 +77,10 @@ def serve(request: dict[str, Any], engine: _Engine | None) -> dict[str, Any]:
             engine.at_rest.wait(max(_LOOK_EVERY_S, _SHARE * took))
         deadline = time.monotonic() + engine.within
     exporter.finish(facts_of(folder), deadline)
-    report = exporter.report() | {"links": {name: link for name, link in places.items() if link}}
+    report = exporter.report()
+    report["links"] = {name: link for name, link in places.items() if link}
     if of_galileo:
-        report |= {"project": to.project, "log_stream": to.log_stream}
+        report["project"], report["log_stream"] = to.project, to.log_stream
     exporter.close()
     return report
 
@@ -91,7 +93,7 @@ def main() -> None:
     request = json.loads(sys.stdin.readline())
     engine = None if request["end"] else _Engine()
     try:
-        report = serve(request, engine)
+        report: TraceStatus | dict[str, str] = serve(request, engine)
     except EvalbenchError as error:
         report = {"error": scrub(str(error), header_secrets(request["secret"]))}
     except Exception as error:

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 from evalbench.engine.config.traces import GALILEO, Destination
 from evalbench.engine.journal import JournalReader
 from evalbench.engine.runs.folder import RunFolder
+from evalbench.engine.stored import TraceStatus
 from evalbench.engine.telemetry.otlp import SendResult
 from evalbench.engine.telemetry.outbox import Outbox, OutboxItem
 from evalbench.engine.telemetry.spans import RunFacts, Span, Value, engine_span, sample_spans
@@ -106,7 +107,7 @@ class Exporter:
         if engines and in_time and not self.why:
             self._send(engines)
 
-    def report(self) -> dict[str, Any]:
+    def report(self) -> TraceStatus:
         """What came of it: ``sent`` and ``left`` count calls, ``refused`` spans."""
         return {
             "to": self._to.endpoint,

@@ -8,7 +8,7 @@ import logging
 import os
 import sys
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 import orjson
 
@@ -16,6 +16,7 @@ from evalbench.engine.config.spec import RunSpec
 from evalbench.engine.config.traces import Destination, destinations
 from evalbench.engine.keys import strip_environment
 from evalbench.engine.runs.folder import RunFolder
+from evalbench.engine.stored import TraceStatus
 
 log = logging.getLogger("evalbench")
 
@@ -73,12 +74,12 @@ class TraceSupervisor:
             with contextlib.suppress(ProcessLookupError):
                 child.kill()
 
-    async def end(self) -> list[dict[str, Any]]:
+    async def end(self) -> list[TraceStatus]:
         """Let what is left be told, within a limit; what came of it, by destination."""
         ends = (self._end(to, child) for to, child in self._children)
         return list(await asyncio.gather(*ends))
 
-    async def _end(self, to: Destination, child: asyncio.subprocess.Process) -> dict[str, Any]:
+    async def _end(self, to: Destination, child: asyncio.subprocess.Process) -> TraceStatus:
         assert child.stdin
         try:
             out, _ = await asyncio.wait_for(
@@ -107,16 +108,18 @@ def request_line(
     return orjson.dumps(request) + b"\n"
 
 
-def parse_report(out: bytes, to: Destination) -> dict[str, Any]:
+def parse_report(out: bytes, to: Destination) -> TraceStatus:
     """The report of a telling process."""
     try:
         told: dict[str, Any] = orjson.loads(out)
     except ValueError:
         return lost_report(to, "it ended without output")
-    return lost_report(to, told["error"]) if "error" in told else told
+    if "error" in told:
+        return lost_report(to, told["error"])
+    return cast("TraceStatus", told)
 
 
-def lost_report(to: Destination, why: str) -> dict[str, Any]:
+def lost_report(to: Destination, why: str) -> TraceStatus:
     """The report of a telling that came to nothing; how much was sent is not known."""
     return {
         "to": to.endpoint,

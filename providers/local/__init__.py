@@ -52,14 +52,14 @@ class Local(WorkerProvider):
             "device",
             str,
             "auto",
-            "Device; auto picks CUDA, then Apple's GPU, then the CPU",
+            "device; auto picks CUDA, then Apple's GPU, then the CPU",
             choices=("auto", "cpu", "cuda", "mps"),
         ),
         Option(
             "dtype",
             str,
             "auto",
-            "Data type of the weights; auto is float32 on a CPU and bfloat16 (float16 on "
+            "data type of the weights; auto is float32 on a CPU and bfloat16 (float16 on "
             "older cards) on a GPU",
             choices=("auto", "float32", "bfloat16", "float16"),
             affects_answers=True,
@@ -68,7 +68,7 @@ class Local(WorkerProvider):
             "quantize",
             str,
             "none",
-            "Quantize weights to 4-bit nf4 or 8-bit integers (bitsandbytes): less memory, "
+            "quantize weights to 4-bit nf4 or 8-bit integers (bitsandbytes): less memory, "
             "different answers",
             choices=("none", "4bit", "8bit"),
             affects_answers=True,
@@ -77,7 +77,7 @@ class Local(WorkerProvider):
             "memory_limit",
             str,
             None,
-            "Memory limit, such as 6GB (default: free memory)",
+            "memory limit, such as 6GB (default: free memory)",
         ),
         Option(
             "threads",
@@ -90,28 +90,28 @@ class Local(WorkerProvider):
             "max_batch_tokens",
             int,
             0,
-            "Maximum tokens per forward pass; 0 derives it from free memory",
+            "maximum tokens per forward pass; 0 derives it from free memory",
             minimum=0,
         ),
         Option(
             "slots",
             int,
             0,
-            "Maximum concurrent generations; 0 derives it from free memory",
+            "maximum concurrent generations; 0 derives it from free memory",
             minimum=0,
         ),
         Option(
             "deterministic",
             bool,
             False,
-            "Run calls one at a time in float32 for bit-identical answers; several times slower",
+            "run calls one at a time in float32 for bit-identical answers; several times slower",
             affects_answers=True,
         ),
         Option(
             "prefix_cache",
             bool,
             True,
-            "Cache shared prefixes; no is for debugging",
+            "cache shared prefixes; no is for debugging",
         ),
         Option(
             "chat_template",
@@ -125,7 +125,7 @@ class Local(WorkerProvider):
             "too_long",
             str,
             "cut",
-            "If prompt and answer exceed the context: cut shortens the answer, then the "
+            "if prompt and answer exceed the context: cut shortens the answer, then the "
             "start of the prompt, and records it; fail is an error",
             choices=("cut", "fail"),
             affects_answers=True,

@@ -207,7 +207,7 @@ def test_a_setting(edited: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     old, settings = make_spec("quickstart", "local/m").to_json(), spec.RunSettings
     added = edited("engine/config/spec.py")["RunSettings"]
     # The page shows the one field that is new.
-    longer = dataclass(frozen=True, kw_only=True)(
+    longer: Any = dataclass(frozen=True, kw_only=True)(
         type("RunSettings", (settings,), dict(vars(added)))
     )
     monkeypatch.setattr(spec, "RunSettings", longer)

@@ -32,7 +32,7 @@ def spec_of(**common: Any) -> RunSpec:
 def pids_after(run: RunFolder, answers: int, workers: int) -> list[int]:
     """The workers' processes, once so many of them have given so many answers each."""
     told = run.status().gauges.get("workers") or []
-    found = [one["pid"] for one in told if one["answers"] >= answers]
+    found = [one["pid"] for one in told if one["pid"] and one["answers"] >= answers]
     return found if len(found) >= workers else []
 
 

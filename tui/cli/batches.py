@@ -10,6 +10,7 @@ from typing import Any
 
 from evalbench.engine.errors import RunNotFound
 from evalbench.engine.runs.folder import RunFolder, all_runs
+from evalbench.engine.stored import BatchStatus
 from evalbench.tui.cli import key_hosts
 from evalbench.tui.cli.launch import declare_run_dir
 from evalbench.tui.cli.output import Out, stdout
@@ -46,7 +47,7 @@ def declare(parser: Parser, words: Sequence[str]) -> None:
         "evalbench batches",
         "evalbench batches --all --json | jq .id",
         "evalbench batches show 3f9c2a71be",
-        "evalbench batches cancel 3f9c2a71be    what is done already is kept, and paid",
+        "evalbench batches cancel 3f9c2a71be    finished requests are kept and billed",
     )
 
 
@@ -74,13 +75,13 @@ def execute(args: argparse.Namespace) -> int:
     return 0
 
 
-def _every(run_dir: Path | None) -> Iterator[tuple[RunFolder, dict[str, Any]]]:
+def _every(run_dir: Path | None) -> Iterator[tuple[RunFolder, BatchStatus]]:
     for folder in all_runs(run_dir):
         for batch in folder.status().batches:
             yield folder, batch
 
 
-def _find(name: str, run_dir: Path | None) -> tuple[RunFolder, dict[str, Any]]:
+def _find(name: str, run_dir: Path | None) -> tuple[RunFolder, BatchStatus]:
     for folder, batch in _every(run_dir):
         if name in (batch.get("name"), batch.get("id")):
             return folder, batch
@@ -93,7 +94,8 @@ def _list(out: Out, args: argparse.Namespace) -> int:
         from evalbench.tui.cli import jsonlines
 
         for folder, batch in found:
-            jsonlines.write(out, **{**batch, "run": folder.id, "event": "batch"})
+            fields: dict[str, Any] = {**batch, "run": folder.id, "event": "batch"}
+            jsonlines.write(out, **fields)
     elif found:
         _print(out, found)
     else:

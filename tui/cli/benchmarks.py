@@ -37,7 +37,7 @@ def declare(parser: Parser, words: Sequence[str]) -> None:
     parser.add_argument(
         "--template",
         action="store_true",
-        help="print its own prompts as a file that --prompt FILE of evalbench run takes, changed",
+        help="print its prompts as a template to edit, for evalbench run --prompt FILE",
     )
     if any(word.partition("=")[0] == _PROMPTS.flag for word in words):
         declare_model(parser)

@@ -34,7 +34,7 @@ COMMANDS: dict[str, Command] = {
     "trace": Command("export a run's traces (OpenTelemetry, Langfuse, Galileo)", "trace"),
     "import": Command("import results from other tools", "importing"),
     "export": Command("export runs to other tools' formats", "export"),
-    "translate": Command("what a command of another system is here", "translate"),
+    "translate": Command("show the evalbench equivalent of another tool's command", "translate"),
     "benchmarks": Command("list benchmarks, or describe one", "benchmarks"),
     "new-benchmark": Command("create an example custom benchmark", "new_benchmark"),
     "models": Command("list providers' models and prices", "models"),

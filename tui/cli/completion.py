@@ -14,8 +14,8 @@ _SHELLS = ("bash", "zsh", "fish")
 def declare(parser: Parser, words: Sequence[str]) -> None:
     """Arguments."""
     parser.description = f"""\
-{parser.description} Write it where
-the shell looks, and again after an update or when plug-ins came:
+{parser.description} Save it where your
+shell looks for completions; do so again after an update or after installing plug-ins:
 
   bash  ~/.local/share/bash-completion/completions/evalbench, or source it in ~/.bashrc
   zsh   a file _evalbench in a folder of $fpath, before compinit

@@ -39,8 +39,8 @@ def declare_gate(parser: argparse._ActionsContainer) -> None:
         default=[],
         type=str,
         metavar="METRIC=X",
-        help="exit with 8 when a metric is below X, for example accuracy=0.8; accuracy.low=0.8 goes"
-        " by the lower end of its 95 %% interval, accuracy.high=0.8 by the upper (may be repeated)",
+        help="exit with 8 when a metric is below X, for example accuracy=0.8; accuracy.low=0.8"
+        " checks the lower end of its 95 %% interval, accuracy.high=0.8 the upper end (repeatable)",
     )
 
 

@@ -13,6 +13,7 @@ from evalbench.engine.calls.options import Option
 from evalbench.engine.hardware.gpu import Gpus
 from evalbench.engine.runs.folder import all_runs
 from evalbench.engine.runs.status import State
+from evalbench.engine.stored import Gauges, WorkerGauges
 from evalbench.tui.cli.output import plain_terminal, stdout
 from evalbench.tui.cli.parser import Parser
 from evalbench.tui.state import figures
@@ -150,12 +151,12 @@ def _told_by_runs() -> _Told:
     return found
 
 
-def _of_run(gauges: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _of_run(gauges: Gauges) -> list[dict[str, Any]]:
     """Each worker of a run: its only one, or all of several."""
     measures = gauges.get("measures") or {}
-    only = {
+    only: WorkerGauges = {
         "pid": gauges.get("worker_pid"),
-        "memory": gauges.get("memory"),
+        "memory": gauges.get("memory") or {},
         "tokens_per_second": measures.get("tokens_per_second"),
         "idle": gauges.get("idle"),
     }

@@ -23,9 +23,7 @@ MODELS = "@models"
 _KINDS = {
     "FILE": FILES,
     "PATH": FILES,
-    "DATA": FILES,
     "MODEL": FILES,
-    "ENV-FILE": FILES,
     "DIR": FOLDERS,
     "FOLDER": FOLDERS,
     "RUN": RUNS,

@@ -29,10 +29,10 @@ def declare(parser: Parser, words: Sequence[str]) -> None:
     lines = [f"  {name:<{width}}  {entry.reads}" for name, entry in KINDS.items()]
     parser.description = "\n".join(
         [
-            f"{parser.description} Reads JSON lines from standard input (id, reply, where it",
-            "matters choices, and expected to compare with) and prints one for each:",
-            "id, faithful (as the original system reads it), lenient (as a person",
-            "would), faithful_correct, lenient_correct.",
+            f"{parser.description}",
+            "Reads JSON lines from standard input: id, reply, and where needed choices and",
+            "expected. Prints a line for each: id, faithful (as the original system reads",
+            "it), lenient (as a person would), faithful_correct, lenient_correct.",
             "",
             *lines,
         ]

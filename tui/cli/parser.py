@@ -228,11 +228,18 @@ def take(args: argparse.Namespace, option: Option) -> Any:
     return value
 
 
+_PATHS = {"file": "FILE", "folder": "FOLDER", "named": "[NAME=]PATH", "text": "FILE"}
+
+
 def _metavar(option: Option) -> str:
+    if option.metavar:
+        return option.metavar
     if option.choices and option.path:
         return "|".join([*option.choices, "FILE"])
     if option.choices:
         return "{" + ",".join(option.choices) + "}"
+    if option.path:
+        return _PATHS[option.path]
     return {int: "N", float: "X"}.get(option.type, option.name.upper().replace("_", "-"))
 
 
@@ -251,8 +258,7 @@ def _help(option: Option) -> str:
         notes.append(f"{option.minimum:g} to {option.maximum:g}")
     if option.many:
         notes.append("repeatable")
-    text = option.help
-    if text[1:2].islower() or text[1:2] == " ":
-        text = text[0].lower() + text[1:]
-    text += f" ({'; '.join(notes)})" if notes else ""
+    text, told = option.help, "; ".join(notes)
+    if told:
+        text = f"{text[:-1]}; {told})" if text.endswith(")") else f"{text} ({told})"
     return text.replace("%", "%%")

@@ -39,12 +39,11 @@ def declare(parser: Parser, words: Sequence[str]) -> None:
         type=Path,
         action="append",
         default=[],
-        help="where to write to, as its ending says: .html or .md; - for standard output; "
-        "$GITHUB_STEP_SUMMARY is added to (may be repeated; default: report.html in the folder "
-        "of the run)",
+        help="output file, .html or .md; - for standard output; repeatable; $GITHUB_STEP_SUMMARY "
+        "is appended to (default: report.html in the run folder)",
     )
     parser.add_argument(
-        "--format", choices=("html", "md"), help="what to write, whatever the name of the file"
+        "--format", choices=("html", "md"), help="output format, whatever the file is called"
     )
     parser.add_argument(
         "--plots",

@@ -23,7 +23,7 @@ def declare(parser: Parser, words: Sequence[str]) -> None:
         "command",
         nargs=argparse.REMAINDER,
         metavar="COMMAND…",
-        help="the command as it was typed there; left out, or -: commands on standard input",
+        help="the command as typed there; without it, or with -, commands from standard input",
     )
     parser.examples(
         "evalbench translate python -m src.cli --models gpt2-large --max-questions 5",

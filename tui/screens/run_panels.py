@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
+from evalbench.engine.stored import Gauges
 from evalbench.tui.state import figures
 from evalbench.tui.state.batch_words import count_words, is_open, saved, stage_words
 from evalbench.tui.state.clean import one_line
@@ -145,7 +143,7 @@ def work_lines(view: RunView, *, compact: bool, plain: bool) -> list[Line]:
     return lines
 
 
-def _worker_lines(gauges: Mapping[str, Any]) -> list[Line]:
+def _worker_lines(gauges: Gauges) -> list[Line]:
     """Memory of a local worker, on a card as its allocator tells it, and its idle share.
 
     Of several workers a line for each.

@@ -16,6 +16,7 @@ from evalbench.engine.hardware.measures import Measures, together
 from evalbench.engine.journal import Event, JournalReader
 from evalbench.engine.runs.folder import RunFolder
 from evalbench.engine.runs.status import Status
+from evalbench.engine.stored import Gauges
 from evalbench.tui.state.answers import Answer, LatestAnswers
 from evalbench.tui.state.clean import one_line
 from evalbench.tui.state.rate_history import RateHistory, TimeLeft
@@ -211,7 +212,7 @@ class RunView:
         return self.state in RESUMABLE or failed_some
 
     @property
-    def gauges(self) -> Mapping[str, Any]:
+    def gauges(self) -> Gauges:
         """What the engine measures at the moment; nothing without one."""
         return self.status.gauges if self.live else {}
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from evalbench.engine.hardware.measures import Measures
+from evalbench.engine.stored import Gauges
 from evalbench.tui.state import figures
 from evalbench.tui.state.clean import one_line
 from evalbench.tui.state.speed_words import speed_words
@@ -248,7 +249,7 @@ def activity_words(progress: Mapping[str, Any] | None) -> str:
     )
 
 
-def holdup_words(gauges: Mapping[str, Any]) -> str:
+def holdup_words(gauges: Gauges) -> str:
     """Why calls are not sent just now, or how many waiting to be retried."""
     if scoring := gauges.get("scoring"):
         took = figures.duration(scoring["seconds"])

@@ -71,7 +71,7 @@ class Mmlu(Benchmark):
             str,
             "original",
             "prompt family: log-likelihood of the letters, the letter as text, or reasoning first;"
-            " left out, original, or chat for models that give no log-likelihoods",
+            " models without log-likelihoods get chat unless one is chosen",
             choices=("original", "chat", "cot"),
             affects_data=True,
         ),

@@ -92,7 +92,7 @@ class MtBench(Benchmark):
             str,
             None,
             "original: the wording of FastChat, for scores to compare with published ones; or a"
-            " file in the form of its judge_prompts.jsonl; left out, evalbench's own",
+            " file in the form of its judge_prompts.jsonl (default: evalbench's own)",
             choices=(ORIGINAL,),
             path="file",
             affects_data=True,
@@ -101,7 +101,7 @@ class MtBench(Benchmark):
             "judge_repeats",
             int,
             1,
-            "times to ask each judge per answer; the median counts",
+            "how often to ask each judge about an answer; the median counts",
             minimum=1,
             maximum=25,
         ),

@@ -14,7 +14,6 @@ import logging
 import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any
 
 from evalbench.engine.calls import BatchProvider, Call, Reply
 from evalbench.engine.compat import override
@@ -43,6 +42,7 @@ from evalbench.engine.dispatch.unfetched import Unfetched
 from evalbench.engine.errors import CallRejected, EvalbenchError
 from evalbench.engine.journal import Journal
 from evalbench.engine.journal.batches import batches, calls_in
+from evalbench.engine.stored import BatchStatus, Gauges
 
 log = logging.getLogger("evalbench")
 
@@ -287,7 +287,7 @@ class BatchDispatcher(ParkingDispatcher):
                 return True
         return False
 
-    def shown(self) -> list[dict[str, Any]]:
+    def shown(self) -> list[BatchStatus]:
         """Every batch for lists."""
         return [batch.shown() for batch in self._context.batches]
 
@@ -306,7 +306,7 @@ class BatchDispatcher(ParkingDispatcher):
         """Change the number of calls in flight, live; None: the dispatcher finds its own."""
         self._realtime.set_concurrency(calls)
 
-    def gauges(self) -> dict[str, Any]:
+    def gauges(self) -> Gauges:
         """Numbers for the screen: in flight, waiting, memory and the like."""
         told = self._realtime.gauges()
         return {**told, "in_batches": self.outstanding}

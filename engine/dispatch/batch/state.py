@@ -13,6 +13,7 @@ from typing import Any
 from evalbench.engine.calls import BatchJob, JobState
 from evalbench.engine.cost.budget import Reservation
 from evalbench.engine.journal.records import BatchRow
+from evalbench.engine.stored import BatchStatus
 
 NAME_LENGTH = 10
 MOST_ATTEMPTS = 255
@@ -165,7 +166,7 @@ class Batch:
             return job.succeeded if job else None
         return round(self.requests * job.progress)
 
-    def shown(self) -> dict[str, Any]:
+    def shown(self) -> BatchStatus:
         """What lists show of it: JSON."""
         job = self.job
         return {

@@ -24,6 +24,7 @@ from evalbench.engine.dispatch.local.shards import portion
 from evalbench.engine.dispatch.local.worker_slots import NodeLost, SlotPool, WorkerSlot
 from evalbench.engine.errors import EvalbenchError, WorkerFailed
 from evalbench.engine.hardware.measures import Measures
+from evalbench.engine.stored import Gauges
 
 WINDOW = 768
 IMAGE_WINDOW = 32
@@ -151,7 +152,7 @@ class LocalDispatcher(Dispatcher):
         self._window = calls
 
     @override
-    def gauges(self) -> dict[str, Any]:
+    def gauges(self) -> Gauges:
         """See :class:`evalbench.engine.dispatch.base.Dispatcher`.
 
         ``workers`` tells of each, where there may be several.
@@ -160,14 +161,16 @@ class LocalDispatcher(Dispatcher):
         memory = next((one.memory for one in replicas if one.memory), {})
         idle = [one.idle for one in replicas if one.idle is not None]
         measures = self.measures
-        told: dict[str, Any] = {
+        told: Gauges = {
             "in_flight": len(self._calls),
             "memory": memory if self._lone else {},
             "progress": self._progress(),
-            **({"measures": measures.to_json()} if measures.answers else {}),
             "worker_pid": next((one.pid for one in replicas if one.pid), None),
-            **({"idle": round(sum(idle) / len(idle), 3)} if idle else {}),
         }
+        if measures.answers:
+            told["measures"] = measures.to_json()
+        if idle:
+            told["idle"] = round(sum(idle) / len(idle), 3)
         if not self._lone:
             told["workers"] = [one.gauges() for one in replicas]
         return told

@@ -23,6 +23,7 @@ from evalbench.engine.dispatch.local.worker_slots import (
 )
 from evalbench.engine.errors import CallRejected, ProviderError, RunFatal, WorkerFailed
 from evalbench.engine.hardware.measures import Measures
+from evalbench.engine.stored import WorkerGauges
 
 _LINGER_S = 0.05
 _PARTING_S = 2.0
@@ -121,7 +122,7 @@ class Replica:
         task.cancel()
         await asyncio.wait({task})
 
-    def gauges(self) -> dict[str, Any]:
+    def gauges(self) -> WorkerGauges:
         """Numbers for the screen."""
         return {
             "worker": self.slot.name,

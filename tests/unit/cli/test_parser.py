@@ -16,7 +16,7 @@ from evalbench.tui.cli.parser import (
 )
 
 OPTIONS = [
-    Option("size", int, 5, "How many, in % of what there is", minimum=1, maximum=9),
+    Option("size", int, 5, "how many, in % of what there is", minimum=1, maximum=9),
     Option("style", str, "plain", "how it looks", choices=("plain", "bold")),
     Option("cache", bool, True, "keep answers"),
     Option("tag", str, (), "a label", many=True),

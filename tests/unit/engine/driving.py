@@ -17,6 +17,7 @@ from evalbench.engine.execution.driver import Driver, DriverOptions
 from evalbench.engine.journal import CallRow, Journal, JournalReader
 from evalbench.engine.runs.status import State
 from evalbench.engine.scoring.tally import Metric, Tally
+from evalbench.engine.stored import Gauges
 from tests.unit.engine.journals import MODEL, journal, sample
 
 Solve = Callable[[Sample, Ask], Awaitable[Score]]
@@ -112,7 +113,7 @@ class Answers:
     def set_concurrency(self, calls: int | None) -> None:
         self.window = calls or self.window
 
-    def gauges(self) -> dict[str, Any]:
+    def gauges(self) -> Gauges:
         return {}
 
     async def close(self) -> None: ...

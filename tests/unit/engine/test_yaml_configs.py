@@ -105,6 +105,7 @@ def test_a_ranking_file_of_speceval(tmp_path: Path) -> None:
     [spec] = found.specs
     assert (spec.benchmark, spec.model) == ("spec-rank", "answers/model-a+model-b")
     assert list(spec.roles())[1:] == ["judge/openai/gpt-4o-mini-2024-07-18"]
+    assert spec.settings.data
     assert Path(spec.settings.data).is_file()
     assert "model-a: answers in" in found.notes[0]
     assert found.output == Path("data/batched_rankings")

@@ -10,6 +10,7 @@ import pytest
 from evalbench.engine.calls import Reply, Reused
 from evalbench.engine.journal import Event
 from evalbench.engine.runs.status import Status
+from evalbench.engine.stored import BatchStatus
 from evalbench.tui.state.reuse_words import reused_words, taken_words
 from evalbench.tui.state.run_facts import RunFacts, money_pairs
 from evalbench.tui.state.sample_view import reply_facts
@@ -65,7 +66,7 @@ def test_events_are_told(kind: str, body: dict[str, Any], words: str) -> None:
 
 
 def test_what_was_not_paid_stands_beside_what_was() -> None:
-    batches: list[dict[str, Any]] = [{"saved": 0.25}, {"saved": 0.5}, {"saved": None}]
+    batches: list[BatchStatus] = [{"saved": "0.25"}, {"saved": "0.5"}, {"saved": ""}]
     status = Status("run", spend_usd=0.75, batches=batches)
     pairs = money_pairs(status, RunFacts({}, reused={"a": 2}))
     assert pairs == {
