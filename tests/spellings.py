@@ -9,8 +9,19 @@ import re
 from functools import lru_cache
 from urllib.parse import quote, quote_plus
 
-HIDDEN = ("\u200b", "\u200d", "\u2060", "\ufeff", "\u00ad", "\x00", "\x1b")
+HIDDEN = (
+    *("\u200b", "\u200d", "\u2060", "\ufeff", "\u00ad", "\x00", "\x1b", "\r", "\u2028", "\ufffd"),
+    "\U0001d173",
+)
 """Characters that show nothing, or that are taken out before anything is shown."""
+HIDDEN_ESCAPES = (
+    *("%00", "%1b", "%0D", "%7F", "%E2%80%8B", "%e2%80%8b", "%C2%AD", "%EF%BB%BF", "%F3%A0%80%A0"),
+    *("%2500", "%25E2%2580%258B", "%u200b", "&#0;", "&#x0;", "&#8203;", "&ZeroWidthSpace;"),
+    *("\\000", "\\x00", "\\u200b", "\\u{200b}", "\\ud83d", "\\ud834\\udd73"),
+)
+"""The same, as addresses, HTML, JSON and programs write them."""
+OBEYED = ("\x1b[0m", "\x1b[38;5;1m", "\x1b]0;title\x07", "\x1bPq\x1b\\", "\\u001b[0m", "%1B[1m")
+"""What a terminal obeys, and does not show."""
 
 
 def spellings(key: str) -> dict[str, str]:
@@ -40,6 +51,11 @@ def spellings(key: str) -> dict[str, str]:
     }
     found |= {f"split by U+{ord(one):04X}": one.join(key) for one in HIDDEN}
     found |= {f"halves by U+{ord(one):04X}": key[:5] + one + key[5:] for one in HIDDEN}
+    if not {*key} & {*"\\%&"}:
+        # One of its own would make another escape of them.
+        found |= {f"split by {one}": one.join(key) for one in HIDDEN_ESCAPES}
+        found |= {f"percent, by {one}": one.join(map(_percent, key)) for one in HIDDEN_ESCAPES}
+    found |= {f"halves by {one!a}": key[:5] + one + key[5:] for one in OBEYED}
     found |= {
         name: text for before in ("", "u", "us", "user:") for name, text in _codes(before, key)
     }
@@ -142,6 +158,10 @@ def _bare(text: str) -> str:
 def _unit(one: str) -> str:
     code = one.encode("utf-16-be")
     return "".join(f"\\u{code[at : at + 2].hex()}" for at in range(0, len(code), 2))
+
+
+def _percent(one: str) -> str:
+    return quote(one, safe="")
 
 
 def _small_digits(text: str) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
+from operator import attrgetter
 from typing import Any
 
 from evalbench.engine.calls.options import Option
@@ -143,11 +144,9 @@ class Params:
 
     def asked(self) -> dict[str, Any]:
         """Only what was asked for, by name."""
-        return {
-            name: value
-            for name in self.__slots__
-            if (value := getattr(self, name)) is not None and value != ()
-        }
+        # Every call comes by here, twice.
+        held = zip(self.__slots__, _VALUES(self), strict=True)
+        return {name: value for name, value in held if value is not None and value != ()}
 
     def override(self, **changes: Any) -> Params:
         """A copy with every change that is not None applied."""
@@ -157,6 +156,7 @@ class Params:
         return Params(**values)
 
 
+_VALUES = attrgetter(*Params.__slots__)
 PARAMETERS: Mapping[str, Parameter] = {
     one.name: one.metadata["parameter"] for one in fields(Params)
 }

@@ -35,14 +35,17 @@ _MOST_LAYERS = 4
 _BLOCK = 1 << 20
 
 _HIDDEN = (
-    "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e"
-    "\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0"
+    "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e"
+    "\u2060-\u206f\u2800\u3164\ud800-\udfff\ufe00-\ufe0f\ufeff\uffa0\ufffd"
 )
-"""Characters that show nothing. Source: Unicode, ``Default_Ignorable_Code_Point``."""
-_TAGS = "\U000e0000-\U000e0fff"
+"""Characters that show nothing, and what stands for none. Source: Unicode,
+``Default_Ignorable_Code_Point``."""
+_TAGS = "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
 """The same beyond 16 bits. A set that holds both is searched many times slower."""
-_CONTROL = r"\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f"
+_CONTROL = r"\x00-\x08\x0b-\x1f\x7f-\x9f"
 """Taken out before a terminal, and so no better than those that show nothing."""
+_SEQUENCE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|[\]P^_X][^\x07\x1b]*(?:\x07|\x1b\\)|[@-~])")
+"""What a terminal obeys, and does not show: ECMA-48, control sequences and strings."""
 
 _IS_HIDDEN = re.compile(f"[{_HIDDEN}{_CONTROL}]+")
 _IS_TAG = re.compile(f"[{_TAGS}]+")
@@ -51,9 +54,11 @@ _LEADS = {
     0xCD: rb"\xcd\x8f",
     0xD8: rb"\xd8\x9c",
     0xE1: rb"\xe1(?:\x85[\x9f\xa0]|\x9e[\xb4\xb5]|\xa0[\x8b-\x8f])",
-    0xE2: rb"\xe2(?:\x80[\x8b-\x8f\xaa-\xae]|\x81[\xa0-\xaf])",
+    0xE2: rb"\xe2(?:\x80[\x8b-\x8f\xa8-\xae]|\x81[\xa0-\xaf]|\xa0\x80)",
     0xE3: rb"\xe3\x85\xa4",
-    0xEF: rb"\xef(?:\xb8[\x80-\x8f]|\xbb\xbf|\xbe\xa0)",
+    0xED: rb"\xed[\xa0-\xbf]",
+    0xEF: rb"\xef(?:\xb8[\x80-\x8f]|\xbb\xbf|\xbe\xa0|\xbf\xbd)",
+    0xF0: rb"\xf0(?:\x9b\xb2[\xa0-\xa3]|\x9d\x85[\xb3-\xba])",
     0xF3: rb"\xf3\xa0",
 }
 _HIDDEN_BYTES = tuple((bytes([lead]), re.compile(rest)) for lead, rest in _LEADS.items())
@@ -65,8 +70,9 @@ _ESCAPE = re.compile(
       (?<=\\)(?:
           u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}
         | u[0-9a-fA-F]{4} | u\{[0-9a-fA-F]{1,6}\} | U[0-9a-fA-F]{8} | x[0-9a-fA-F]{2}
-        | [0-3][0-7]{2} | [bfnrtv] | [!-/:-@\[-`{-~]
+        | [0-3][0-7]{2} | 0 | [bfnrtv] | [!-/:-@\[-`{-~]
       )
+    | (?<=%)u[0-9a-fA-F]{4}
     | (?<=%)[0-9a-fA-F]{2}(?:%[0-9a-fA-F]{2})*
     | (?<=&)(?:\#[0-9]{1,7}|\#[xX][0-9a-fA-F]{1,6}|[a-zA-Z][a-zA-Z0-9]{1,31});?
     )
@@ -75,8 +81,9 @@ _ESCAPE = re.compile(
 )
 _AT_ESCAPES = re.compile(f"({_ESCAPE.pattern})", re.VERBOSE)
 _UNIT = re.compile(f"{_ESCAPE.pattern}|[{_HIDDEN}{_CONTROL}{_TAGS}]+", re.VERBOSE)
+_ESC, _BEL = "\x1b", "\x07"
 _WHITE = {"b": "", "f": "", "v": "", "n": "\n", "r": "\r", "t": "\t"}
-_DELETED = bytes([*range(9), 11, 12, *range(14, 32), 127])
+_DELETED = bytes([*range(9), *range(11, 32), 127])
 _FOLD = bytes.maketrans(b"ABCDEFGHIJKLMNOPQRSTUVWXYZ-_", b"abcdefghijklmnopqrstuvwxyz+/")
 """One case, and one of the two alphabets of base64."""
 _BASE64 = frozenset("abcdefghijklmnopqrstuvwxyz0123456789+/")
@@ -176,6 +183,10 @@ class _Layer:
         spaces = ((found.start(), found.end(), "") for found in _SPACE.finditer(self.text))
         return self._without(spaces)
 
+    def obeyed(self) -> _Layer | None:
+        """The text without what a terminal obeys; None where it has none of that."""
+        return self._without((at.start(), at.end(), "") for at in _SEQUENCE.finditer(self.text))
+
     def _without(self, units: Iterator[tuple[int, int, str]]) -> _Layer | None:
         pieces: list[str] = []
         steps: list[tuple[int, int, int, int]] = []
@@ -216,7 +227,7 @@ def _units(text: str) -> Iterator[tuple[int, int, str]]:
     """Every escape and every run of hidden characters: start, end, and what it means."""
     for found in _UNIT.finditer(text):
         unit, start = found[0], found.start()
-        if unit[0] == "%":
+        if unit[0] == "%" and unit[1] != "u":
             for size, meant in _percent(unit):
                 yield start, start + size, meant
                 start += size
@@ -228,14 +239,16 @@ def _units(text: str) -> Iterator[tuple[int, int, str]]:
 def _meaning(unit: str) -> str:
     """What an escape, or a run of hidden characters, stands for."""
     if unit[0] == "%":
-        meant = "".join(one for _, one in _percent(unit))
+        # JavaScript's escape() writes %uXXXX.
+        code = unit[1] == "u"
+        meant = chr(int(unit[2:], 16)) if code else "".join(one for _, one in _percent(unit))
     elif unit[0] == "&":
         meant = html.unescape(unit)
     elif unit[0] == "\\":
         meant = _unescaped(unit[1], unit[2:].strip("{}"))
     else:
         meant = ""
-    return _shown(meant)
+    return _kept(meant)
 
 
 def _unescaped(kind: str, digits: str) -> str:
@@ -247,7 +260,7 @@ def _unescaped(kind: str, digits: str) -> str:
     if kind in "uUx" and digits:
         code = int(digits, 16)
         return chr(code) if code <= 0x10FFFF else ""
-    return chr(int(kind + digits, 8)) if digits else kind
+    return chr(int(kind + digits, 8)) if digits or kind == "0" else kind
 
 
 _SIZES = ((0xF0, 4), (0xE0, 3), (0xC0, 2))
@@ -265,7 +278,7 @@ def _percent(run: str) -> Iterator[tuple[int, str]]:
             meant = raw[at : at + size].decode()
         except UnicodeDecodeError:
             size, meant = 1, chr(raw[at])
-        yield 3 * size, _shown(meant)
+        yield 3 * size, _kept(meant)
         at += size
 
 
@@ -274,8 +287,14 @@ def _undo(text: str) -> str:
     if "\\" in text or "%" in text or "&" in text:
         parts = _AT_ESCAPES.split(text)
         parts[1::2] = map(_meaning, parts[1::2])
-        text = "".join(parts)
+        parts[::2] = map(_shown, parts[::2])
+        return "".join(parts)
     return _shown(text)
+
+
+def _kept(meant: str) -> str:
+    """What the next level sees of an escape: what begins or ends what a terminal obeys, too."""
+    return meant if meant in (_ESC, _BEL) else _shown(meant)
 
 
 def _shown(text: str) -> str:
@@ -336,6 +355,8 @@ class Redactor:
             return True
         if b"&" in data and self._entity.search(folded):
             return True
+        if b"\x1b" in data:
+            return True
         if data.isascii():
             return False
         if self._foreign:
@@ -351,6 +372,10 @@ class Redactor:
             unbroken = "".join(folded.split())
             if any(needle.code and needle.text in unbroken for needle in self._found):
                 return True
+            if _ESC in text:
+                shown = _fold(_shown(_SEQUENCE.sub("", text)))
+                if any(needle.text in shown for needle in self._found):
+                    return True
             below = _undo(text)
             if below == text:
                 return False
@@ -365,6 +390,8 @@ class Redactor:
             found += self._in_layer(layer, code_only=False)
             if unbroken := layer.unbroken():
                 found += self._in_layer(unbroken, code_only=True)
+            if obeyed := layer.obeyed():
+                found += self._in_layer(obeyed.below() or obeyed, code_only=False)
             layer = layer.below()
         found.sort()
         merged: list[tuple[int, int]] = []
@@ -510,9 +537,9 @@ def _escapes_of(secrets: set[str]) -> tuple[re.Pattern[bytes], re.Pattern[bytes]
     """Find escapes by a backslash that can hide a character of a secret: in texts, in JSON."""
     marks = {one for secret in secrets for one in secret if one.isascii() and not one.isalnum()}
     own = re.escape("".join(sorted(marks - {" ", "/"}))).encode()
-    some = rb"u[0-9a-fA-F{]|x[0-9a-fA-F]|U000|[0-3][0-7]{2}|[/" + own + rb"]"
+    some = rb"u[0-9a-fA-F{]|x[0-9a-fA-F]|U000|[0-3][0-7]{2}|0(?![0-9])|[/" + own + rb"]"
     # Not those of \\beta and \\frac, whose backslash is itself escaped.
-    control = rb"(?<!\\\\)(?:\\\\)*[bf]"
+    control = rb"(?<!\\\\)(?:\\\\)*(?:[bf]|r(?!\\n))"
     return re.compile(rb"\\(?:" + some + rb")"), re.compile(
         rb"\\(?:" + some + b"|" + control + rb")"
     )
@@ -530,7 +557,7 @@ def _telling(marks: set[str]) -> tuple[re.Pattern[bytes], re.Pattern[bytes]]:
     ascii_only = all(mark.isascii() for mark in marks)
     harmless = [
         one
-        for one in map(chr, (9, 10, 13, *range(32, 127)))
+        for one in map(chr, (9, 10, *range(32, 127)))
         if _fold(one) not in marks and one not in _FORMS_ESCAPES and not one.isalnum()
     ]
     codes = "|".join(f"{ord(one):02x}" for one in harmless)
@@ -545,6 +572,6 @@ def _telling(marks: set[str]) -> tuple[re.Pattern[bytes], re.Pattern[bytes]]:
         # What it stands for may begin another escape.
         names.append("amp(?!;(?:#|[a-z]{2,31};))")
     known = "|".join([f"#(?:{numbers})" if numbers else "(?!)", *names])
-    return re.compile(f"%(?!{codes or '(?!)'})[0-9a-f]{{2}}".encode()), re.compile(
-        f"&(?!(?:{known});)(?:#[0-9x]|[a-z]{{2,31}};)".encode()
-    )
+    return re.compile(
+        f"%(?:(?!{codes or '(?!)'})[0-9a-f]{{2}}|u[0-9a-f]{{4}})".encode()
+    ), re.compile(f"&(?!(?:{known});)(?:#[0-9x]|[a-z]{{2,31}};)".encode())

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from decimal import Decimal
 from enum import StrEnum
+from operator import attrgetter
 from typing import Any, Literal
 
 MOST_TOKENS = 10**9
@@ -236,18 +237,16 @@ class Reply:
 
 def reply_to_json(reply: Reply) -> dict[str, Any]:
     """A compact JSON form: fields at their defaults are left out."""
-    out: dict[str, Any] = {}
-    for name in _PLAIN:
-        value = getattr(reply, name)
-        if value != _DEFAULT[name]:
-            out[name] = value
+    # By many at once: every answer comes by here.
+    held = zip(_PLAIN, _values(reply), _DEFAULTS, strict=True)
+    out: dict[str, Any] = {name: value for name, value, usual in held if value != usual}
     if reply.outcome is not Outcome.OK:
         out["outcome"] = reply.outcome.value
     if reply.logprobs:
         # JSON has no infinities; a text keeps them apart from "no number".
         out["logprobs"] = [p if math.isfinite(p) else str(p) for p in reply.logprobs]
-    usage = {name: value for name in _COUNTS if (value := getattr(reply.usage, name)) is not None}
-    if usage:
+    counts = zip(_COUNTS, _counts(reply.usage), strict=True)
+    if usage := {name: count for name, count in counts if count is not None}:
         out["usage"] = usage
     if reply.params:
         out["params"] = [[note.name, note.fate, note.reason] for note in reply.params]
@@ -342,4 +341,5 @@ _PLAIN = (
     "cut_tokens",
     "notes",
 )
-_DEFAULT = {name: getattr(Reply(), name) for name in _PLAIN}
+_values, _counts = attrgetter(*_PLAIN), attrgetter(*_COUNTS)
+_DEFAULTS = _values(Reply())

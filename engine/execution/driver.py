@@ -277,7 +277,8 @@ class Driver(ReplySink):
             worker.add_done_callback(self._workers.discard)
 
     def _window(self) -> int:
-        return max(part.dispatcher.window for part in self._models.values())
+        windows = [part.dispatcher.window for part in self._models.values()]
+        return windows[0] if len(windows) == 1 else max(windows)
 
     async def _work(self) -> None:
         """Solve one sample after the other for as long as this worker is wanted."""

@@ -117,16 +117,17 @@ def _smaller(data: bytes, frame: bytes) -> bytes:
 def quotable(sample: Sample) -> list[str]:
     """The texts of a sample that its prompts may quote, longest first."""
     found: set[str] = set()
-    stack: list[Any] = [sample.inputs, sample.gold]
-    while stack:
-        value = stack.pop()
+    values: list[Any] = [sample.inputs, sample.gold]
+    for value in values:  # which grows meanwhile
         if isinstance(value, str):
             if len(value) >= _LEAST_QUOTE and _MARK not in value:
                 found.add(value)
         elif isinstance(value, dict):
-            stack.extend(value.values())
+            values.extend(value.values())
         elif isinstance(value, list):
-            stack.extend(value)
+            values.extend(value)
+    if len(found) < 2:
+        return list(found)
     return sorted(found, key=lambda text: (-len(text), text))[:_MOST_QUOTES]
 
 

@@ -10,6 +10,7 @@ megabytes.
 from __future__ import annotations
 
 import asyncio
+import os
 import sqlite3
 import stat
 from collections.abc import Callable
@@ -70,10 +71,13 @@ class JournalFile:
         self._file: tuple[int, int] | None = None
         self._log: tuple[int, int] | None = None
         self._size = 0
+        self._modified: int | None = None
+        self._overwritten = False
         self._db = connect(path)
         try:
             self._open()
             self._displaced()
+            self._modified = self._modified_now()
         except sqlite3.Error as error:
             self._db.close()
             raise understand(error, path) from error
@@ -138,8 +142,27 @@ class JournalFile:
             return "another file was put in its place"
         if now.st_size < self._size:
             return "its end was cut off"
+        self._see_others()
+        if self._overwritten:
+            return "something else wrote into it"
         self._file, self._size = identity(now), now.st_size
         return ""
+
+    def _see_others(self) -> None:
+        """Notice whether somebody wrote into the file since this connection did.
+
+        With a write-ahead log it changes at checkpoints alone, which are part of commits. On
+        network disks servers have clocks of their own, and so times say nothing.
+        """
+        if self._modified is not None and not self.rollback_on:
+            now = self._modified_now()
+            self._overwritten = self._overwritten or now not in (None, self._modified)
+
+    def _modified_now(self) -> int | None:
+        try:
+            return os.stat(self.path).st_mtime_ns
+        except OSError:
+            return None
 
     def _log_displaced(self) -> str:
         if self.rollback_on:
@@ -242,6 +265,7 @@ class JournalFile:
 
     def _write(self, tables: dict[str, list[tuple[Any, ...]]]) -> None:
         """Write rows by their tables, or by the statement that deletes them."""
+        self._see_others()
         self._db.execute("BEGIN IMMEDIATE")
         if self._kept:
             # From here on they are right in memory alone, until the journal rests again.
@@ -249,6 +273,7 @@ class JournalFile:
         for table, rows in tables.items():
             self._db.executemany(_INTO.get(table, table), rows)
         self._db.execute("COMMIT")
+        self._modified = self._modified_now()
         self._kept = False
         self._sums.add(tables)
 

@@ -56,7 +56,9 @@ class Journal(JournalFile):
 
     def now_ms(self) -> int:
         """Milliseconds since the run's creation. They never go back, as clocks may."""
-        self._now = max(self._now, int((time.time() - self.created) * 1000))
+        now = int((time.time() - self.created) * 1000)
+        if now > self._now:
+            self._now = now
         return self._now
 
     # -- storing ------------------------------------------------------------

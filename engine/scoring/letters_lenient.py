@@ -363,12 +363,17 @@ _ABBREVIATED = re.compile(rf"A[ \t]*:[ \t]*{_LETTER}{_CLOSE}*\s*")
 def _labelled(text: str) -> str | None:
     if found := _ABBREVIATED.fullmatch(text):  # "A: B", as in question and answer
         return found["letter"].upper()
-    nouns = deque((found.start() for found in _NOUNS.finditer(text)), maxlen=_MOST_LABELS)
-    start = nouns[0] if len(nouns) == _MOST_LABELS else 0
-    patterns = [_LABEL, _HEADING]
+    patterns, start = [_LABEL, _HEADING], _last_labels(_NOUNS, text)
     if _is_abroad(text):
         patterns += [_LABEL_ABROAD, _CHOOSES_ABROAD, _BUT_ABROAD]
+        start = max(start, _last_labels(_ABROAD_IN_ASCII, text))
     return _last(text, *patterns, start=start)
+
+
+def _last_labels(nouns: re.Pattern[str], text: str) -> int:
+    """Where the words for an answer begin that can be labels; 0 where there are not too many."""
+    starts = deque((found.start() for found in nouns.finditer(text)), maxlen=_MOST_LABELS)
+    return starts[0] if len(starts) == _MOST_LABELS else 0
 
 
 _SENTENCE_END = re.compile(r"(?<=[.!?…])\s+")

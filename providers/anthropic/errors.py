@@ -25,7 +25,7 @@ from evalbench.providers.wire.failures import (
     rejected,
     usual,
 )
-from evalbench.providers.wire.lenient import as_object, as_text
+from evalbench.providers.wire.lenient import as_object, as_text, told_status
 from evalbench.providers.wire.scrub import SecretScrubber
 
 STATUS = {
@@ -49,7 +49,7 @@ def hidden_status(body: Mapping[str, Any]) -> int | None:
     error = as_object(body.get("error"))
     if not error or isinstance(body.get("content"), list):
         return None
-    return STATUS.get(as_text(error.get("type")), 500)
+    return STATUS.get(as_text(error.get("type"))) or told_status(error) or 500
 
 
 def filtered(answered: Answered, scrub: SecretScrubber) -> Reply | None:

@@ -22,7 +22,6 @@ from evalbench.providers.chat.errors import (
     error_object,
     hidden_status,
     read_error,
-    status_number,
 )
 from evalbench.providers.wire.batches import (
     BatchingProvider,
@@ -35,7 +34,7 @@ from evalbench.providers.wire.carried import CarriedProvider
 from evalbench.providers.wire.exchange import Answered, Arrival, Prepared
 from evalbench.providers.wire.failures import error_response, json_body
 from evalbench.providers.wire.headers import server_time
-from evalbench.providers.wire.lenient import as_object, encode
+from evalbench.providers.wire.lenient import as_object, encode, status_number
 
 REQUEST_ID = "x-request-id"
 TERMS = BatchTerms(most_requests=50_000, most_bytes=200_000_000)

@@ -24,7 +24,7 @@ from evalbench.providers.wire.failures import (
     too_long,
     usual,
 )
-from evalbench.providers.wire.lenient import as_list, as_object, as_text, decode
+from evalbench.providers.wire.lenient import as_list, as_object, as_text, decode, told_status
 from evalbench.providers.wire.scrub import SecretScrubber
 
 _FILTERED = frozenset(
@@ -164,10 +164,8 @@ def hidden_status(body: Mapping[str, Any]) -> int | None:
     error = error_object(body)
     if error is None or _is_whole(choice):
         return None
-    for name in ("code", "status", "status_code", "http_status"):
-        status = status_number(error.get(name))
-        if 400 <= status < 600:
-            return status
+    if status := told_status(error):
+        return status
     for name in ("code", "type"):
         if status := _STATUS.get(as_text(error.get(name)), 0):
             return status
@@ -184,14 +182,6 @@ def _is_whole(choice: Mapping[str, Any]) -> bool:
     said = as_object(choice.get("message")).get("content") or choice.get("text")
     stop = as_text(choice.get("finish_reason")).lower()
     return bool(said) and outcome_of(stop) is not None and bool(stop) and not choice.get("error")
-
-
-def status_number(value: object) -> int:
-    """A status as a number, in whatever spelling; 0 for none."""
-    try:
-        return int(value) if isinstance(value, int | float | str) else 0
-    except (ValueError, OverflowError):
-        return 0
 
 
 def _filter_of(error: Mapping[str, Any] | None, said: ErrorResponse) -> str:

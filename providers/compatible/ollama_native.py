@@ -15,7 +15,7 @@ from evalbench.providers.chat.stops import outcome_of
 from evalbench.providers.compatible.prepare import TEXT
 from evalbench.providers.wire.body import BrokenOff
 from evalbench.providers.wire.exchange import Arrival, Prepared
-from evalbench.providers.wire.lenient import as_text, encode
+from evalbench.providers.wire.lenient import as_object, as_text, encode, told_status
 
 _OPTIONS = {
     "max_tokens": "num_predict",
@@ -104,4 +104,6 @@ def read_native(body: Mapping[str, Any], arrival: Arrival) -> Reply:
 
 def native_failure(body: Mapping[str, Any]) -> int | None:
     """The status that an error inside a good response stands for; None without one."""
-    return 500 if body.get("error") and "message" not in body and "response" not in body else None
+    if not body.get("error") or "message" in body or "response" in body:
+        return None
+    return told_status(as_object(body["error"])) or 500

@@ -32,7 +32,7 @@ from evalbench.providers.wire.failures import (
     usual,
 )
 from evalbench.providers.wire.headers import seconds
-from evalbench.providers.wire.lenient import as_object
+from evalbench.providers.wire.lenient import as_object, told_status
 from evalbench.providers.wire.scrub import SecretScrubber
 
 _TOO_LONG = re.compile(r"token count.{0,40} exceeds the maximum number of tokens", re.IGNORECASE)
@@ -78,8 +78,7 @@ def hidden_status(body: Mapping[str, Any]) -> int | None:
     error = as_object(body.get("error"))
     if not error or body.get("candidates"):
         return None
-    code = error.get("code")
-    return code if isinstance(code, int) and 400 <= code < 600 else 500
+    return told_status(error) or 500
 
 
 def read_error(

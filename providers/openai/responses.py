@@ -6,10 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from evalbench.engine.calls import Outcome, Reply, Usage
-from evalbench.providers.chat.errors import status_number
 from evalbench.providers.wire.body import BrokenOff
 from evalbench.providers.wire.exchange import Arrival
-from evalbench.providers.wire.lenient import as_list, as_object, as_text
+from evalbench.providers.wire.lenient import as_list, as_object, as_text, status_number
 
 _INCOMPLETE = {
     "max_output_tokens": Outcome.TRUNCATED,

@@ -177,6 +177,20 @@ def as_text(value: object) -> str:
     return value if isinstance(value, str) else ""
 
 
+def status_number(value: object) -> int:
+    """A status as a number, in whatever spelling; 0 for none."""
+    try:
+        return int(value) if isinstance(value, int | float | str) else 0
+    except (ValueError, OverflowError):
+        return 0
+
+
+def told_status(error: Mapping[str, Any]) -> int:
+    """The HTTP status that an error inside a good response names itself; 0 where it names none."""
+    numbers = map(status_number, map(error.get, ("code", "status", "status_code", "http_status")))
+    return next((number for number in numbers if 400 <= number < 600), 0)
+
+
 def sum_of(first: object, *more: object) -> int | None:
     """Token counts added up; None when the first is not told, or one that is told can be none."""
     total = token_count(first)

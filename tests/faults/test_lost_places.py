@@ -102,6 +102,17 @@ def test_a_journal_that_is_taken_away(engines: Engines) -> None:
 
 
 @pytest.mark.slow
+def test_a_journal_that_is_overwritten(engines: Engines) -> None:
+    run = begin(engines)
+    asked = engines.ledger.asked().total()
+    data = run.journal.read_bytes()
+    with run.journal.open("r+b") as file:
+        file.write(data)
+    stopped_soon(engines, asked)
+    assert "something else wrote into it" in run.status().problem
+
+
+@pytest.mark.slow
 def test_a_log_that_is_deleted_stops_the_run_and_loses_nothing(engines: Engines) -> None:
     run = engines.start(engines.spec(size=LONG, concurrency=AT_ONCE))
     wait_until(lambda: (run.status().replies or 0) > 10, "replies in the status")

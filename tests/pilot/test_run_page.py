@@ -368,7 +368,7 @@ async def test_an_engine_that_does_not_stop_is_ended(
         if number == signal.SIGKILL:
             engine.status(alive=False)
 
-    monkeypatch.setattr(stopping.os, "kill", kill)
+    monkeypatch.setattr(stopping, "_signal", kill)
     monkeypatch.setattr(stopping, "UNANSWERED_S", 0.0)
     monkeypatch.setattr(stopping, "TERMINATED_S", 0.0)
     async with opened(engine) as pilot:

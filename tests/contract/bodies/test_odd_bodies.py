@@ -248,6 +248,12 @@ def test_an_error_inside_a_good_response_of_the_responses_api() -> None:
         ("google", {"error": {"code": 503, "message": "overloaded"}}, e.Overloaded),
         ("bedrock", {"__type": "x#ThrottlingException", "message": "slow"}, e.RateLimited),
         ("ollama", {"error": "out of memory"}, e.ServerFault),
+        # Of gateways, which name a status in their own way.
+        ("anthropic", {"error": {"code": 429, "message": "slow"}}, e.RateLimited),
+        ("anthropic", {"error": {"status": "402", "message": "pay"}}, e.NoCredit),
+        ("google", {"error": {"code": "429", "message": "slow"}}, e.RateLimited),
+        ("ollama", {"error": {"code": 429, "message": "slow"}}, e.RateLimited),
+        ("ollama", {"error": {"code": 503, "message": "overloaded"}}, e.Overloaded),
     ],
 )
 def test_errors_inside_good_responses_elsewhere(name: str, inside: Any, error: type) -> None:

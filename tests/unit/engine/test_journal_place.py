@@ -51,6 +51,14 @@ def swap_the_log(path: Path) -> None:
     log_of(path).write_bytes(b"")
 
 
+def overwrite(path: Path) -> None:
+    """As a copy of a run's folder over it does: the same file, of the same size."""
+    data = path.read_bytes()
+    with path.open("r+b") as file:
+        file.write(data[:24] + bytes(4) + data[28:])
+    assert path.stat().st_size == len(data)
+
+
 @pytest.mark.parametrize(
     ("take_away", "said"),
     [
@@ -62,6 +70,7 @@ def swap_the_log(path: Path) -> None:
         (swap_for_a_copy, "another file was put in its place"),
         (swap_the_folder, "another file was put in its place"),
         (lambda path: os.truncate(path, 0), "its end was cut off"),
+        (overwrite, "something else wrote into it"),
         (lambda path: log_of(path).unlink(), "write-ahead log was deleted"),
         (swap_the_log, "in the place of its write-ahead log"),
     ],
@@ -81,6 +90,17 @@ async def test_a_journal_that_is_no_longer_where_it_was(
         assert "evalbench resume run" in caught.value.hint
 
 
+async def test_what_is_written_after_it_was_overwritten_hides_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "journal.db"
+    async with journal(path) as opened:
+        await fill(opened, range(1, 4))
+        overwrite(path)
+        await fill(opened, range(4, 7))
+        opened.flush()
+        with pytest.raises(JournalError, match="something else wrote into it"):
+            opened.check_place()
+
+
 async def test_what_a_run_does_to_its_journal_is_no_displacement(tmp_path: Path) -> None:
     path = tmp_path / "journal.db"
     async with journal(path) as opened:
@@ -88,6 +108,10 @@ async def test_what_a_run_does_to_its_journal_is_no_displacement(tmp_path: Path)
         await fill(opened, range(1, 300))
         opened.flush()
         opened.check_place()
+        opened._db.execute("PRAGMA wal_autocheckpoint = 1")
+        for row in range(300, 330):
+            await fill(opened, [row])
+            opened.check_place()
         path.with_name("journal.db-shm").unlink()
         opened.check_place()
     async with journal(path) as opened:

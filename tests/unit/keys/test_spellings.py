@@ -144,6 +144,7 @@ def test_a_short_key_is_a_placeholder() -> None:
 
 def test_only_the_spelling_is_cut_out() -> None:
     take = redactor("planted-key-0123")
+    assert redactor("planted-key-abcd").text("\\0".join("planted-key-abcd")) == MARK
     assert take.text("a%20planted%2Dkey%2D0123%20b") == f"a%20{MARK}%20b"
     assert take.text("x \u200bplanted-\u200bkey-0123\u200b y") == f"x \u200b{MARK}\u200b y"
     for space in " ", "\n":

@@ -26,7 +26,7 @@ def engine(home: Path, monkeypatch: pytest.MonkeyPatch) -> PretendEngine:
         if number == signal.SIGKILL:
             made.status(alive=False)
 
-    monkeypatch.setattr(stopping.os, "kill", kill)
+    monkeypatch.setattr(stopping, "_signal", kill)
     monkeypatch.setattr(stops, "_REPEAT_S", 0.0)
     return made
 
