@@ -41,6 +41,7 @@ class Option:
             ``text``: a file whose text counts, or the text itself. Kept as the text.
         variables: environment variables that give the value when the user does not, in
             order of precedence; what they gave is kept with the run.
+        by_model: left out, the model decides; to give the default pins it.
     """
 
     name: str
@@ -55,6 +56,7 @@ class Option:
     affects_answers: bool = False
     path: Literal["", "file", "folder", "named", "text"] = ""
     variables: tuple[str, ...] = ()
+    by_model: bool = False
 
     @property
     def flag(self) -> str:

@@ -236,7 +236,9 @@ def _scatters(found: Compared) -> list[Line]:
             continue
         names = found.letter(pair["first"]), found.letter(pair["second"])
         for title, points in found.scatters(pair):
-            lines += [[]] * bool(lines) + draw_scatter(title, points, names, share=found.share)
+            if lines:
+                lines.append([])
+            lines += draw_scatter(title, points, names, share=found.share)
     return lines
 
 

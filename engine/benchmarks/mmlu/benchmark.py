@@ -74,6 +74,7 @@ class Mmlu(Benchmark):
             " left out, original, or chat for models that give no log-likelihoods",
             choices=("original", "chat", "cot"),
             affects_data=True,
+            by_model=True,
         ),
         Option(
             "shots",
