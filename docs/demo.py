@@ -153,7 +153,7 @@ async def record() -> Film:
         await press("w", wait="only wrong|only right", seconds=0.8)
         await press("enter", wait="gold", seconds=2.5)
         await press("f2", wait="Home", seconds=0.8)
-        for key in ("space", "space"):
+        for key in ("space", "down", "space"):
             await press(key, wait="marked", seconds=0.5)
         await press("c", wait="scored differently", seconds=3.0)
         await press("enter", wait="1 of ", seconds=2.5)

@@ -209,7 +209,7 @@ def _standings(found: Compared, *, ids: bool) -> list[Line]:
     lines = _rows(head, found.standings(), widths, last=ids)
     if effort := found.efforts():
         head = ("", "model", "cost", "tokens in", "out", "latency", "p95")
-        lines += [[], *_rows(head, effort, (3, _MODEL, 11, 13, 11, 9, 9), last=True)]
+        lines += [[], *_rows(head, effort, (3, _MODEL, 11, 13, 11, 9), last=True)]
     return lines
 
 
@@ -222,7 +222,7 @@ def _rows(
                 (cell(text, width) + " ", "dim" if number == 0 else "")
                 for text, width in zip(row, widths, strict=False)
             ),
-            (row[-1] if last or len(row) == len(widths) else "", "dim"),
+            (row[-1] if last else "", "dim"),
         ]
         for number, row in enumerate([head, *rows])
     ]
