@@ -21,7 +21,7 @@ from typing import Any
 
 from screenshots import _FOLDER, _PLUGINS, RUNS, evalbench
 
-_SIZE = (110, 30)
+_SIZE = (110, 32)
 _CELL, _LINE, _FONT = 8.4, 18, 14
 _LONG_S = 180.0
 _FRONT, _BACK = "#d8dee6", "#14171b"
@@ -74,7 +74,7 @@ class Film:
             f"<style>{''.join(styles)}"
             "@media (prefers-reduced-motion){g{animation:none!important}}</style>"
             f'<defs>{lines}</defs><rect width="100%" height="100%" rx="8" fill="{_BACK}"/>'
-            f'<g transform="translate(10 10)" xml:space="preserve">{"".join(body)}</g></svg>\n'
+            f'<g transform="translate(10 10)">{"".join(body)}</g></svg>\n'
         )
 
 
@@ -86,12 +86,13 @@ def _line(line: Sequence[Piece]) -> str:
         if back != _BACK:
             box = f'<rect x="{x * _CELL:.1f}" width="{wide * _CELL:.1f}" height="{_LINE}"'
             boxes.append(f'{box} fill="{back}"/>')
-        if stripped := text.strip():
-            start = x + len(text) - len(text.lstrip())
-            more = ' font-weight="bold"' * bold + ' text-decoration="underline"' * underlined
+        more = ' font-weight="bold"' * bold + ' text-decoration="underline"' * underlined
+        # Viewers join spaces: what is further apart is placed by itself.
+        for word in re.finditer(r"\S+(?: \S+)*", text):
+            start, long = (x + word.start()) * _CELL, len(word[0]) * _CELL
             texts.append(
-                f'<text x="{start * _CELL:.1f}" y="13" textLength="{len(stripped) * _CELL:.1f}" '
-                f'lengthAdjust="spacingAndGlyphs" fill="{front}"{more}>{escape(stripped)}</text>'
+                f'<text x="{start:.1f}" y="13" textLength="{long:.1f}" '
+                f'lengthAdjust="spacingAndGlyphs" fill="{front}"{more}>{escape(word[0])}</text>'
             )
         x += wide
     return "".join(boxes + texts)
@@ -134,7 +135,10 @@ async def record() -> Film:
         await pilot.pause(0.5)
         shoot(2.0)
         app.draft = Draft(
-            benchmark="quickstart", provider="demo", model="large", typed={"price": "3/15"}
+            benchmark="quickstart",
+            provider="demo",
+            model="large",
+            typed={"price": "3/15", "concurrency": "5"},
         )
         await press("n", wait="evalbench run quickstart", seconds=1.0)
         await until(lambda: "72 calls" in shown())
