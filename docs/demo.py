@@ -1,6 +1,6 @@
 """A short film of the app for the README: ``docs/screenshots/demo.svg``, an animated SVG.
 
-    python docs/demo.py
+    python -m docs.demo
 
 A new run is set up, started, watched, read and compared in the real app, in a home of its own,
 with the model of ``docs/plugins`` that knows most answers. What a frame shows comes from the app's
@@ -19,7 +19,7 @@ from collections.abc import Callable, Sequence
 from html import escape
 from typing import Any
 
-from screenshots import _FOLDER, _PLUGINS, RUNS, evalbench
+from docs.screenshots import FOLDER, PLUGINS, RUNS, evalbench
 
 _SIZE = (110, 32)
 _CELL, _LINE, _FONT = 8.4, 18, 14
@@ -189,18 +189,18 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         os.environ |= {
             "EVALBENCH_HOME": folder,
-            "PYTHONPATH": _PLUGINS,
+            "PYTHONPATH": PLUGINS,
             "DEMO_LATENCY": "0.01",
             "PYTHON_KEYRING_BACKEND": "keyring.backends.fail.Keyring",
         }
         for name in ("NO_COLOR", "SSH_CONNECTION"):
             os.environ.pop(name, None)
-        sys.path.insert(0, _PLUGINS)
+        sys.path.insert(0, PLUGINS)
         for words in RUNS:
             evalbench(f"{words} --yes")
         os.environ["DEMO_LATENCY"] = "1.5"
         film = asyncio.run(record())
-    (_FOLDER / "demo.svg").write_text(film.svg(_SIZE[0]), "utf-8")
+    (FOLDER / "demo.svg").write_text(film.svg(_SIZE[0]), "utf-8")
 
 
 if __name__ == "__main__":
