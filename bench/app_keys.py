@@ -46,6 +46,10 @@ class Page:
 PAGES = (
     Page("home", (), "complete", [("down", "jk"), ("mark", " ")]),
     Page("run", ("\r",), "score and outcomes", [("down", "jk"), ("tab", _TAB)]),
+    Page("charts", ("\r", "v"), "Replies a second", [("down", "jk")]),
+    Page("machine", ("m",), "processors", [("down", "jk"), ("tab", _TAB)], 6.0),
+    Page("leaderboard", ("l",), "benchmark", [("down", "jk")]),
+    Page("compare", (" ", " ", "c"), "scored", [("down", "jk"), ("tab", _TAB)], 8.0),
     Page("samples", ("\r", "a"), "question", [("down", "jk")]),
     Page("sample", ("\r", "a", "\r"), "gold", [("down", "jk"), ("next", "n")]),
     Page(

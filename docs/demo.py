@@ -1,6 +1,6 @@
 """A short film of the app for the README: ``docs/screenshots/demo.svg``, an animated SVG.
 
-    python docs/demo.py
+    python -m docs.demo
 
 A new run is set up, started, watched, read and compared in the real app, in a home of its own,
 with the model of ``docs/plugins`` that knows most answers. What a frame shows comes from the app's
@@ -19,9 +19,9 @@ from collections.abc import Callable, Sequence
 from html import escape
 from typing import Any
 
-from screenshots import _FOLDER, _PLUGINS, RUNS, evalbench
+from docs.screenshots import FOLDER, PLUGINS, RUNS, evalbench
 
-_SIZE = (110, 30)
+_SIZE = (110, 32)
 _CELL, _LINE, _FONT = 8.4, 18, 14
 _LONG_S = 180.0
 _FRONT, _BACK = "#d8dee6", "#14171b"
@@ -74,7 +74,7 @@ class Film:
             f"<style>{''.join(styles)}"
             "@media (prefers-reduced-motion){g{animation:none!important}}</style>"
             f'<defs>{lines}</defs><rect width="100%" height="100%" rx="8" fill="{_BACK}"/>'
-            f'<g transform="translate(10 10)" xml:space="preserve">{"".join(body)}</g></svg>\n'
+            f'<g transform="translate(10 10)">{"".join(body)}</g></svg>\n'
         )
 
 
@@ -86,12 +86,13 @@ def _line(line: Sequence[Piece]) -> str:
         if back != _BACK:
             box = f'<rect x="{x * _CELL:.1f}" width="{wide * _CELL:.1f}" height="{_LINE}"'
             boxes.append(f'{box} fill="{back}"/>')
-        if stripped := text.strip():
-            start = x + len(text) - len(text.lstrip())
-            more = ' font-weight="bold"' * bold + ' text-decoration="underline"' * underlined
+        more = ' font-weight="bold"' * bold + ' text-decoration="underline"' * underlined
+        # Viewers join spaces: what is further apart is placed by itself.
+        for word in re.finditer(r"\S+(?: \S+)*", text):
+            start, long = (x + word.start()) * _CELL, len(word[0]) * _CELL
             texts.append(
-                f'<text x="{start * _CELL:.1f}" y="13" textLength="{len(stripped) * _CELL:.1f}" '
-                f'lengthAdjust="spacingAndGlyphs" fill="{front}"{more}>{escape(stripped)}</text>'
+                f'<text x="{start:.1f}" y="13" textLength="{long:.1f}" '
+                f'lengthAdjust="spacingAndGlyphs" fill="{front}"{more}>{escape(word[0])}</text>'
             )
         x += wide
     return "".join(boxes + texts)
@@ -134,7 +135,10 @@ async def record() -> Film:
         await pilot.pause(0.5)
         shoot(2.0)
         app.draft = Draft(
-            benchmark="quickstart", provider="demo", model="large", typed={"price": "3/15"}
+            benchmark="quickstart",
+            provider="demo",
+            model="large",
+            typed={"price": "3/15", "concurrency": "5"},
         )
         await press("n", wait="evalbench run quickstart", seconds=1.0)
         await until(lambda: "72 calls" in shown())
@@ -153,7 +157,7 @@ async def record() -> Film:
         await press("w", wait="only wrong|only right", seconds=0.8)
         await press("enter", wait="gold", seconds=2.5)
         await press("f2", wait="Home", seconds=0.8)
-        for key in ("space", "space"):
+        for key in ("space", "down", "space"):
             await press(key, wait="marked", seconds=0.5)
         await press("c", wait="scored differently", seconds=3.0)
         await press("enter", wait="1 of ", seconds=2.5)
@@ -185,18 +189,18 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         os.environ |= {
             "EVALBENCH_HOME": folder,
-            "PYTHONPATH": _PLUGINS,
+            "PYTHONPATH": PLUGINS,
             "DEMO_LATENCY": "0.01",
             "PYTHON_KEYRING_BACKEND": "keyring.backends.fail.Keyring",
         }
         for name in ("NO_COLOR", "SSH_CONNECTION"):
             os.environ.pop(name, None)
-        sys.path.insert(0, _PLUGINS)
+        sys.path.insert(0, PLUGINS)
         for words in RUNS:
             evalbench(f"{words} --yes")
         os.environ["DEMO_LATENCY"] = "1.5"
         film = asyncio.run(record())
-    (_FOLDER / "demo.svg").write_text(film.svg(_SIZE[0]), "utf-8")
+    (FOLDER / "demo.svg").write_text(film.svg(_SIZE[0]), "utf-8")
 
 
 if __name__ == "__main__":

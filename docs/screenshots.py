@@ -22,8 +22,8 @@ from pathlib import Path
 from typing import Any
 
 _ROOT = Path(__file__).resolve().parents[1]
-_PLUGINS = str(_ROOT / "docs" / "plugins")
-_FOLDER = _ROOT / "docs" / "screenshots"
+PLUGINS = str(_ROOT / "docs" / "plugins")
+FOLDER = _ROOT / "docs" / "screenshots"
 _SIZE = (120, 34)
 _LONG_S = 120.0
 
@@ -66,7 +66,7 @@ async def take(home: Path) -> None:
             picture = app.export_screenshot(title="evalbench")
             # Pictures in a page load nothing; without this they would not even try.
             picture = re.sub(r"@font-face \{.*?\}\n?", "", picture, flags=re.DOTALL)
-            (_FOLDER / f"{name}.svg").write_text(picture, "utf-8")
+            (FOLDER / f"{name}.svg").write_text(picture, "utf-8")
 
         await until(lambda: live.status().done > 9)
         await until(lambda: "complete" in shown() and re.search(r"1\d/72", shown()))
@@ -94,13 +94,13 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         os.environ |= {
             "EVALBENCH_HOME": folder,
-            "PYTHONPATH": _PLUGINS,
+            "PYTHONPATH": PLUGINS,
             "DEMO_LATENCY": "0.01",
             "PYTHON_KEYRING_BACKEND": "keyring.backends.fail.Keyring",
         }
         for name in ("NO_COLOR", "SSH_CONNECTION"):
             os.environ.pop(name, None)
-        sys.path.insert(0, _PLUGINS)
+        sys.path.insert(0, PLUGINS)
         for words in RUNS:
             evalbench(f"{words} --yes")
         os.environ["DEMO_LATENCY"] = "2"

@@ -106,6 +106,7 @@ COMMANDS: tuple[Command, ...] = (
     Command("home.leave", "Quit", "quit the app; runs keep going", "q", True),
     Command("compare.side", "Side by side", "the replies beside each other, what differs marked"),
     Command("compare.open", "Open", "all of the sample in one run", "o", True),
+    Command("compare.scatter", "Scatter", "scores against each other, shown or hidden", "s", True),
     Command("compare.whose", "Other run", "choose which run's sample o opens", "w", True),
     Command("side.next", "Next", "the next sample", "n,right_square_bracket", True),
     Command("side.previous", "Previous", "previous sample", "p,left_square_bracket", True),

@@ -42,6 +42,7 @@ class Option:
         metavar: what stands for the value in help; empty: what its type or name says.
         variables: environment variables that give the value when the user does not, in
             order of precedence; what they gave is kept with the run.
+        by_model: left out, the model decides; to give the default pins it.
     """
 
     name: str
@@ -57,6 +58,7 @@ class Option:
     path: Literal["", "file", "folder", "named", "text"] = ""
     metavar: str = ""
     variables: tuple[str, ...] = ()
+    by_model: bool = False
 
     @property
     def flag(self) -> str:

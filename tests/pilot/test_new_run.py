@@ -424,7 +424,7 @@ async def test_a_setup_is_kept_taken_and_forgotten(home: Path) -> None:
         await until(pilot, lambda: "--limit 7" in command(pilot), "the limit again")
         await pilot.press("ctrl+y")
         await until_shown(pilot, "Delete one")
-        await pilot.press("end", "enter")
+        await pilot.press("down", "down", "enter")
         await until(pilot, lambda: "Save this set-up" not in shown(app), "those to delete")
         await until_shown(pilot, "seven [/] only")
         await pilot.press("enter")

@@ -225,7 +225,7 @@ async def test_columns_order_number_copy_and_export(engine: PretendEngine, tmp_p
             await until_shown(pilot, "has to end in .csv or .jsonl")
             entry.value = str(tmp_path / name)
             await pilot.press("enter")
-            await until(pilot, lambda name=name: (tmp_path / name).exists(), "the file")
+            await until(pilot, (tmp_path / name).exists, "the file")
             if name == "listed.csv":
                 await pilot.press("E")
                 await until_shown(pilot, "Export the 4 samples listed")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from textual import events, on, work
 from textual.app import ComposeResult
-from textual.containers import VerticalScroll
+from textual.containers import Container, Vertical, VerticalScroll
 
 from evalbench.engine.errors import EvalbenchError
 from evalbench.engine.runs.folder import RunFolder
@@ -45,6 +45,14 @@ class ComparePage(Page):
     ComparePage #result { height: auto; max-height: 70%; padding: 0 1; }
     ComparePage #result Lines { margin-bottom: 1; }
     ComparePage.-short #result Lines { margin-bottom: 0; }
+    ComparePage #parts, ComparePage #words { height: auto; layout: vertical; }
+    ComparePage #scatter { display: none; }
+    ComparePage #scatter.-on { display: block; }
+    ComparePage.-wide #parts { layout: horizontal; }
+    ComparePage.-wide #words { width: 1fr; }
+    ComparePage.-wide #scatter { width: 62; padding-left: 2; }
+    ComparePage.-wide.-tall #scatter { display: block; }
+    ComparePage.-wide.-tall #scatter.-off { display: none; }
     """
 
     def __init__(self, folders: Sequence[RunFolder]) -> None:
@@ -57,10 +65,11 @@ class ComparePage(Page):
     def compose(self) -> ComposeResult:
         """Top line, result, samples, footer."""
         yield TopLine("Compare", "comparing…")
-        with VerticalScroll(id="result", can_focus=True):
-            yield Lines(id="about")
-            yield Lines(id="standings")
-            yield Lines(id="pairs")
+        with VerticalScroll(id="result", can_focus=True), Container(id="parts"):
+            with Vertical(id="words"):
+                yield Lines(id="about")
+                yield Lines(id="standings")
+                yield Lines(id="pairs")
             yield Lines(id="scatter")
         yield Table((Column("question"),), empty="", id="flips")
         yield Footer()
@@ -130,9 +139,21 @@ class ComparePage(Page):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """There must be a sample to open."""
+        if action == "scatter":
+            return True if self._found and _scatters(self._found) else None
         if action in ("open", "whose", "side"):
             return True if self._found and self._found.flips else None
         return True
+
+    def action_scatter(self) -> None:
+        """See the commands."""
+        scatter = self.query_one("#scatter", Lines)
+        if self.has_class("-wide") and self.has_class("-tall"):
+            scatter.toggle_class("-off")
+        else:
+            scatter.toggle_class("-on")
+            if scatter.has_class("-on"):
+                self.query_one("#result", VerticalScroll).scroll_end(animate=False)
 
     def action_whose(self) -> None:
         """See the commands."""
@@ -188,7 +209,7 @@ def _standings(found: Compared, *, ids: bool) -> list[Line]:
     lines = _rows(head, found.standings(), widths, last=ids)
     if effort := found.efforts():
         head = ("", "model", "cost", "tokens in", "out", "latency", "p95")
-        lines += [[], *_rows(head, effort, (3, _MODEL, 11, 13, 11, 9, 9), last=True)]
+        lines += [[], *_rows(head, effort, (3, _MODEL, 11, 13, 11, 9), last=True)]
     return lines
 
 
@@ -201,7 +222,7 @@ def _rows(
                 (cell(text, width) + " ", "dim" if number == 0 else "")
                 for text, width in zip(row, widths, strict=False)
             ),
-            (row[-1] if last or len(row) == len(widths) else "", "dim"),
+            (row[-1] if last else "", "dim"),
         ]
         for number, row in enumerate([head, *rows])
     ]
@@ -215,7 +236,9 @@ def _scatters(found: Compared) -> list[Line]:
             continue
         names = found.letter(pair["first"]), found.letter(pair["second"])
         for title, points in found.scatters(pair):
-            lines += [[], *draw_scatter(title, points, names, share=found.share)]
+            if lines:
+                lines.append([])
+            lines += draw_scatter(title, points, names, share=found.share)
     return lines
 
 

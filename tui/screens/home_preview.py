@@ -7,10 +7,9 @@ from textual.containers import Vertical
 from textual.content import Content
 
 from evalbench.engine.runs.folder import RunFolder
-from evalbench.tui.screens import run_panels
+from evalbench.tui.screens import run_panels, run_tables
 from evalbench.tui.state.clean import one_line
 from evalbench.tui.state.run_view import RunView
-from evalbench.tui.state.wording import event_tone, log_words
 from evalbench.tui.widgets.lines import Line, Lines
 
 _MOST_EVENTS = 5
@@ -60,13 +59,8 @@ class Preview(Vertical):
         head.border_title = Content(title)
         head.show([*run_panels.head_lines(view), *self._facts(view)])
         self.query_one("#preview-score", Lines).show(run_panels.score_lines(view, compact=False))
-        told = [(event, words) for event in view.log if (words := log_words(event))]
-        self.query_one("#preview-log", Lines).show(
-            [
-                [(f"{view.clock_time(event)} ", "dim"), (words, event_tone(event))]
-                for event, words in told[-_MOST_EVENTS:]
-            ]
-        )
+        rows = run_tables.log_rows(view)[-_MOST_EVENTS:]
+        self.query_one("#preview-log", Lines).show([[when, " ", what] for when, what in rows])
 
     def _facts(self, view: RunView) -> list[Line]:
         status = view.status

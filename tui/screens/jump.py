@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 
 from textual import events
 from textual.app import ComposeResult
-from textual.binding import Binding
-from textual.screen import ModalScreen
 from textual.widget import Widget
 from textual.widgets import Static
+
+from evalbench.tui.screens.dialogs import Dialog
 
 LETTERS = "asdfjklghqwertyuiopzxcvbnm1234567890ASDFJKLGHQWERTYUIOPZXCVBNM"
 """In the order in which they are given out, those under the fingers first."""
@@ -32,18 +32,17 @@ def place(widget: Widget) -> tuple[int, int]:
     return (region.x, region.y) if region else (-1, -1)
 
 
-class Jump(ModalScreen[Widget]):
+class Jump(Dialog[Widget]):
     """Gives the widget whose letter was pressed, or None for any other key."""
 
     DEFAULT_CSS = """
-    Jump { background: $background 40%; }
+    Jump { align: left top; }
     Jump > .letter {
         position: absolute; width: 3; height: 1;
         background: $accent; color: $background; text-style: bold;
     }
     """
     AUTO_FOCUS = ""
-    BINDINGS = [Binding("escape", "dismiss(None)", "Cancel", show=False)]
 
     def __init__(self, letters: Mapping[str, Widget]) -> None:
         """``letters``: what each stands for, as :func:`targets` gives it."""

@@ -193,7 +193,8 @@ class RunPage(Page):
         self.set_class(bool(words), "-stuck")
         self.set_class(view.state in ("failed", INTERRUPTED, UNREADABLE), "-broken")
         compact, plain = self.size.height < _SHORT, self.the_app.low_bandwidth
-        self._show_section("score", run_panels.score_lines(view, compact=compact))
+        score = run_panels.score_lines(view, compact=compact, hint="f shows them")
+        self._show_section("score", score)
         self._show_section("work", run_panels.work_lines(view, compact=compact, plain=plain))
         self._show_section("gpus", run_panels.gpu_lines(view, compact=compact))
         self._show_section("money", run_panels.money_lines(view))

@@ -70,8 +70,11 @@ def trouble_words(view: RunView) -> str:
     return "\n".join(filter(None, [view.problem, way]))
 
 
-def score_lines(view: RunView, *, compact: bool) -> list[Line]:
-    """The score with what it stands on, then the outcomes: how far it can be trusted."""
+def score_lines(view: RunView, *, compact: bool, hint: str = "") -> list[Line]:
+    """The score with what it stands on, then the outcomes: how far it can be trusted.
+
+    ``hint`` stands beside the first error.
+    """
     status = view.status
     lines: list[Line] = []
     scored = {name: one for name, one in status.metrics.items() if one.get("value") is not None}
@@ -92,7 +95,10 @@ def score_lines(view: RunView, *, compact: bool) -> list[Line]:
             lines.append([(f"{word:<10}", tone), Bar(share, tone, _OUTCOME_BAR), (count, tone)])
     worst = sorted(status.errors.items(), key=lambda error: -error[1])
     lines += [
-        [(f"{figures.count(n)} × {one_line(what)}", "bad"), (" f shows them" * (not at), "dim")]
+        [
+            (f"{figures.count(n)} × {one_line(what)}", "bad"),
+            (f" {hint}" if hint and not at else "", "dim"),
+        ]
         for at, (what, n) in enumerate(worst[:_MOST_ERRORS])
     ]
     return lines

@@ -173,11 +173,11 @@ class SamplesPage(SeekingPage):
             self._tags = tuple(first.sample.tags)[:_MOST_TAGS] if first else ()
         wide = max(_NUMBER_WIDTH, len(figures.count(numbers[-1])))
         columns = [
-            Column(tag, _TAG_WIDTH, drop=len(self._tags) - place)
+            Column(tag, _TAG_WIDTH, drop=len(EXTRAS) + len(self._tags) - place)
             for place, tag in enumerate(self._tags)
         ]
         extras = [
-            Column(name, EXTRAS[name][0], right=name != "values", drop=20 + place)
+            Column(name, EXTRAS[name][0], right=name != "values", drop=1 + place)
             for place, name in enumerate(self._extras)
         ]
         number = Column("number", wide, right=True)
@@ -226,6 +226,8 @@ class SamplesPage(SeekingPage):
         if self._filter != Filter():
             said += f" of {figures.count(everything)}"
         said += " sample" if number == 1 and self._filter == Filter() else " samples"
+        if self._order:
+            said += f" · by {_ORDER_NAMES[self._order]}"
         if not self._watch.ended:
             said += f" · {self._watch.state}"
         self.query_one(TopLine).tell(right=said)

@@ -135,7 +135,7 @@ class Draft:
         }
         for option in self.options().values():
             value = given.get(option.name)
-            if value not in (None, ()) and value != option.default:
+            if value not in (None, ()) and (value != option.default or option.by_model):
                 self.typed[option.name] = _as_typed(option, value)
                 self.called_for += [option.name] if option.name == "base_url" else []
 
@@ -308,13 +308,13 @@ class Draft:
         }
 
     def given(self) -> dict[str, Any]:
-        """Values that differ from their defaults, by name; those at fault are left out."""
+        """Values that differ from what holds without them, by name; those at fault are left out."""
         values = {}
         for name, option in self.options().items():
             text = self.typed.get(name, "")
             if text and not self.fault(option):
                 value = parsed(option, text)
-                if value != option.default:
+                if value != option.default or option.by_model:
                     values[name] = value
         return values
 
@@ -390,6 +390,8 @@ def _as_typed(option: Option, value: Any) -> str:
 
 def default_words(option: Option) -> str:
     """What holds when nothing is typed, for the empty field."""
+    if option.by_model:
+        return f"{option.default}, or by the model"
     if option.default not in (None, "", ()):
         return f"{option.default:g}" if option.type is float else str(option.default)
     if option.name == "data" and option.help != _DATA.help:

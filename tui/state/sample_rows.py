@@ -35,7 +35,7 @@ def _ratings(line: SampleLine) -> str:
 
 EXTRAS: Mapping[str, tuple[int, Callable[[SampleLine, Took, int], str]]] = {
     "latency": (9, lambda _, took, __: figures.duration(took.seconds) if took.seconds else ""),
-    "tokens in": (9, lambda _, took, __: figures.count(took.input_tokens)),
+    "tokens in": (11, lambda _, took, __: figures.count(took.input_tokens)),
     "out": (7, lambda _, took, __: figures.count(took.output_tokens)),
     "cost": (10, lambda _, took, __: figures.dollars(took.cost) if took.cost else ""),
     "epochs": (7, lambda line, _, epochs: f"{len(line.scores)} of {epochs}"),

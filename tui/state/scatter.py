@@ -47,7 +47,8 @@ def draw_scatter(
     told = f"  {second} higher on {figures.count(above)}, {first} on {figures.count(below)}"
     legend = f"  {_MARKS[0]} one  {_MARKS[1]} {_FEW} or more  {_MARKS[2]} {_MANY} or more"
     lines: list[list[Piece]] = [
-        [(f"{second} (up) against {first} (right): {title}", "strong"), (told, ""), (legend, "dim")]
+        [(f"{second} (up) against {first} (right)", "strong"), (f": {title}", "")],
+        [(told.strip(), "")],
     ]
     for row in range(_ROWS):
         label = ends[1] if row == 0 else ends[0] if row == _ROWS - 1 else ""
@@ -61,4 +62,5 @@ def draw_scatter(
         lines.append(line)
     gap = _COLUMNS - len(ends[0]) - len(ends[1])
     lines.append([(" " * margin + ends[0] + " " * gap + ends[1], "dim")])
+    lines.append([(legend.strip(), "dim")])
     return lines

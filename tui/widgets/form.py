@@ -118,7 +118,7 @@ class Field(Vertical):
                 [(choice, choice) for choice in option.choices],
                 prompt=self._hint,
                 # A default that is one of the choices is listed once, as that.
-                allow_blank=option.default not in option.choices,
+                allow_blank=option.by_model or option.default not in option.choices,
                 value=self._chosen(),
                 compact=True,
             )
@@ -127,7 +127,8 @@ class Field(Vertical):
     def _chosen(self) -> Any:
         """What a list of choices shows as chosen."""
         option = self.option
-        known = [text for text in (self._text, option.default) if text in option.choices]
+        held = (self._text,) if option.by_model else (self._text, option.default)
+        known = [text for text in held if text in option.choices]
         return known[0] if known else Select.NULL
 
     @on(Input.Changed)
@@ -139,7 +140,9 @@ class Field(Vertical):
     def _selected(self, event: Select.Changed) -> None:
         event.stop()
         given = "" if event.value is Select.NULL else str(event.value)
-        self._tell("" if given == self.option.default and not self._text else given)
+        option = self.option
+        untouched = given == option.default and not self._text and not option.by_model
+        self._tell("" if untouched else given)
 
     @on(Checkbox.Changed)
     def _ticked(self, event: Checkbox.Changed) -> None:

@@ -74,6 +74,7 @@ class Mmlu(Benchmark):
             " models without log-likelihoods get chat unless one is chosen",
             choices=("original", "chat", "cot"),
             affects_data=True,
+            by_model=True,
         ),
         Option(
             "shots",

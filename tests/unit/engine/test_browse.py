@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
 
-from evalbench.engine.calls import Outcome, Reply, generate
+from evalbench.engine.calls import Outcome, Reply, Usage, generate
 from evalbench.engine.errors import JournalError
 from evalbench.engine.journal.schema import FILE
-from evalbench.engine.runs.browse import WAITING, Filter, SampleBrowser, TextSearch, headline
+from evalbench.engine.runs.browse import (
+    ORDERS,
+    WAITING,
+    Filter,
+    SampleBrowser,
+    TextSearch,
+    Took,
+    headline,
+)
 from tests.unit.engine.journals import ask, journal, sample
 
 SCORES: Mapping[int, tuple[Outcome, float | None]] = {
@@ -215,3 +224,32 @@ def test_the_headline_is_the_named_value_or_the_first(
     values: Mapping[str, float], value: float | None
 ) -> None:
     assert headline(values, "b") == value
+
+
+async def test_samples_are_ordered_by_what_they_scored_or_took(tmp_path: Path) -> None:
+    file = tmp_path / FILE
+    async with journal(file) as into:
+        for row, (tokens, value) in enumerate([(5, 0.5), (50, 1.0), (5, 0.0), (7, None)], 1):
+            one = sample(row, f"Question {row}")
+            await into.add_samples([(row, one)])
+            usage = Usage(input_tokens=10 * row, output_tokens=tokens)
+            reply = Reply("x", usage=usage, cost=Decimal(row)) if row < 4 else None
+            await ask(into, row, one, generate(f"Say {row}"), reply)
+            values = {} if value is None else {"accuracy": value}
+            outcome = Outcome.ERROR if value is None else Outcome.OK
+            error = f"Kind{row}: it said [/]" + " and more" * 300
+            into.store_score(row, 0, {}, outcome, values, {"error": error} if row == 4 else {})
+    browser = SampleBrowser(file, "accuracy")
+    rows = browser.rows()
+    assert list(browser.ordered(rows, "score")) == [3, 1, 2, 4]
+    assert list(browser.ordered(rows, "score", descending=True)) == [2, 1, 3, 4]
+    # Equal ones keep their order, those without any come last.
+    assert list(browser.ordered(rows, "output_tokens")) == [1, 3, 2, 4]
+    assert list(browser.ordered([4, 2], "cost", descending=True)) == [2, 4]
+    took = browser.took([2, 4])
+    assert (took[2].input_tokens, took[2].output_tokens, took[2].cost) == (20, 50, 2.0)
+    assert 4 not in took
+    assert set(ORDERS) == {"score", *(name for name in Took._fields)}
+    # A long text is kept in another way than a short one, and found all the same.
+    assert list(browser.matching(Filter(outcome="error", error="Kind4"))) == [4]
+    assert list(browser.matching(Filter(outcome="error", error="Kind"))) == []

@@ -43,9 +43,9 @@ def test_parts_joined_are_the_texts(first: str, second: str) -> None:
 
 def test_a_scatter_has_its_points_where_they_belong() -> None:
     points = [(0.0, 1.0, 1), (1.0, 1.0, 12), (0.5, 0.0, 3)]
-    head, *rows = draw_scatter("groups", points, ("A", "B"), share=True)
+    _, told, *rows = draw_scatter("groups", points, ("A", "B"), share=True)
     lines = ["".join(text for text, _ in row) for row in rows]
-    assert "B higher on 1, A on 3" in "".join(text for text, _ in head)
+    assert "B higher on 1, A on 3" in "".join(text for text, _ in told)
     assert lines[0].startswith("100 % ·")
     assert lines[0].endswith("●")
     assert lines[10][6 + 20] == "•"
