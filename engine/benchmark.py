@@ -297,6 +297,8 @@ class Benchmark(ABC):
         filter_values: of those the tags whose values are known without the data, with them.
         data_source: where its questions come from, in one line for people; left out, it
             has its own.
+        results_format: the format in which the results of a complete run are written to the
+            folder of its option ``results_dir``, if it has one.
         takes_data: whether ``--data`` may replace the benchmark's own source.
         streams_hub: whether it reads sets of the hub itself, as they are too large to download.
         seeded_data: whether :meth:`prepare` draws by the run's seed.
@@ -315,6 +317,7 @@ class Benchmark(ABC):
     roles: ClassVar[tuple[str, ...]] = ("candidate",)
     spread_by: ClassVar[str] = ""
     spread_within: ClassVar[tuple[str, ...]] = ()
+    results_format: ClassVar[str] = ""
     filters: ClassVar[Mapping[str, str]] = {}
     filter_values: ClassVar[Mapping[str, tuple[str, ...]]] = {}
     data_source: ClassVar[str] = ""

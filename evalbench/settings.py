@@ -124,6 +124,7 @@ class Settings(TypedDict, total=False):
     # spec-comply
     inputs: str | Path | None
     answers: str | Path | Sequence[str | Path] | None
+    results_dir: str | Path | None
     statement: str | Sequence[str] | None
 
     # spec-rank

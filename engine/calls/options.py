@@ -39,6 +39,7 @@ class Option:
         path: the value names a ``file`` or ``folder`` that must be there, or is ``named``:
             NAME=PATH of either, where the name may be left out. Kept as an absolute path.
             ``text``: a file whose text counts, or the text itself. Kept as the text.
+            ``new``: a folder that will be made.
         metavar: what stands for the value in help; empty: what its type or name says.
         variables: environment variables that give the value when the user does not, in
             order of precedence; what they gave is kept with the run.
@@ -55,7 +56,7 @@ class Option:
     many: bool = False
     affects_data: bool = False
     affects_answers: bool = False
-    path: Literal["", "file", "folder", "named", "text"] = ""
+    path: Literal["", "file", "folder", "named", "text", "new"] = ""
     metavar: str = ""
     variables: tuple[str, ...] = ()
     by_model: bool = False
@@ -154,6 +155,8 @@ class Option:
         name, place = split_name(raw) if self.path == "named" else ("", raw)
         try:
             path = Path(place).expanduser().absolute()
+            if self.path == "new" and not path.is_file():
+                return str(path)
             if (path.is_file() and self.path != "folder") or (
                 path.is_dir() and self.path != "file"
             ):
@@ -165,7 +168,9 @@ class Option:
             why = str(error)
         raise SpecError(
             self.name,
-            f"there is no {'file or folder' if self.path == 'named' else self.path} {place}",
+            f"{place} is a file, not a folder"
+            if self.path == "new"
+            else f"there is no {'file or folder' if self.path == 'named' else self.path} {place}",
             why=why,
             hint=f"check the path given to {self.flag}",
         )

@@ -219,7 +219,7 @@ class RunSpec:
         """The files that the benchmark's options name, alone or in folders."""
         declared = registry.benchmark_class(self.benchmark).options
         files: list[Path] = []
-        for option in (one for one in declared if one.path not in ("", "text")):
+        for option in (one for one in declared if one.path not in ("", "text", "new")):
             value = self.options.get(option.name)
             given = (value or ()) if option.many else [value]
             named = [one for one in given if one is not None and one not in option.choices]
@@ -356,12 +356,12 @@ def make_spec(
             raise SpecError("data", f"{benchmark} has its own questions; --data does not apply")
         values["data"] = existing_data(values["data"])
     _check_judges(bench, values["judge"])
-    values["judge"] = tuple(map(_addressed, values["judge"]))
+    environ = variables_of(values["env_file"])
+    values["judge"] = tuple(_completed_judge(judge, environ) for judge in values["judge"])
     seconds_of("batch_fallback", values["batch_fallback"])
     seconds_of("wait_for_server", values["wait_for_server"])
     if values["mode"] == "cluster":
         check_address(values["address"])
-    environ = variables_of(values["env_file"])
     owner = f"provider {ref.provider}"
     with_own = with_defaults(provider, provider.options, provider_options or {})
     theirs = with_address(ref.provider, parse_options(provider.options, with_own, owner, environ))
@@ -388,8 +388,17 @@ def _files_in(folder: Path) -> list[Path]:
     return sorted(file for file in folder.rglob("*") if file.is_file())
 
 
-def _addressed(judge: str) -> str:
-    """A judge with the address that the environment names, where it is given none."""
+def _completed_judge(judge: str, environ: Mapping[str, str]) -> str:
+    """A judge with the address and the settings that variables name, where it is given none.
+
+    A run keeps them with it, so that it is asked the same way wherever the run goes on.
+    """
+    given = {part.partition("=")[0].strip().replace("-", "_") for part in judge.split(",")[1:]}
+    for option in registry.provider_class(parse_judge(judge).ref.provider).options:
+        told = (environ.get(variable, "").strip() for variable in option.variables)
+        value = next(filter(None, told), "")
+        if value and option.name not in given and "," not in value:
+            judge += f",{option.name}={value}"
     part = parse_judge(judge)
     address = with_address(part.ref.provider, part.provider_options).get("base_url")
     known = part.provider_options.get("base_url")

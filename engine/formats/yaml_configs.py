@@ -52,14 +52,10 @@ _HERE_OTHERWISE = {
 
 
 class Configured(NamedTuple):
-    """The runs that a file means, what is to be said about it, and where results go.
-
-    ``output``: the folder that SpecEval's tree of results is written to at the end.
-    """
+    """The runs that a file means, and what is to be said about it."""
 
     specs: list[RunSpec]
     notes: tuple[str, ...]
-    output: Path | None = None
 
 
 def read_config(
@@ -346,11 +342,10 @@ def _spec_eval(path: Path, body: dict[str, Any], common: dict[str, Any]) -> Conf
     spec = make_spec(
         "spec-rank" if ranking else "spec-comply",
         answers_model(names),
-        options={"answers": answers},
+        options={"answers": answers, "results_dir": body.get("output_dir_base")},
         **{"data": _placed(path, str(body["spec_path"])), "judge": [judge], **batches, **common},
     )
-    output = body.get("output_dir_base")
-    return Configured([spec], tuple(notes), Path(str(output)) if output else None)
+    return Configured([spec], tuple(notes))
 
 
 def _batches(size: Any, judge: str, common: Mapping[str, Any], notes: list[str]) -> dict[str, Any]:

@@ -8,11 +8,14 @@ import logging
 import os
 import random
 import socket
+import sys
 import time
 from dataclasses import replace
 from decimal import Decimal
 from functools import partial
 from typing import Any
+
+import orjson
 
 from evalbench.engine.calls import WorkerProvider
 from evalbench.engine.config.roles import CANDIDATE
@@ -37,7 +40,7 @@ from evalbench.engine.execution.reuse import EarlierReplies, taken
 from evalbench.engine.execution.sample_loading import load_samples
 from evalbench.engine.execution.scoring_watchdog import ScoringWatchdog
 from evalbench.engine.journal.reader import Totals, reused_replies, totals
-from evalbench.engine.keys import scrub
+from evalbench.engine.keys import scrub, strip_environment
 from evalbench.engine.process.status_file import StatusFile
 from evalbench.engine.runs.folder import Lock, RunFolder
 from evalbench.engine.runs.grid import grid_of, join_grid, others_of
@@ -370,6 +373,8 @@ class RunSession:
         shown.write()
         if shown.metrics_fault and not problem:
             state, problem = State.FAILED, self._crash(shown.metrics_fault)
+        if state is State.COMPLETE:
+            await self._write_results()
         status.state = state
         status.problem = str(problem) if problem else ""
         status.exit_code = exit_code(status, problem)
@@ -396,6 +401,30 @@ class RunSession:
         if not self._traces.told:
             await self._letting_go
         return status.exit_code
+
+    async def _write_results(self) -> None:
+        """Write the results where the settings want them, by a child that knows the formats."""
+        name, place = self._opened.benchmark.results_format, self.spec.options.get("results_dir")
+        if not name or not place:
+            return
+        self.journal.flush()
+        told: dict[str, Any] = {"error": "its process ended"}
+        try:
+            child = await asyncio.create_subprocess_exec(
+                sys.executable,
+                *("-P", "-m", "evalbench.engine.formats.ended"),
+                *(str(self.folder.path), name, str(place)),
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=asyncio.subprocess.PIPE,
+                env=strip_environment(os.environ),
+            )
+            said, _ = await child.communicate()
+            if child.returncode == 0:
+                told = orjson.loads(said)
+        except (OSError, ValueError) as error:
+            told = {"error": str(error)}
+        with contextlib.suppress(JournalError):
+            self.journal.event("results", folder=str(place), **told)
 
     async def _let_go(self) -> None:
         """Give the last traces a little time, then leave the journal as one file."""

@@ -111,7 +111,9 @@ class Status:
     @property
     def name(self) -> str:
         """The benchmark for people: by its title, if it has one of its own, and its name."""
-        return f"{self.title} ({self.benchmark})" if self.title else self.benchmark
+        if self.title.casefold() in ("", self.benchmark.casefold()):
+            return self.benchmark
+        return f"{self.title} ({self.benchmark})"
 
     @property
     def at_rest(self) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.e2e.commandline import CommandLine
+from tests.e2e.commandline import CommandLine, wait_until
 from tests.simulator.handle import Handle
 
 
@@ -62,3 +62,19 @@ def test_errors_in_the_place_of_answers_are_failures_not_verdicts(
     end = done.lines[-1]
     assert (end["failed"], end["metrics"]["compliance"]["n"]) == (1, 11)
     assert sim.summary()["requests"] == 11
+
+
+def test_results_are_written_where_they_are_wanted_although_nobody_watches(
+    cli: CommandLine, sim: Handle, shared_data: Path, tmp_path: Path
+) -> None:
+    folder, tree = shared_data / "speceval" / "sample", tmp_path / "tree"
+    words = (
+        "run", "spec-comply", "--data", str(folder / "specs" / "sample.jsonl"),
+        "--answers", str(folder / "generations" / "sample-model-a"), "--limit", "3",
+        "--judge", f"compatible/judge,base-url={sim.base_url('custom')}",
+    )  # fmt: skip
+    sim.rule("Decide whether a response", text='{"compliant": true, "confidence": 1}')
+    assert cli(*words, "--results-dir", str(tree), "--detach").code == 0
+    wait_until(lambda: cli.only_run().status().at_rest, "the run is complete")
+    results = tree / "spec_sample" / "judge_judge" / "sample-model-a" / "results"
+    assert [*results.glob("*.json")]

@@ -28,8 +28,6 @@ from evalbench.tui.cli.target import (
     together,
     wanted_specs,
 )
-from evalbench.tui.state import figures
-from evalbench.tui.state.clean import one_line
 
 
 def declare(parser: Parser, words: Sequence[str]) -> None:
@@ -124,8 +122,6 @@ def execute(args: argparse.Namespace) -> int:
         return engine
 
     code = launch(args, start, notes=notes, pilot=pilot)
-    if tree := getattr(args, "output_tree", None):
-        _write_tree(args, begun_here, tree)
     return _judged(code, wanted, [*complete, *begun_here], args)
 
 
@@ -143,27 +139,6 @@ def _judged(
         return code
     scores = {run.id: metrics for run in runs if (metrics := run.status().metrics)}
     return gate_code(code, wanted, scores, json=args.json)
-
-
-def _write_tree(args: argparse.Namespace, runs: Sequence[RunFolder], tree: Path) -> None:
-    """Write the results of ended runs where a configuration file wants them."""
-    from evalbench.engine.formats import export_runs
-
-    out = stderr() if args.json else stdout()
-    place = expand(tree)
-    for run in runs:
-        if run.status().state is not State.COMPLETE:
-            later = f"evalbench export {run.id} --format speceval --short-names -o {tree}"
-            out.line(f"its results are not written to {tree} yet; later: {later}")
-            continue
-        try:
-            done = export_runs([run], "speceval", place, short_names=True)
-        except UsageError as error:  # the run itself went well
-            out.line(f"its results are not written: {one_line(error.what)}")
-            out.line(f"elsewhere: evalbench export {run.id} --short-names -o FOLDER")
-            continue
-        files = figures.counted(len(done.files), "file")
-        out.line(f"results   {files} in {one_line(str(place))}")
 
 
 def _missing(

@@ -138,7 +138,6 @@ def wanted_specs(args: argparse.Namespace) -> tuple[list[RunSpec], tuple[str, ..
             models=args.model or (),
             more=[expand(word) for word in more],
         )
-        args.output_tree = found.output
         specs = [changed(spec, args) for spec in found.specs]
         return specs, (*found.notes, *_remarks(specs))
     name = benchmark_name(args.target)

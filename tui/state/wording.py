@@ -122,6 +122,12 @@ _WORDS: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
         [f"imported from {body.get('source')}", *body.get("notes", [])]
     ),
     "traces": lambda body: "traces: " + trace_words(body),
+    "results": lambda body: (
+        f"its results are not written to {body.get('folder')}: {body['error']}; elsewhere:"
+        " evalbench export RUN --short-names -o FOLDER"
+        if body.get("error")
+        else f"results: {figures.counted(body.get('files') or 0, 'file')} in {body.get('folder')}"
+    ),
     "reuse-found": lambda body: (
         f"earlier runs hold {body.get('replies')} replies of these models; those to the very"
         " same calls are taken"

@@ -28,6 +28,8 @@ from evalbench.engine.benchmarks.spec.generate import (
     ANSWER_MAX_TOKENS,
     FILTERS,
     INPUTS,
+    RESULTS_DIR,
+    RESULTS_FORMAT,
     SOURCE,
     inputs_of,
     specification,
@@ -68,7 +70,8 @@ class SpecComply(Benchmark):
     spread_within = ("contestant",)
     filters: ClassVar[Mapping[str, str]] = FILTERS
     roles = ("candidate", "judge")
-    options = (INPUTS, ANSWERS, prompt_option())
+    options = (INPUTS, ANSWERS, RESULTS_DIR, prompt_option())
+    results_format = RESULTS_FORMAT
     prompt_templates = prompts.COMPLY_TEMPLATES
 
     def __init__(self, options: Mapping[str, Any], *, seed: int = 0, shared: Any = None) -> None:

@@ -27,7 +27,8 @@ from evalbench.engine.shapes import Misfit, anything, list_of, maybe, record
 KINDS = ("prohibition", "requirement", "guideline", "definition")
 LEVELS = ("platform", "developer", "user", "guideline")
 
-_TIME = re.compile(r"\d{8}_\d{4,6}")
+# Documents write X for digits that differ: 202505XX_XXXXXX.
+_TIME = re.compile(r"\d{4}[\dX]{4}_[\dX]{4,6}")
 _FAILED = "ERROR:"
 
 

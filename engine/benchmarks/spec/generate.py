@@ -30,6 +30,15 @@ INPUTS = Option(
     affects_data=True,
 )
 
+RESULTS_FORMAT = "speceval"
+RESULTS_DIR = Option(
+    "results_dir",
+    str,
+    None,
+    "folder that SpecEval's tree of results is written to when the run is complete",
+    path="new",
+)
+
 FILTERS: Mapping[str, str] = {
     "statement": "only these statements, by id",
     "type": "only statements of this type: " + ", ".join(data.KINDS),
@@ -46,7 +55,8 @@ class SpecGenerate(Benchmark):
     summary = "answers to the inputs of a behaviour specification, to be judged afterwards"
     spread_by = "statement"
     filters: ClassVar[Mapping[str, str]] = FILTERS
-    options = (INPUTS, prompt_option())
+    options = (INPUTS, RESULTS_DIR, prompt_option())
+    results_format = RESULTS_FORMAT
     prompt_templates: ClassVar[Mapping[str, Template]] = {
         "input": Template("{input}", {"input": "what the user asks"}, ("input",))
     }

@@ -20,7 +20,13 @@ from evalbench.engine.benchmark import (
 )
 from evalbench.engine.benchmarks.spec import data, prompts
 from evalbench.engine.benchmarks.spec.comply import ANSWERS, NoAnswer
-from evalbench.engine.benchmarks.spec.generate import FILTERS, SOURCE, specification
+from evalbench.engine.benchmarks.spec.generate import (
+    FILTERS,
+    RESULTS_DIR,
+    RESULTS_FORMAT,
+    SOURCE,
+    specification,
+)
 from evalbench.engine.benchmarks.spec.ranking import (
     RANKING,
     RANKING_LENIENT,
@@ -63,8 +69,10 @@ class SpecRank(Benchmark):
             "count N/A and unsure as ties, like the original, or drop them",
             choices=("tie", "drop"),
         ),
+        RESULTS_DIR,
         prompt_option(),
     )
+    results_format = RESULTS_FORMAT
     prompt_templates = prompts.RANK_TEMPLATES
 
     def __init__(self, options: Mapping[str, Any], *, seed: int = 0, shared: Any = None) -> None:

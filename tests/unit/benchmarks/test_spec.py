@@ -116,6 +116,8 @@ def test_a_name_is_proposed_from_the_path(sample_data: Path) -> None:
     assert spec_data.contestant(str(results))[0] == "org-max-mini"
     assert spec_data.contestant(str(results.parent))[0] == "org-max-mini"
     assert spec_data.contestant(f"mine={results}") == ("mine", results)
+    documented = Path("out/modelA/202505XX_XXXXXX/results")
+    assert spec_data.contestant(str(documented))[0] == "modelA"
 
 
 def test_answers_of_several_models_are_not_mixed(sample_data: Path) -> None:

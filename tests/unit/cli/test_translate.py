@@ -195,3 +195,23 @@ def test_every_script_says_what_its_flags_are() -> None:
     for name, script in SCRIPTS.items():
         for flag, told in script.flags.items():
             assert told.ours or told.why, (name, flag)
+
+
+def test_every_command_of_the_documents_has_an_equal(shared_data: Path) -> None:
+    """Each is read, and what is to be typed instead is taken by our own commands."""
+    sources = shared_data.parent / "sources"
+    if not sources.is_dir():
+        pytest.skip("the documents are not beside this checkout")
+    found: list[list[str]] = []
+    for document in sources.iterdir():
+        blocks = document.read_text().split("\n```")
+        for block in blocks:
+            head, _, body = block.partition("\n")
+            if head.strip() in ("bash", "cmd", "powershell"):
+                found += split_commands(body)
+    assert len(found) > 80
+    for words in found:
+        told = translate(words)
+        assert told.commands or told.notes, words
+        for ours in told.commands:
+            parses(ours)

@@ -110,7 +110,15 @@ def test_settings_stand_in_the_env_file_beside_the_key(
     assert place.project == "flag"
     made = make_spec("quickstart", "bedrock/anthropic.claude-haiku-4-5", env_file=str(file))
     assert made.provider_options["region"] == "eu-west-9"
-    assert "secret" not in str(made.to_json())
+    judged = make_spec(
+        "mt-bench",
+        "local/smollm2-135m-instruct",
+        env_file=str(file),
+        judge=["bedrock/anthropic.claude-haiku-4-5", "bedrock/other.model,region=eu-west-1"],
+    )
+    regions = [part.provider_options["region"] for part in [*judged.roles().values()][1:]]
+    assert regions == ["eu-west-9", "eu-west-1"]
+    assert "secret" not in str([made.to_json(), judged.to_json()])
     file.write_text(file.read_text() + "GALILEO_API_URL=https://api.file.example\n")
     (place,) = places(enable_galileo=True, env_file=str(file))
     assert place.endpoint == "https://api.file.example/otel/traces"
