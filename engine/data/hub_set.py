@@ -9,6 +9,7 @@ from typing import Any
 import orjson
 
 from evalbench.engine.benchmark import HubSet
+from evalbench.engine.data.hub import ANSWER_S, hub_trouble
 from evalbench.engine.errors import DataError
 from evalbench.engine.installed import require
 from evalbench.engine.paths import make_private, open_private
@@ -34,7 +35,7 @@ def fetch(hub: HubSet, cache: Path, progress: Any = None) -> tuple[Path, str]:
         from huggingface_hub import HfApi
 
         datasets.disable_progress_bars()
-        commit = HfApi().dataset_info(hub.name, revision=hub.revision or None).sha
+        commit = HfApi().dataset_info(hub.name, revision=hub.revision or None, timeout=ANSWER_S).sha
         commit = commit or hub.revision or "main"
         config = hub.config or None
         names = datasets.get_dataset_split_names(hub.name, config, revision=commit)
@@ -49,7 +50,7 @@ def fetch(hub: HubSet, cache: Path, progress: Any = None) -> tuple[Path, str]:
     except Exception as error:  # the hub's clients raise a dozen unrelated types
         raise DataError(
             f"{hub.name} could not be fetched from the Hugging Face hub",
-            why=f"{type(error).__name__}: {error}",
+            why=hub_trouble(error),
             hint="check name, ?config= and ?split=, and the network (evalbench keys set huggingface"
             " for a private one), or give a copy with --data PATH",
         ) from error

@@ -16,6 +16,7 @@ from typing import Any
 import orjson
 
 from evalbench.engine.benchmark import DataSet, DataSource, Item
+from evalbench.engine.data.hub import ANSWER_S, hub_trouble
 from evalbench.engine.data.reading import SUFFIXES, Row, read_rows, shards, unreadable
 from evalbench.engine.errors import DataError
 from evalbench.engine.files import WHOLE, read_text
@@ -170,7 +171,7 @@ def _from_hub(source: DataSource, selection: Selection) -> tuple[str, str, Rows]
         import datasets
         from huggingface_hub import HfApi
 
-        revision = wanted or HfApi().dataset_info(name).sha or "main"
+        revision = wanted or HfApi().dataset_info(name, timeout=ANSWER_S).sha or "main"
         datasets.disable_progress_bars()
         fetched = datasets.load_dataset(
             name, split=selection.split, revision=revision, cache_dir=str(source.cache)
@@ -180,7 +181,7 @@ def _from_hub(source: DataSource, selection: Selection) -> tuple[str, str, Rows]
         raise DataError(
             f"{selection.hub}, split {selection.split}, could not be fetched from the"
             " Hugging Face hub",
-            why=f"{type(error).__name__}: {error}",
+            why=hub_trouble(error),
             hint="check name, split and network (evalbench keys set huggingface for a private"
             " one), or give a copy with --data PATH",
         ) from error

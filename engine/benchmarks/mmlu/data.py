@@ -10,6 +10,7 @@ import orjson
 
 from evalbench.engine.benchmark import DataSet, DataSource, Item, sample_ids
 from evalbench.engine.benchmarks.mmlu.subjects import SUBJECTS, category_tag
+from evalbench.engine.data.hub import ANSWER_S, hub_trouble
 from evalbench.engine.data.reading import (
     SUFFIXES,
     Row,
@@ -125,18 +126,15 @@ def _from_hub(source: DataSource, splits: list[str]) -> dict[str, list[Row]]:
     Files that an earlier fetch left in the Hugging Face cache are read from it
     without asking the hub, so other options work without a network too.
     """
-    require("data", f"{HUB_ID} of the Hugging Face hub", "datasets", "pyarrow")
+    require("data", f"{HUB_ID} of the Hugging Face hub", "pyarrow")
     if source.progress:
         source.progress(f"fetching {HUB_ID} from the Hugging Face hub", 0, None)
     try:
-        from huggingface_hub import try_to_load_from_cache
+        from huggingface_hub import HfApi, hf_hub_download, try_to_load_from_cache
 
         cached = {
             split: try_to_load_from_cache(
-                HUB_ID,
-                f"all/{split}-00000-of-00001.parquet",
-                revision=REVISION,
-                repo_type="dataset",
+                HUB_ID, _file(split), revision=REVISION, repo_type="dataset"
             )
             for split in splits
         }
@@ -144,22 +142,23 @@ def _from_hub(source: DataSource, splits: list[str]) -> dict[str, list[Row]]:
             return {
                 split: [row for _, row in read_rows(Path(path))] for split, path in cached.items()
             }
-        import datasets
-
-        datasets.disable_progress_bars()
-        fetched = datasets.load_dataset(
-            HUB_ID,
-            data_files={split: f"all/{split}-*.parquet" for split in splits},
-            revision=REVISION,
-            cache_dir=str(source.cache),
-        )
-        return {split: fetched[split].to_list() for split in splits}
+        HfApi().dataset_info(HUB_ID, revision=REVISION, timeout=ANSWER_S)
+        files = {
+            split: hf_hub_download(HUB_ID, _file(split), revision=REVISION, repo_type="dataset")
+            for split in splits
+        }
+        return {split: [row for _, row in read_rows(Path(path))] for split, path in files.items()}
     except Exception as error:  # the hub's clients raise a dozen unrelated types
         raise DataError(
             f"{HUB_ID} could not be fetched from the Hugging Face hub",
-            why=f"{type(error).__name__}: {error}",
+            why=hub_trouble(error),
             hint="check the network, or give a copy of the data with --data PATH",
         ) from error
+
+
+def _file(split: str) -> str:
+    """Where a split lies in the data set, at the pinned revision."""
+    return f"all/{split}-00000-of-00001.parquet"
 
 
 def _hub_rows(hub: dict[str, list[Row]], split: str) -> Rows:
