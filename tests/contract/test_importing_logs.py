@@ -66,6 +66,22 @@ def test_values_are_read_as_inspect_reads_them(home: Path, tmp_path: Path) -> No
     ]
 
 
+def test_a_zipped_log_keeps_every_epoch(home: Path, tmp_path: Path) -> None:
+    path = tmp_path / "log.eval"
+    with zipfile.ZipFile(path, "w") as packed:
+        packed.writestr("header.json", json.dumps({"eval": {"task": "tiny", "model": "org/m"}}))
+        for number in (1, 2):
+            for epoch, value in enumerate("CIC", 1):
+                row = sample(number, value, epoch=epoch)
+                packed.writestr(f"samples/{number}_epoch_{epoch}.json", json.dumps(row))
+    recorded = inspect_log.read_log(path)
+    run = written(recorded)
+    assert run.counts("match") == (4, 6)
+    assert run.folder.spec().get("epochs") == 3
+    assert run.folder.status().total == 6
+    assert recorded.notes == ["3 epochs"]
+
+
 def test_texts_that_lie_apart_are_put_in(home: Path, tmp_path: Path) -> None:
     row = sample(1, "C", input="attachment://abc", attachments={"abc": "the long question"})
     recorded = inspect_log.read_log(log(tmp_path / "log.json", [row]))

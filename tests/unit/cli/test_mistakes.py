@@ -36,7 +36,7 @@ MISTAKES: list[tuple[tuple[str, ...], str, str]] = [
     (
         ("run", "quickstart", "--model", "openai/x", "--no-ui"),
         "no key for openai",
-        "keys set openai",
+        "OPENAI_API_KEY",
     ),
     (("run", "quickstart", "--model", "azure/x", "--no-ui"), "needs --endpoint", "--base-url"),
     (("run", "quickstart", "--model", "compatible/x", "--no-ui"), "address", "--base-url"),

@@ -17,6 +17,7 @@ from evalbench.engine.errors import KeyUnavailable
 from evalbench.engine.keys import is_variable, keychain, with_variables
 from evalbench.engine.keys.keychain import Answer, KeychainState
 from evalbench.tui.cli.main import main
+from tests.e2e.schema import check_line
 
 
 @pytest.fixture
@@ -76,6 +77,7 @@ def test_a_server_is_added_changed_and_removed_and_the_rest_of_the_file_stays(
         said("edit", "my-gw", "--title", "Ours", "--tokens-per-minute", "70000", "--query=")[0] == 0
     )
     assert "query" not in file.read_text()
+    check_line(json.loads(said("list", "my-gw", "--json")[1]))
     (line,) = (json.loads(one) for one in said("list", "my-gw", "--json")[1].splitlines())
     assert (line["title"], line["tokens_per_minute"]) == ("Ours", 70000)
     assert said("rm", "my-gw")[0] == 0
