@@ -35,7 +35,8 @@ def written(recorded: Recorded) -> Written:
     """The run of recorded results, complete, and the same when it is scored anew."""
     folder = asyncio.run(write_run(recorded))
     status = folder.status()
-    assert (status.state, status.done) == (State.COMPLETE, len(recorded.items))
+    replies = len(recorded.items) + sum(map(len, recorded.later))
+    assert (status.state, status.done) == (State.COMPLETE, replies)
     again = asyncio.run(rescore(folder))
     assert again.changed == 0
     assert again.after == again.before

@@ -186,7 +186,9 @@ class Option:
                 raise ValueError
         except (TypeError, ValueError, OverflowError):
             kind = "a whole number" if self.type is int else "a number"
-            raise SpecError(self.name, f"{self.flag} takes {kind}, not {raw!r}") from None
+            raise SpecError(
+                self.name, f"{self.flag} takes {kind}, not {raw!r}", hint=self._without()
+            ) from None
         if whole and not -(2**63) <= value < 2**63:
             raise SpecError(self.name, f"{self.flag} must fit into 64 bits, not {raw}")
         if self.minimum is not None and value < self.minimum:

@@ -37,7 +37,9 @@ def read_env_file(path: Path) -> dict[str, str]:
         text = read_text(path, encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         why = error.strerror or "" if isinstance(error, OSError) else "it is not UTF-8 text"
-        raise DataError("cannot be read", path=str(path), why=why) from None
+        raise DataError(
+            "cannot be read", path=str(path), why=why, hint="check the path given to --env-file"
+        ) from None
     found: dict[str, str] = {}
     for number, raw in enumerate(text.splitlines(), 1):
         line = raw.strip()

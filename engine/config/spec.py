@@ -353,7 +353,11 @@ def make_spec(
     values = completed(parse_options(COMMON, common, "run"))
     if values["data"] is not None:
         if not bench.takes_data:
-            raise SpecError("data", f"{benchmark} has its own questions; --data does not apply")
+            raise SpecError(
+                "data",
+                f"{benchmark} has its own questions; --data does not apply",
+                hint="leave --data out",
+            )
         values["data"] = existing_data(values["data"])
     _check_judges(bench, values["judge"])
     environ = variables_of(values["env_file"])

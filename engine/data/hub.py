@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -27,6 +28,43 @@ class PinnedFile:
     path: str
 
 
+ANSWER_S = 10.0
+"""Seconds that the hub gets to answer a first small question: its clients try downloads six times
+over, which takes minutes where nobody answers."""
+
+
+def hub_trouble(error: Exception) -> str:
+    """Why the hub could not be asked, in a few words.
+
+    Its clients raise a dozen unrelated types, and the reason is often only in what they are
+    raised from.
+    """
+    seen: list[BaseException] = []
+    one: BaseException | None = error
+    while one is not None and one not in seen:
+        seen.append(one)
+        one = one.__cause__ or one.__context__
+    where = os.environ.get("HF_ENDPOINT", "").strip()
+    hub = f"the hub at {where}" if where else "the hub"
+    for cause in seen:
+        status = getattr(getattr(cause, "response", None), "status_code", None)
+        if isinstance(status, int):
+            more = {401: ": a token is needed", 403: ": no access", 404: ": it is not there",
+                    429: ": too many requests from here, for now"}  # fmt: skip
+            return f"{hub} answered {status}{more.get(status, '')}"
+    for cause in seen:
+        kind = type(cause).__name__
+        if "Timeout" in kind:
+            return f"{hub} did not answer in time"
+        if kind in ("ConnectError", "ConnectionError", "NewConnectionError", "gaierror"):
+            return f"{hub} cannot be reached: {_first_line(cause)}"
+    return f"{type(error).__name__}: {_first_line(error)}"
+
+
+def _first_line(error: BaseException) -> str:
+    return next(iter(str(error).strip().splitlines()), "")
+
+
 @contextmanager
 def fetching(
     name: str,
@@ -50,7 +88,7 @@ def fetching(
     except Exception as error:
         raise DataError(
             f"{name} could not be fetched from the Hugging Face hub",
-            why=f"{type(error).__name__}: {error}",
+            why=hub_trouble(error),
             hint=hint,
         ) from error
 
@@ -63,11 +101,12 @@ def fetch_rows(file: PinnedFile, progress: Any = None) -> Iterator[tuple[int, Ro
     Raises:
         DataError: it cannot be fetched.
     """
-    from huggingface_hub import hf_hub_download, try_to_load_from_cache
+    from huggingface_hub import HfApi, hf_hub_download, try_to_load_from_cache
 
     where = {"revision": file.revision, "repo_type": "dataset"}
     held = try_to_load_from_cache(file.repository, file.path, **where)
     if not isinstance(held, str):
         with fetching(file.repository, progress):
+            HfApi().dataset_info(file.repository, revision=file.revision, timeout=ANSWER_S)
             held = hf_hub_download(file.repository, file.path, **where)
     return read_rows(Path(held))

@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 
 from evalbench.engine.benchmark import HubSet
-from evalbench.engine.data.hub import fetching
+from evalbench.engine.data.hub import ANSWER_S, fetching
 from evalbench.engine.errors import DataError
 from evalbench.engine.installed import require
 from evalbench.engine.paths import make_private, open_private
@@ -37,7 +37,7 @@ def fetch(hub: HubSet, cache: Path, progress: Any = None) -> tuple[Path, str]:
         from huggingface_hub import HfApi
 
         datasets.disable_progress_bars()
-        commit = HfApi().dataset_info(hub.name, revision=hub.revision or None).sha
+        commit = HfApi().dataset_info(hub.name, revision=hub.revision or None, timeout=ANSWER_S).sha
         commit = commit or hub.revision or "main"
         config = hub.config or None
         names = datasets.get_dataset_split_names(hub.name, config, revision=commit)

@@ -59,6 +59,7 @@ class Recorded:
         items: the questions in order, each with what was said about it; a
             sample that asks for more than that fails.
         source: the files, for people.
+        later: for each question, what was said in its later epochs; empty where there was one.
         notes: what could not be taken over as it was.
         shared: see :class:`evalbench.engine.benchmark.DataSet`.
         expected: the numerator and the denominator of metrics, as the files have them; where
@@ -69,6 +70,7 @@ class Recorded:
     items: Sequence[tuple[Item, Mapping[Place, RecordedReply]]]
     source: str
     notes: Sequence[str] = ()
+    later: Sequence[Sequence[Mapping[Place, RecordedReply]]] = ()
     shared: Any = None
     expected: Mapping[str, tuple[float, float]] = field(default_factory=dict)
 
@@ -93,7 +95,8 @@ async def write_run(recorded: Recorded, parent: Path | None = None) -> RunFolder
     """
     if not recorded.items:
         raise DataError("there are no results in it", path=recorded.source)
-    folder = make_run(recorded.spec, parent, total=len(recorded.items))
+    total = len(recorded.items) + sum(map(len, recorded.later))
+    folder = make_run(recorded.spec, parent, total=total)
     try:
         await _write(recorded, folder)
     except BaseException:
@@ -106,7 +109,8 @@ async def _write(recorded: Recorded, folder: RunFolder) -> None:
     spec, source, notes = recorded.spec, recorded.source, list(recorded.notes)
     benchmark = build_benchmark(spec, recorded.shared)
     samples = list(enumerate(sample_ids(item for item, _ in recorded.items), 1))
-    told = [said for _, said in recorded.items]
+    later = recorded.later or [()] * len(samples)
+    told = [(said, *more) for (_, said), more in zip(recorded.items, later, strict=True)]
     status = folder.status()
     create(folder.journal)
     journal = Journal(folder.journal)
@@ -116,10 +120,16 @@ async def _write(recorded: Recorded, folder: RunFolder) -> None:
         scoring = _Scoring(benchmark, journal, models)
         for at in range(0, len(samples), _AT_ONCE):
             some = zip(samples[at : at + _AT_ONCE], told[at : at + _AT_ONCE], strict=True)
-            await asyncio.gather(*(scoring.score(*sample, said) for sample, said in some))
+            await asyncio.gather(
+                *(
+                    scoring.score(*sample, epoch, said)
+                    for sample, epochs in some
+                    for epoch, said in enumerate(epochs)
+                )
+            )
         journal.flush()
         # As when it is scored anew, so that no figure differs in its last digit.
-        tally = journal.query(partial(tally_of, path=journal.path))
+        tally = journal.query(partial(tally_of, path=journal.path, epochs=spec.get("epochs")))
         metrics, outcomes = metrics_json(benchmark.metrics(tally)), tally.outcomes()
         notes += _compared(recorded.expected, metrics)
         header = DataHeader(len(samples), "", source, "", recorded.shared)
@@ -175,24 +185,26 @@ class _Scoring:
     models: Mapping[str, ModelRef]
     errors: dict[str, int] = field(default_factory=dict)
 
-    async def score(self, row: int, sample: Sample, told: Mapping[Place, RecordedReply]) -> None:
-        ask = _FromRecords(self.journal, self.models, row, sample, told)
+    async def score(
+        self, row: int, sample: Sample, epoch: int, told: Mapping[Place, RecordedReply]
+    ) -> None:
+        ask = _FromRecords(self.journal, self.models, row, sample, told, epoch)
         try:
             score = await self.benchmark.solve(sample, ask)
         except MissingReply:
-            self._fail(row, sample, "NoAnswer: none is recorded")
+            self._fail(row, sample, epoch, "NoAnswer: none is recorded")
             return
         except Exception as error:
             # As in a run, whatever solve raises is this sample's failure.
-            self._fail(row, sample, f"{type(error).__name__}: {error}")
+            self._fail(row, sample, epoch, f"{type(error).__name__}: {error}")
             return
         detail = {k: v for k, v in (("parsed", score.parsed), ("note", score.note)) if v}
-        self.journal.store_score(row, 0, sample.tags, score.outcome, score.values, detail)
+        self.journal.store_score(row, epoch, sample.tags, score.outcome, score.values, detail)
 
-    def _fail(self, row: int, sample: Sample, error: str) -> None:
+    def _fail(self, row: int, sample: Sample, epoch: int, error: str) -> None:
         kind = error.partition(":")[0]
         self.errors[kind] = self.errors.get(kind, 0) + 1
-        self.journal.store_score(row, 0, sample.tags, Outcome.ERROR, {}, {"error": error})
+        self.journal.store_score(row, epoch, sample.tags, Outcome.ERROR, {}, {"error": error})
 
 
 class _FromRecords(SequentialAsk):
@@ -205,7 +217,9 @@ class _FromRecords(SequentialAsk):
         row: int,
         sample: Sample,
         told: Mapping[Place, RecordedReply],
+        epoch: int,
     ) -> None:
+        self._epoch = epoch
         self._journal = journal
         self._models = models
         self._row = row
@@ -220,7 +234,7 @@ class _FromRecords(SequentialAsk):
             raise MissingReply
         model = self._models[role]
         call = Call(model, generate(told.prompt)) if told.prompt else bind(prompt, model, {})
-        key = call_key(0, role, model, step, repeat)
+        key = call_key(self._epoch, role, model, step, repeat)
         reply = Reply(told.text, stop_reason="imported", latency_s=told.latency_s)
         # One queue: when the reply is stored, so is the call.
         self._journal.intend(self._row, key, 0, call, call.content_hash, self._quotes)

@@ -23,14 +23,22 @@ LARGEST_SCORE = 1e15
 """What is larger is no score; sums of such numbers have no digits to tell."""
 
 Items = list[tuple[Item, Mapping[Place, RecordedReply]]]
+Epochs = Sequence[Sequence[Mapping[Place, RecordedReply]]]
+"""For each item, what was said in its later epochs."""
 
 
 def scored_run(
-    task: str, model: str, judges: Sequence[str], items: Items, source: Path, notes: Sequence[str]
+    task: str,
+    model: str,
+    judges: Sequence[str],
+    items: Items,
+    source: Path,
+    notes: Sequence[str],
+    later: Epochs = (),
 ) -> Recorded:
     """The run of a log: its scorers are the judges, the first score in it is the headline."""
     names: dict[str, None] = {}
-    for _, told in items:
+    for told in (*(told for _, told in items), *(told for epochs in later for told in epochs)):
         for (role, _, _), said in told.items():
             if role != "candidate":
                 names |= dict.fromkeys(orjson.loads(said.text)["values"])
@@ -39,8 +47,14 @@ def scored_run(
         stands_for(model),
         judge=[stands_for(judge) for judge in judges],
         options={"task": task, "scores": list(names)},
+        epochs=_most(later),
     )
-    return Recorded(spec, items, str(source), notes)
+    return Recorded(spec, items, str(source), notes, later)
+
+
+def _most(later: Epochs) -> int:
+    """How many epochs there were, of the sample that has most."""
+    return 1 + max(map(len, later), default=0)
 
 
 def given(
@@ -87,10 +101,12 @@ def mmlu_item(question: Any, choices: Any, gold: int, subject: Any) -> Item:
     )
 
 
-def mmlu_run(model: str, items: Items, source: Path, notes: Sequence[str]) -> Recorded:
+def mmlu_run(
+    model: str, items: Items, source: Path, notes: Sequence[str], later: Epochs = ()
+) -> Recorded:
     """The run of mmlu that a log becomes."""
-    spec = make_spec("mmlu", stands_for(model), options={"family": "chat"})
-    return Recorded(spec, items, str(source), notes)
+    spec = make_spec("mmlu", stands_for(model), options={"family": "chat"}, epochs=_most(later))
+    return Recorded(spec, items, str(source), notes, later)
 
 
 def none_in(path: Path) -> DataError:

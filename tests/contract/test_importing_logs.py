@@ -54,15 +54,32 @@ def test_values_are_read_as_inspect_reads_them(home: Path, tmp_path: Path) -> No
     rows.append(sample(1, "C", epoch=2))
     recorded = inspect_log.read_log(log(tmp_path / "log.json", rows))
     run = written(recorded)
-    assert run.counts("match") == (1 + 0.5 + 0.5 + 0.25 + 1 + 0.5 + 1, 8)
+    # The two epochs of sample 1 are one right and one wrong.
+    assert run.counts("match") == (1 + (0 + 1) + 0.5 + 0.25 + 1 + 0.5 + 1, 9)
     assert (run.counts("match/a"), run.counts("match/b")) == ((1, 1), (0, 1))
     assert run.folder.status().outcomes["unparsed"] == 2
     assert run.folder.status().failed == 1
     assert recorded.notes == [
         "2 scores that are no number were left out",
         "1 sample with an error: failed, not wrong",
-        "of 2 epochs the first reply was taken; scores are means over all",
+        "2 epochs",
     ]
+
+
+def test_a_zipped_log_keeps_every_epoch(home: Path, tmp_path: Path) -> None:
+    path = tmp_path / "log.eval"
+    with zipfile.ZipFile(path, "w") as packed:
+        packed.writestr("header.json", json.dumps({"eval": {"task": "tiny", "model": "org/m"}}))
+        for number in (1, 2):
+            for epoch, value in enumerate("CIC", 1):
+                row = sample(number, value, epoch=epoch)
+                packed.writestr(f"samples/{number}_epoch_{epoch}.json", json.dumps(row))
+    recorded = inspect_log.read_log(path)
+    run = written(recorded)
+    assert run.counts("match") == (4, 6)
+    assert run.folder.spec().get("epochs") == 3
+    assert run.folder.status().total == 6
+    assert recorded.notes == ["3 epochs"]
 
 
 def test_texts_that_lie_apart_are_put_in(home: Path, tmp_path: Path) -> None:

@@ -42,6 +42,31 @@ def main(argv: Sequence[str] | None = None) -> int:
     return code
 
 
+_QUIET = {
+    "HF_HUB_VERBOSITY": "critical",
+    "HF_HUB_DISABLE_PROGRESS_BARS": "1",
+    "TRANSFORMERS_VERBOSITY": "critical",
+    "DATASETS_VERBOSITY": "critical",
+}
+
+
+def _hush_libraries() -> None:
+    """Keep what libraries log off the terminal, here and in children: errors tell it in words.
+
+    Whoever sets one of the variables, or ``PYTHONWARNINGS``, sees what they ask for.
+    """
+    for name, value in _QUIET.items():
+        os.environ.setdefault(name, value)
+    import logging
+    import warnings
+
+    # Without any handler the logging module writes warnings to the terminal.
+    if not logging.getLogger().handlers:
+        logging.getLogger().addHandler(logging.NullHandler())
+    if not sys.warnoptions:
+        warnings.simplefilter("ignore")
+
+
 def _outcome(words: list[str]) -> int:
     """The exit code of one command line, whatever it ends in."""
     try:
@@ -108,6 +133,7 @@ def _dispatch(words: list[str]) -> int:
     parser = Parser(name, command.summary)
     module.declare(parser, rest)
     args = parser.read(rest)
+    _hush_libraries()
     if name in _IN_THIS_PROCESS:
         from evalbench.tui.cli.signals import second_interrupt_ends
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
@@ -14,6 +15,9 @@ from evalbench.tui.cli.output import Out
 
 _GIVEN = "given:"
 """Prefix of the destinations of option flags, so that they cannot clash with a command's own."""
+
+
+_CHOICE = re.compile(r"invalid choice: '([^']*)' \(choose from (.*)\)")
 
 
 class Parser(argparse.ArgumentParser):
@@ -42,6 +46,10 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Raise what argparse found wrong."""
+        if found := _CHOICE.search(message):
+            known = re.findall(r"'([^']*)'", found[2])
+            if near := nearest(found[1], known):
+                raise UsageError(f"{self.prog}: there is no {found[1]!r}", hint=near)
         raise UsageError(f"{self.prog}: {message}", hint=f"{self.prog} --help")
 
     def read(self, words: Sequence[str]) -> argparse.Namespace:

@@ -11,6 +11,7 @@ from evalbench.engine.errors import RunNotFound
 from evalbench.engine.process.launch import RETRY, EngineOptions, resume_run, resume_runs
 from evalbench.engine.runs.folder import RunFolder, find_run
 from evalbench.engine.runs.grid import Grid, grid_of, join_grid, others_of, unfinished
+from evalbench.engine.runs.status import State
 from evalbench.tui.cli import key_hosts
 from evalbench.tui.cli.launch import declare_following, end_hook, launch
 from evalbench.tui.cli.parser import Parser, bare_words, given, take
@@ -108,9 +109,17 @@ def execute(args: argparse.Namespace) -> int:
             allow_hosts=args.allow_host,
             ask_hosts=key_hosts.asks(args, f"run {folder.id}"),
         ),
-        notes=_notes(folder) if args.resend_unfetched else (),
+        notes=_notes(folder) if args.resend_unfetched else _over(folder, changed=spec != stored),
         after=last_event(folder),
     )
+
+
+def _over(folder: RunFolder, *, changed: bool) -> tuple[str, ...]:
+    """That there is nothing to do, in a run that is complete and has nothing to be asked again."""
+    status = folder.status()
+    if status.state != State.COMPLETE or status.failed or changed:
+        return ()
+    return ("the run is complete: nothing is left to be asked",)
 
 
 def _notes(folder: RunFolder) -> tuple[str, ...]:

@@ -8,7 +8,6 @@ from pathlib import Path
 
 from evalbench.engine.config.spec import RunSpec
 from evalbench.engine.errors import SpecError, UsageError
-from evalbench.engine.paths import expand
 from evalbench.engine.process.launch import PILOT, Engine, EngineOptions, launch_runs
 from evalbench.engine.runs.folder import RunFolder, newest_runs
 from evalbench.engine.runs.grid import Grid, grid_of

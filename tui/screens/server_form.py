@@ -77,7 +77,7 @@ class ServerPage(Page):
             return
         words = command_words(self._typed, self._before)
         if self._server and not words:
-            await self.app.pop_screen()
+            self.app.call_later(self.the_app.action_back)
             return
         action = "edit" if self._server else "add"
         try:
@@ -92,8 +92,8 @@ class ServerPage(Page):
             return
         await self._ask_secrets(name)
         self.notify(f"the server {name!r} is in providers.toml; t tests it", markup=False)
-        if self.is_current:
-            await self.app.pop_screen()
+        # Not from here: closing the page ends its work.
+        self.app.call_later(self.the_app.action_back)
 
     async def _ask_secrets(self, name: str) -> None:
         """Ask for what headers refer to and nobody has."""

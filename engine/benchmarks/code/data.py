@@ -16,7 +16,7 @@ from typing import Any
 import orjson
 
 from evalbench.engine.benchmark import DataSet, DataSource, Item
-from evalbench.engine.data.hub import fetching
+from evalbench.engine.data.hub import ANSWER_S, fetching
 from evalbench.engine.data.reading import SUFFIXES, Row, read_rows, shards, unreadable
 from evalbench.engine.errors import DataError
 from evalbench.engine.files import WHOLE, read_text
@@ -173,7 +173,7 @@ def _from_hub(source: DataSource, selection: Selection) -> tuple[str, str, Rows]
         import datasets
         from huggingface_hub import HfApi
 
-        revision = wanted or HfApi().dataset_info(name).sha or "main"
+        revision = wanted or HfApi().dataset_info(name, timeout=ANSWER_S).sha or "main"
         datasets.disable_progress_bars()
         fetched = datasets.load_dataset(
             name, split=selection.split, revision=revision, cache_dir=str(source.cache)

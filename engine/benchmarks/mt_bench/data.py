@@ -17,6 +17,7 @@ import orjson
 from evalbench.engine.benchmark import DataSource, Item
 from evalbench.engine.benchmarks.mt_bench.prompts import OWN, JudgePrompt
 from evalbench.engine.calls.templates import ORIGINAL, placeholders
+from evalbench.engine.data.hub import ANSWER_S, hub_trouble
 from evalbench.engine.data.reading import find_table, read_rows, whole_of
 from evalbench.engine.errors import DataError
 from evalbench.engine.paths import make_private, write_file
@@ -73,7 +74,7 @@ def fetch(source: DataSource, revision: str | None) -> tuple[list[Path], str]:
     try:
         from huggingface_hub import HfApi, hf_hub_download
 
-        commit = HfApi().space_info(SPACE, revision=revision).sha or revision
+        commit = HfApi().space_info(SPACE, revision=revision, timeout=ANSWER_S).sha or revision
         files = [
             Path(hf_hub_download(SPACE, name, repo_type="space", revision=commit))
             for name in (QUESTIONS, REFERENCES)
@@ -81,7 +82,7 @@ def fetch(source: DataSource, revision: str | None) -> tuple[list[Path], str]:
     except Exception as error:  # the hub's client raises a dozen unrelated types
         raise DataError(
             f"{SPACE} could not be fetched from the Hugging Face hub",
-            why=f"{type(error).__name__}: {error}",
+            why=hub_trouble(error),
             hint="check the network and --revision, or give FastChat's data/mt_bench folder with"
             " --data PATH",
         ) from error

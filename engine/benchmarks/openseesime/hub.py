@@ -17,6 +17,7 @@ from typing import NamedTuple
 import orjson
 
 from evalbench.engine.benchmark import DataSource, Item
+from evalbench.engine.data.hub import ANSWER_S, hub_trouble
 from evalbench.engine.data.reading import Row
 from evalbench.engine.errors import DataError
 from evalbench.engine.installed import require
@@ -65,7 +66,7 @@ def commit_of(source: DataSource, name: str, revision: str | None) -> str:
     try:
         from huggingface_hub import HfApi
 
-        found = HfApi().dataset_info(name, revision=revision).sha
+        found = HfApi().dataset_info(name, revision=revision, timeout=ANSWER_S).sha
     except Exception as error:  # the hub's client raises a dozen unrelated types
         raise unreachable(name, error) from error
     return found or revision or "main"
@@ -75,7 +76,7 @@ def unreachable(name: str, error: Exception) -> DataError:
     """The error for a set that cannot be read."""
     return DataError(
         f"{name} could not be streamed from the Hugging Face hub",
-        why=f"{type(error).__name__}: {error}",
+        why=hub_trouble(error),
         hint="start again, what was read is kept; check the network, --revision and `evalbench"
         " keys set huggingface`, or give --data PATH",
     )

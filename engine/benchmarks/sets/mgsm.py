@@ -12,6 +12,7 @@ from evalbench.engine.benchmarks.custom.file import CustomFile
 from evalbench.engine.benchmarks.custom.rows import Numbered, Tables
 from evalbench.engine.benchmarks.sets.known import known_set
 from evalbench.engine.compat import override
+from evalbench.engine.data.hub import ANSWER_S, fetching
 from evalbench.engine.data.reading import read_rows
 from evalbench.engine.errors import DataError
 
@@ -51,17 +52,9 @@ def _read_tsv(path: Path) -> Iterator[Numbered]:
 
 def _fetched(hub: str, languages: tuple[str, ...], source: DataSource) -> tuple[list[Path], str]:
     """The files, and the commit they are of: the newest one when they are first fetched."""
-    from huggingface_hub import HfApi, hf_hub_download
+    with fetching(hub, source.progress):
+        from huggingface_hub import HfApi, hf_hub_download
 
-    if source.progress:
-        source.progress(f"fetching {hub} from the Hugging Face hub", 0, None)
-    try:
-        commit = HfApi().dataset_info(hub).sha or "main"
+        commit = HfApi().dataset_info(hub, timeout=ANSWER_S).sha or "main"
         where = {"repo_type": "dataset", "revision": commit}
         return [Path(hf_hub_download(hub, f"mgsm_{one}.tsv", **where)) for one in languages], commit
-    except Exception as error:  # the hub's clients raise a dozen unrelated types
-        raise DataError(
-            f"{hub} could not be fetched from the Hugging Face hub",
-            why=f"{type(error).__name__}: {error}",
-            hint="check the network, or give a copy of the data with --data PATH",
-        ) from error

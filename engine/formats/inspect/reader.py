@@ -8,7 +8,6 @@ import zipfile
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from statistics import mean
 from typing import Any
 
 import zstandard
@@ -111,43 +110,43 @@ def read_log(path: Path, benchmark: str = "recorded") -> Recorded:
     fitting(head, _HEAD, "this is no log of inspect", path)
     items: Items = []
     judges: dict[str, None] = {}
-    unread = failed = epochs = 0
-    for place, (sample, later) in enumerate(_by_sample(path, samples), 1):
-        epochs = max(epochs, 1 + len(later))
+    later: list[list[Mapping[Place, RecordedReply]]] = []
+    unread = failed = 0
+    for place, epochs in enumerate(_by_sample(path, samples), 1):
         try:
-            if benchmark == "mmlu":
-                items.append(_mmlu(sample))
-            else:
-                item, told, odd = _scored(sample, later, judges)
-                unread += odd
-                items.append((item, told))
-            failed += bool(sample.get("error"))
+            said: list[Mapping[Place, RecordedReply]] = []
+            for sample in epochs:
+                if benchmark == "mmlu":
+                    item, told = _mmlu(sample)
+                else:
+                    item, told, odd = _scored(sample, judges)
+                    unread += odd
+                if not said:
+                    items.append((item, told))
+                said.append(told)
+                failed += bool(sample.get("error"))
+            later.append(said[1:])
         except (AttributeError, KeyError, IndexError, TypeError, ValueError) as error:
             raise malformed("this is no sample of a log", path, place, error) from None
     if not items:
         raise none_in(path)
     notes = _notes(head, unread, failed)
-    if epochs > 1:
-        scores = "are means over all" if benchmark == "recorded" else "are those of the first"
-        notes.append(f"of {epochs} epochs the first reply was taken; scores {scores}")
+    if (most := max(map(len, later))) > 0:
+        notes.append(f"{most + 1} epochs")
     model = str(spec.get("model") or "unnamed")
     if benchmark == "mmlu":
         notes.insert(0, "the replies are read by mmlu's parsers, not by the log's scorer")
-        return mmlu_run(model, items, path, notes)
-    return scored_run(str(spec["task"]), model, list(judges), items, path, notes)
+        return mmlu_run(model, items, path, notes, later)
+    return scored_run(str(spec["task"]), model, list(judges), items, path, notes, later)
 
 
-def _by_sample(path: Path, samples: Iterator[Json]) -> list[tuple[Json, list[Json]]]:
-    """Every sample with its later epochs; one that failed is not the first where another is."""
+def _by_sample(path: Path, samples: Iterator[Json]) -> list[list[Json]]:
+    """The epochs of every sample, in order."""
     found: dict[Any, list[Json]] = {}
     for place, sample in enumerate(samples, 1):
         fitting(sample, _SAMPLE, "this is no sample of a log", path, place)
         found.setdefault(sample["id"], []).append(sample)
-    both = []
-    for held in found.values():
-        whole = [one for one in held if not one.get("error")] or held[:1]
-        both.append((whole[0], whole[1:]))
-    return both
+    return [sorted(held, key=lambda one: one.get("epoch") or 0) for held in found.values()]
 
 
 def _notes(head: Json, unread: int, failed: int) -> list[str]:
@@ -260,7 +259,7 @@ def _bytes(packed: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
 
 
 def _scored(
-    sample: Json, later: Sequence[Json], judges: dict[str, None]
+    sample: Json, judges: dict[str, None]
 ) -> tuple[Item, Mapping[Place, RecordedReply], int]:
     """A sample, what was said, and how many of its scores are no number."""
     inputs: dict[str, Any] = {"question": _question(sample)}
@@ -273,18 +272,12 @@ def _scored(
     told["candidate", "answer", 0] = _reply(sample)
     odd = 0
     for name, score in (sample.get("scores") or {}).items():
-        each = [
-            values
-            for one in (sample, *later)
-            if (values := _values(name, one["scores"][name]["value"]))
-        ]
-        odd += not each
-        names = {part: None for values in each for part in values}
-        means = {part: mean(values[part] for values in each if part in values) for part in names}
+        values = _values(name, score["value"])
+        odd += not values
         judge = scorer_name(name)
         judges.setdefault(judge)
         place, said = given(
-            judge, means, score.get("answer"), _text(sample, score.get("explanation") or "")
+            judge, values, score.get("answer"), _text(sample, score.get("explanation") or "")
         )
         told[place] = said
     return item, told, odd

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from evalbench.engine.calls import ModelRef, Outcome
+from evalbench.engine.calls import Call, ModelRef, Outcome, generate, system, user
 from evalbench.engine.calls.secrets import bundled
 from evalbench.engine.config import registry
 from evalbench.engine.config.roles import with_address
@@ -82,6 +82,20 @@ async def test_keys_headers_and_parameters_go_where_they_belong(sim: Handle, mak
         assert (await provider.answer(ask(f"{name}/{model}", max_tokens=300))).text
         seen = {key.lower(): value for key, value in last(sim)["headers"].items()}
         assert seen["x-team"] == "evals"
+
+
+async def test_perplexity_is_asked_by_responses_with_instructions(sim: Handle, make: Make) -> None:
+    provider = make("perplexity", base_url=sim.base_url("openai"))
+    turns = [system("Be brief."), user("Which?")]
+    call = Call(ModelRef("perplexity", "gpt-4.1-mini"), generate(turns, max_tokens=300))
+    body = provider.prepare(call).body
+    assert body["instructions"] == "Be brief."
+    assert [one["role"] for one in body["input"]] == ["user"]
+    assert not {"store", "truncation", "prompt_cache_key"} & set(body)
+    reply = await provider.answer(ask("perplexity/gpt-4.1-mini", max_tokens=300))
+    assert reply.outcome is Outcome.OK
+    assert last(sim)["path"].endswith("/responses")
+    assert provider.batch_terms("gpt-4.1-mini") is None
 
 
 def test_addresses_with_parts_to_fill(monkeypatch: pytest.MonkeyPatch) -> None:

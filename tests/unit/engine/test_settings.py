@@ -122,7 +122,12 @@ def test_every_common_setting_is_checked(field: str, value: Any, words: str) -> 
             "benchmark synthetic has no option 'sise'",
             "did you mean size?",
         ),
-        ({"options": {"size": 0}}, "size", "--size must be at least 1, not 0", ""),
+        (
+            {"options": {"size": 0}},
+            "size",
+            "--size must be at least 1, not 0",
+            "leave --size out for 500",
+        ),
         (
             {"provider_options": {"temper": "x"}},
             "temper",
