@@ -123,6 +123,23 @@ def read_history(journal: Path, value: str, most: int = 120) -> History:
     return History(every / 1000, dict(found), means)
 
 
+def median_latency(journal: Path) -> float | None:
+    """The median of the seconds from sending a call to its reply; None without any.
+
+    Raises:
+        JournalError: the journal cannot be read.
+    """
+    found: dict[int, Stretch] = defaultdict(Stretch)
+    with opened(journal) as decoder:
+        _add_latencies(decoder, _ONE_STRETCH, found)
+    every = Stretch(latencies=sorted(one for part in found.values() for one in part.latencies))
+    return every.latency(0.5)
+
+
+_ONE_STRETCH = 1 << 62
+"""Milliseconds that all of a run's time lies within."""
+
+
 def _ends(decoder: RowDecoder) -> tuple[int, int]:
     """When anything was scored or answered first and last, in milliseconds."""
     ends = decoder.db.execute(
@@ -141,6 +158,10 @@ def _add_replies(decoder: RowDecoder, every: int, found: dict[int, Stretch]) -> 
         stretch = found[number]
         stretch.replies, stretch.failures, stretch.tokens = count, failures, tokens
         stretch.cost = float(dollars(cost))
+    _add_latencies(decoder, every, found)
+
+
+def _add_latencies(decoder: RowDecoder, every: int, found: dict[int, Stretch]) -> None:
     (total,) = decoder.db.execute("SELECT count(*) FROM reply").fetchone()
     reused = "SELECT call FROM reused" if has_reused(decoder.db) else "0"
     nth = max(1, math.ceil(total / _MOST_LATENCIES))
