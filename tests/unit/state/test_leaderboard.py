@@ -8,10 +8,12 @@ import json
 import os
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from evalbench.engine.errors import UsageError
+from evalbench.engine.runs.folder import RunFolder
 from evalbench.engine.runs.status import State
 from evalbench.tui.cli.main import main
 from evalbench.tui.state.leaderboard import chosen, leaderboard, moment
@@ -21,11 +23,13 @@ from tests.pretending import pretend
 EVIL = "[/b]<script>|`=1+1"
 
 
-def scored(model: str, value: float, half: float, benchmark: str = "quickstart", **more: object):
+def scored(
+    model: str, value: float, half: float, benchmark: str = "quickstart", **more: Any
+) -> RunFolder:
     """A complete run with this score and interval."""
     metric = {"value": value, "low": value - half, "high": value + half, "k": 1, "n": 400}
     run = pretend(benchmark, model, tag=["nightly"] if half < 0.1 else ())
-    told = {"spend_usd": 0.5, "input_tokens": 1000, "output_tokens": 200, **more}
+    told: dict[str, Any] = {"spend_usd": 0.5, "input_tokens": 1000, "output_tokens": 200, **more}
     run.status(State.COMPLETE, done=400, metrics={"accuracy": {**metric, "share": True}}, **told)
     return run.folder
 
