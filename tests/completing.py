@@ -14,7 +14,7 @@ CASES: list[tuple[str, list[str]]] = [
     ("evalbench ru", ["run", "runs"]),
     ("evalbench --ver", ["--version"]),
     ("evalbench --theme mono", ["monochrome"]),
-    ("evalbench run mm", ["mmlu"]),
+    ("evalbench run mm", ["mmlu", "mmlu-pro", "mmmu"]),
     ("evalbench run mmlu --fami", ["--family"]),
     ("evalbench run mmlu --family c", ["chat", "cot"]),
     ("evalbench run mmlu --family=c", ["--family=chat", "--family=cot"]),

@@ -7,6 +7,7 @@ The folder is the only channel between an engine and everybody else::
     status.json    the summary for lists, replaced at most once a second
     batches/       requests and results of provider batches, as they were sent and came
     commands/      requests to a live engine, one file each
+    grid.json      the runs that it was started with, see evalbench.engine.runs.grid
     lock           held by the engine for as long as it lives
     engine.log, worker.log
     report.html    written by ``evalbench report`` where no other place is named

@@ -298,7 +298,7 @@ async def test_the_run_under_the_cursor_is_shown_beside_the_list(
 
 async def test_a_leaderboard_of_models_and_benchmarks(runs: dict[str, PretendEngine]) -> None:
     runs["complete"].status(State.COMPLETE, done=400, metrics={"accuracy": ACCURACY})
-    better = ACCURACY | {"value": 0.5}
+    better = ACCURACY | {"value": 0.5, "low": 0.45, "high": 0.55}
     runs["paused"].status(State.COMPLETE, done=400, metrics={"accuracy": better})
     app = an_app()
     async with app.run_test(size=(120, 40)) as pilot:

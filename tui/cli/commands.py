@@ -29,6 +29,7 @@ COMMANDS: dict[str, Command] = {
     "runs": Command("list runs", "runs"),
     "show": Command("show a run's scores, settings and samples", "show"),
     "compare": Command("compare runs: differences, significance, samples that flip", "compare"),
+    "leaderboard": Command("models against benchmarks, over all runs", "leaderboard"),
     "report": Command("write an HTML or Markdown report of one or more runs", "report"),
     "score": Command("re-score a run from its stored replies, for free", "score"),
     "trace": Command("export a run's traces (OpenTelemetry, Langfuse, Galileo)", "trace"),

@@ -72,6 +72,9 @@ class Parser(argparse.ArgumentParser):
                     or nearest(flag, self.flags())
                     or f"{self.prog} --help",
                 )
+        if rest and isinstance(getattr(args, "more", None), list):
+            # argparse takes such words only where the first of them stands, not after a flag.
+            args.more, rest = [*args.more, *rest], []
         if rest:
             raise UsageError(
                 f"{self.prog}: {rest[0]!r} is one word too many", hint=f"{self.prog} --help"

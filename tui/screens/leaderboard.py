@@ -9,7 +9,8 @@ from textual import on
 from textual.app import ComposeResult
 
 from evalbench.tui.screens.page import Page
-from evalbench.tui.state.leaderboard import Leaderboard, leaderboard
+from evalbench.tui.state import figures
+from evalbench.tui.state.leaderboard import Leaderboard, latency, leaderboard
 from evalbench.tui.state.run_list import RunLine
 from evalbench.tui.widgets.footer import Footer
 from evalbench.tui.widgets.table import Cell, Column, Table
@@ -25,7 +26,7 @@ class LeaderboardPage(Page):
 
     SCOPE: ClassVar[str] = "leaderboard"
     DEFAULT_CSS = """
-    LeaderboardPage #about { height: 3; padding: 0 2; color: $text-muted; }
+    LeaderboardPage #about { height: 4; padding: 0 2; color: $text-muted; }
     """
 
     def __init__(self) -> None:
@@ -64,7 +65,7 @@ class LeaderboardPage(Page):
             )
             for place, name in enumerate(self._board.benchmarks, 1)
         ]
-        table.replace_columns((Column("", 3, right=True), Column("model", least=24), *shown))
+        table.replace_columns((Column("", 5, right=True), Column("model", least=24), *shown))
         table.show(_Rows(self._board), empty=_EMPTY)
         if here in self._board.models:
             table.cursor = self._board.models.index(here)
@@ -87,7 +88,11 @@ class LeaderboardPage(Page):
         line = self._run()
         words = "Each score is that of the newest complete run, with its 95 % interval."
         if line:
-            words = f"{line.folder.id} · {line.done} samples · {line.age}\n{words}"
+            rank = self._board.rank(line.model, line.benchmark)
+            words = (
+                f"{line.folder.id} · {line.done} samples · {line.age}\n"
+                f"{_took(line)} · by the intervals its place is {rank}\n{words}"
+            )
         self.query_one("#about", Plain).show(words)
         self.refresh_bindings()
 
@@ -117,6 +122,15 @@ class LeaderboardPage(Page):
             self._show()
 
 
+def _took(line: RunLine) -> str:
+    """What a run cost, its tokens, and how long a reply took."""
+    said = [line.spent] if line.spent else []
+    said.append(f"{figures.count(line.tokens)} tokens")
+    if took := latency(line):
+        said.append(f"{figures.duration(took)} to a reply")
+    return " · ".join(said)
+
+
 class _Rows:
     """Models as rows of the table."""
 
@@ -130,4 +144,4 @@ class _Rows:
         model = self._board.models[index]
         runs = [self._board.run(model, name) for name in self._board.benchmarks]
         scores: list[Cell] = [run.score if run else ("–", "dim") for run in runs]
-        return ((str(index + 1), "dim"), model, *scores)
+        return ((self._board.rank(model, self._board.by), "dim"), model, *scores)

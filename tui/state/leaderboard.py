@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from evalbench.engine.errors import EvalbenchError, UsageError
+from evalbench.engine.runs.history import read_latency
+from evalbench.tui.state import figures
 from evalbench.tui.state.run_list import RunLine
+
+Ranks = tuple[int, int]
+"""The best and the worst place that a score can have; equal where it is certain."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,16 +22,31 @@ class Leaderboard:
     Attributes:
         benchmarks: those with the most models first.
         models: ordered by the benchmark asked for, the best first; models without it last.
+        by: that benchmark; empty where there is none at all.
         runs: the run that counts, by model and benchmark.
+        ranks: the places that the intervals allow, by model and benchmark.
     """
 
     benchmarks: tuple[str, ...]
     models: tuple[str, ...]
     runs: Mapping[tuple[str, str], RunLine]
+    by: str = ""
+    ranks: Mapping[tuple[str, str], Ranks] = field(default_factory=dict)
 
     def run(self, model: str, benchmark: str) -> RunLine | None:
         """The run of a cell."""
         return self.runs.get((model, benchmark))
+
+    def rank(self, model: str, benchmark: str) -> str:
+        """``2`` or ``1–3``; empty where a model has no score."""
+        ranks = self.ranks.get((model, benchmark))
+        if ranks is None:
+            return ""
+        return str(ranks[0]) if ranks[0] == ranks[1] else f"{ranks[0]}–{ranks[1]}"
+
+    def of_model(self, model: str) -> list[RunLine]:
+        """The runs of a row."""
+        return [run for name in self.benchmarks if (run := self.run(model, name))]
 
 
 def leaderboard(lines: Sequence[RunLine], by: str = "") -> Leaderboard:
@@ -52,4 +74,86 @@ def leaderboard(lines: Sequence[RunLine], by: str = "") -> Leaderboard:
         return line is None, -(line.value or 0.0) if line else 0.0, model
 
     models = tuple(sorted({model for model, _ in runs}, key=place))
-    return Leaderboard(benchmarks, models, runs)
+    ranks: dict[tuple[str, str], Ranks] = {}
+    for benchmark in benchmarks:
+        ranks |= _ranks({key: run for key, run in runs.items() if key[1] == benchmark})
+    return Leaderboard(benchmarks, models, runs, first, ranks)
+
+
+def _ranks(runs: Mapping[tuple[str, str], RunLine]) -> dict[tuple[str, str], Ranks]:
+    """The places that the intervals allow in one benchmark.
+
+    A model is certainly behind those whose whole interval lies above its own, and certainly
+    before those whose whole interval lies below. Scores without an interval count as exact.
+    """
+    ends = {key: _ends(run) for key, run in runs.items()}
+    found = {}
+    for key, (low, high) in ends.items():
+        better = sum(other[0] > high for other in ends.values())
+        worse = sum(other[1] < low for other in ends.values())
+        found[key] = better + 1, len(ends) - worse
+    return found
+
+
+def _ends(run: RunLine) -> tuple[float, float]:
+    value = run.metric["value"]
+    low, high = run.metric.get("low"), run.metric.get("high")
+    return value if low is None else low, value if high is None else high
+
+
+def latency(run: RunLine) -> float | None:
+    """The median time to a reply, in seconds; None where the journal tells none."""
+    try:
+        return read_latency(run.folder.journal, (0.5,))[0]
+    except EvalbenchError:
+        return None
+
+
+def chosen(
+    lines: Sequence[RunLine], tag: str = "", since: float = 0.0, until: float | None = None
+) -> list[RunLine]:
+    """The runs with a tag that were made in a time, in Unix seconds, both ends included."""
+    end = float("inf") if until is None else until
+    return [
+        line for line in lines if (not tag or tag in line.tags) and since <= line.created <= end
+    ]
+
+
+def moment(text: str, *, end: bool = False) -> float:
+    """A date as Unix seconds, in the time of this machine: ``2026-05-01``, or with a time of day.
+
+    Args:
+        text: as ISO 8601 has it.
+        end: of a date without a time the end of that day is meant, not its beginning.
+
+    Raises:
+        UsageError: it is none.
+    """
+    from datetime import datetime, timedelta
+
+    try:
+        found = datetime.fromisoformat(text)
+        if end and len(text) == len("2026-05-01"):
+            found += timedelta(days=1, microseconds=-1)
+        return found.timestamp()
+    except (ValueError, OverflowError, OSError) as error:
+        raise UsageError(
+            f"{text!r} is no date", why=str(error), hint="write one such as 2026-05-01"
+        ) from None
+
+
+def day(created: float) -> str:
+    """When a run was made, as a date."""
+    return time.strftime("%Y-%m-%d", time.localtime(created)) if created else ""
+
+
+def cell_words(board: Leaderboard, model: str, benchmark: str) -> str:
+    """``27.2 % (23.5–31.3) · 1–2``; empty where a model has no score."""
+    run = board.run(model, benchmark)
+    return f"{figures.score(run.metric)} · {board.rank(model, benchmark)}" if run else ""
+
+
+def total_cost(runs: Sequence[RunLine]) -> float | None:
+    """US dollars of some runs together; None where that of one is unknown."""
+    costs = [run.cost for run in runs]
+    return None if any(one is None for one in costs) else sum(one or 0.0 for one in costs)

@@ -29,6 +29,8 @@ class RunLine:
         share: of its samples that are done, from 0 to 1.
         failed: samples.
         cost: US dollars spent; None where that is unknown.
+        metric: the first one, as the status file has it; empty without one.
+        tokens: of prompts and replies together.
     """
 
     folder: RunFolder
@@ -45,6 +47,8 @@ class RunLine:
     share: float
     failed: int
     cost: float | None
+    metric: Mapping[str, Any]
+    tokens: int
 
     @property
     def age(self) -> str:
@@ -111,6 +115,8 @@ def run_line(folder: RunFolder, status: Status) -> RunLine:
         status.done / status.total if status.total else 0.0,
         status.failed,
         status.spend_usd,
+        next(iter(status.metrics.values()), {}),
+        status.input_tokens + status.output_tokens,
     )
 
 

@@ -1,0 +1,53 @@
+"""Several runs share one ceiling: a call leaves only where it fits into what all have left."""
+
+from __future__ import annotations
+
+import asyncio
+from decimal import Decimal
+
+import pytest
+
+from evalbench.engine.cost.budget import Budget, BudgetReached, Pool, Reservation
+
+
+def shared(pool: Pool, **spent: Decimal) -> Budget:
+    budget = Budget(**spent)
+    budget.pool = pool
+    pool.join(budget)
+    return budget
+
+
+def call(worst: int) -> Reservation:
+    return Reservation(Decimal(worst))
+
+
+async def test_runs_share_what_is_left_and_wait_for_one_another() -> None:
+    pool = Pool(Decimal(10), {"complete": Decimal(2)})
+    one, other = shared(pool, spent=Decimal(1)), shared(pool)
+    assert one.left == other.left == Decimal(7)
+    first = await one.admit(call(6))
+    assert other.reserve(call(2)) is None
+    waiting = asyncio.ensure_future(other.admit(call(2)))
+    await asyncio.sleep(0)
+    assert not waiting.done()
+    # What the other run's call leaves over is this one's.
+    one.settle(first, Decimal(3))
+    second = await waiting
+    assert one.left == Decimal(2)
+    # Nothing is in flight in this run, but in the other one there is.
+    late = asyncio.ensure_future(one.admit(call(3)))
+    await asyncio.sleep(0)
+    assert not late.done()
+    other.settle(second, Decimal(2))
+    with pytest.raises(BudgetReached):
+        await late
+    pool.ceiling = Decimal(20)
+    assert (await one.admit(call(3))).open
+
+
+async def test_a_run_keeps_to_its_own_ceiling_too() -> None:
+    pool = Pool(None, {})
+    one, other = shared(pool, ceiling=Decimal(1)), shared(pool)
+    assert one.reserve(call(2)) is None
+    assert other.reserve(call(200))
+    assert other.left is None

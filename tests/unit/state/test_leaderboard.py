@@ -1,0 +1,107 @@
+"""The leaderboard: which run counts, the places that intervals allow, and its files."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evalbench.engine.errors import UsageError
+from evalbench.engine.runs.folder import RunFolder
+from evalbench.engine.runs.status import State
+from evalbench.tui.cli.main import main
+from evalbench.tui.state.leaderboard import chosen, leaderboard, moment
+from evalbench.tui.state.run_list import RunList
+from tests.pretending import pretend
+
+EVIL = "[/b]<script>|`=1+1"
+
+
+def scored(
+    model: str, value: float, half: float, benchmark: str = "quickstart", **more: Any
+) -> RunFolder:
+    """A complete run with this score and interval."""
+    metric = {"value": value, "low": value - half, "high": value + half, "k": 1, "n": 400}
+    run = pretend(benchmark, model, tag=["nightly"] if half < 0.1 else ())
+    told: dict[str, Any] = {"spend_usd": 0.5, "input_tokens": 1000, "output_tokens": 200, **more}
+    run.status(State.COMPLETE, done=400, metrics={"accuracy": {**metric, "share": True}}, **told)
+    return run.folder
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Runs of three models on two benchmarks."""
+    monkeypatch.setenv("EVALBENCH_HOME", str(tmp_path))
+    scored("local/a", 0.9, 0.02)
+    scored("local/b", 0.7, 0.05)
+    scored("groq/c", 0.66, 0.05)
+    scored("local/a", 0.5, 0.2, "mmlu")
+    scored("local/b", 0.6, 0.2, "mmlu", spend_usd=None)
+    pretend("quickstart", "local/late").status(State.PAUSED, done=3)
+    return tmp_path
+
+
+def test_places_are_those_that_the_intervals_allow(home: Path) -> None:
+    board = leaderboard(RunList().look())
+    assert board.benchmarks == ("quickstart", "mmlu")
+    assert board.models == ("local/a", "local/b", "groq/c")
+    assert [board.rank(model, "quickstart") for model in board.models] == ["1", "2–3", "2–3"]
+    assert [board.rank(model, "mmlu") for model in board.models] == ["1–2", "1–2", ""]
+    assert leaderboard(RunList().look(), "mmlu").models == ("local/b", "local/a", "groq/c")
+    # The newest complete run counts.
+    scored("local/a", 0.1, 0.02)
+    newer = leaderboard(RunList().look())
+    assert newer.models == ("local/b", "groq/c", "local/a")
+    assert newer.rank("local/a", "quickstart") == "3"
+
+
+def test_runs_are_chosen_by_tag_and_date(home: Path) -> None:
+    lines = RunList().look()
+    assert len(leaderboard(chosen(lines, "nightly")).benchmarks) == 1
+    today = time.strftime("%Y-%m-%d")
+    assert leaderboard(chosen(lines, since=moment(today))).models
+    assert leaderboard(chosen(lines, until=moment(today, end=True))).models
+    assert not leaderboard(chosen(lines, until=moment(today))).models
+    assert not leaderboard(chosen(lines, since=moment("2999-01-01"))).models
+    with pytest.raises(UsageError, match="is no date"):
+        moment("yesterday")
+
+
+def test_it_is_printed_and_written(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    scored(f"local/{EVIL}", 0.3, 0.01)
+    assert main(["leaderboard"]) == 0
+    out = capsys.readouterr().out
+    assert "90.0 % (88.0–92.0) · 1" in out
+    assert "unknown" in out
+    for kind in ("md", "html", "csv", "json"):
+        assert main(["leaderboard", "-o", str(home / f"board.{kind}")]) == 0
+    told = json.loads((home / "board.json").read_text())
+    first = told["scores"][0]
+    assert (first["benchmark"], first["model"], first["value"]) == ("quickstart", "local/a", 0.9)
+    assert (first["rank_low"], first["rank_high"], first["cost_usd"]) == (1, 1, 0.5)
+    assert (first["tokens"], first["tags"], first["n"]) == (1200, ["nightly"], 400)
+    rows = list(csv.DictReader(io.StringIO((home / "board.csv").read_text())))
+    assert len(rows) == len(told["scores"]) == 6
+    assert rows[0]["low"] == "0.88"
+    page = (home / "board.html").read_text()
+    assert "<script>" not in page
+    assert "&lt;script&gt;" in page
+    text = (home / "board.md").read_text()
+    assert "| local/a | 90.0 % (88.0–92.0) · 1 |" in text
+    assert "<script>" not in text
+    assert r"\|\`" in text
+    assert os.stat(home / "board.md").st_mode & 0o077 == 0
+    capsys.readouterr()
+    assert main(["leaderboard", "--by", "mmlu", "--format", "csv"]) == 0
+    assert capsys.readouterr().out.startswith("benchmark,model,rank_low")
+    assert main(["leaderboard", "--by", "mmlo"]) == 1
+    assert "mmlu" in capsys.readouterr().err
+    assert main(["leaderboard", "-o", "board.txt"]) == 1
+    assert main(["leaderboard", "--tag", "none"]) == 0
+    assert "no complete run has a score" in capsys.readouterr().out

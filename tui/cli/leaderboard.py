@@ -1,0 +1,90 @@
+"""``evalbench leaderboard``: models against benchmarks over all runs."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+
+from evalbench.engine.errors import SpecError, UsageError, nearest
+from evalbench.engine.paths import expand, write_file
+from evalbench.tui.cli.launch import declare_run_dir
+from evalbench.tui.cli.output import stdout
+from evalbench.tui.cli.parser import Parser
+from evalbench.tui.state.clean import one_line
+from evalbench.tui.state.leaderboard import chosen, leaderboard, moment
+from evalbench.tui.state.run_list import RunList
+
+_ENDINGS = {".md": "md", ".markdown": "md", ".html": "html", ".csv": "csv", ".json": "json"}
+
+
+def declare(parser: Parser, words: Sequence[str]) -> None:
+    """Arguments."""
+    declare_run_dir(parser)
+    parser.add_argument("--by", metavar="BENCHMARK", default="", help="order models by this one")
+    parser.add_argument("--tag", metavar="TAG", default="", help="only runs with this tag")
+    parser.add_argument("--since", metavar="DATE", help="only runs made on this day or later")
+    parser.add_argument("--until", metavar="DATE", help="only runs made on this day or earlier")
+    parser.add_argument(
+        "--format",
+        choices=("md", "html", "csv", "json"),
+        help="what to write; left out: as the file's ending says, or a table for people",
+    )
+    parser.add_argument("-o", "--output", metavar="FILE", help="write to this file")
+    parser.examples(
+        "evalbench leaderboard",
+        "evalbench leaderboard --by gsm8k --tag nightly --since 2026-05-01",
+        "evalbench leaderboard -o leaderboard.html",
+        "evalbench leaderboard --format csv > leaderboard.csv",
+    )
+
+
+def execute(args: argparse.Namespace) -> int:
+    """Print it, or write it."""
+    since = moment(args.since) if args.since else 0.0
+    until = moment(args.until, end=True) if args.until else None
+    lines = chosen(RunList(args.run_dir).look(), args.tag, since, until)
+    board = leaderboard(lines, args.by)
+    if args.by and args.by != board.by:
+        raise SpecError(
+            "by",
+            f"no model has a score on {args.by!r}",
+            hint=nearest(args.by, board.benchmarks) or "evalbench runs",
+        )
+    out = stdout()
+    kind = args.format or _ENDINGS.get(Path(args.output or "").suffix.lower(), "")
+    if args.output and not kind:
+        raise UsageError(
+            f"the ending of {args.output} tells no format", hint="--format md, html, csv or json"
+        )
+    from evalbench.tui.state.leaderboard_files import FORMATS, matrix
+
+    if kind:
+        text = FORMATS[kind](board)
+        if not args.output:
+            out.write(text)
+            return 0
+        path = expand(args.output)
+        try:
+            write_file(path, text.encode())
+        except OSError as error:
+            raise UsageError(
+                f"cannot write {path}", why=error.strerror or str(error), hint="-o FILE"
+            ) from None
+        out.line(f"written to {one_line(str(path))}")
+        return 0
+    if not board.models:
+        out.line("no complete run has a score" + (" among these" if args.tag or since else ""))
+        out.line("start some: evalbench run mmlu gsm8k --model A --model B")
+        return 0
+    from rich.text import Text
+
+    from evalbench.tui.cli.table import plain_table, print_table
+
+    heads, rows = matrix(board)
+    table = plain_table(*map(one_line, heads), right=frozenset(range(1, len(heads))))
+    for row in rows:
+        table.add_row(*(Text(one_line(one)) for one in row))
+    print_table(out, table)
+    out.line("score (95 % interval) · places that the intervals allow; the newest complete runs")
+    return 0

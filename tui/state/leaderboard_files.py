@@ -1,0 +1,158 @@
+"""A leaderboard as Markdown, HTML, CSV and JSON."""
+
+from __future__ import annotations
+
+import csv
+import html
+import io
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import orjson
+
+from evalbench.engine.runs.sanitize import cell
+from evalbench.tui.state import figures
+from evalbench.tui.state.clean import one_line
+from evalbench.tui.state.leaderboard import Leaderboard, cell_words, day, latency, total_cost
+from evalbench.tui.state.run_list import RunLine
+
+_COLUMNS = (
+    *("benchmark", "model", "rank_low", "rank_high", "metric", "value", "low", "high", "n"),
+    *("samples", "failed", "cost_usd", "tokens", "latency_s", "date", "tags", "run"),
+)
+_ABOUT = (
+    "Each score is that of the newest complete run, with its 95 % interval and the places that "
+    "the intervals allow. Latency is the median time to a reply."
+)
+_STYLE = """
+body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem; color: #222; background: #fff }
+table { border-collapse: collapse; margin: 1rem 0 }
+th, td { padding: .3rem .7rem; border-bottom: 1px solid #ccc; text-align: right }
+th:first-child, td:first-child { text-align: left }
+small { color: #666 }
+"""
+
+
+def rows(board: Leaderboard) -> list[dict[str, Any]]:
+    """A row for each score, by benchmark and then from the best; numbers as they are."""
+    found = []
+    for benchmark in board.benchmarks:
+        there = [model for model in board.models if board.run(model, benchmark)]
+        there.sort(key=lambda model: -(board.runs[model, benchmark].value or 0.0))
+        found += [_row(board, model, benchmark) for model in there]
+    return found
+
+
+def _row(board: Leaderboard, model: str, benchmark: str) -> dict[str, Any]:
+    run = board.runs[model, benchmark]
+    status = run.folder.status()
+    low, high = board.ranks[model, benchmark]
+    metric = run.metric
+    return {
+        "benchmark": benchmark,
+        "model": model,
+        "rank_low": low,
+        "rank_high": high,
+        "metric": next(iter(status.metrics), ""),
+        **{name: metric.get(name) for name in ("value", "low", "high", "n")},
+        "samples": status.done,
+        "failed": run.failed,
+        "cost_usd": run.cost,
+        "tokens": run.tokens,
+        "latency_s": latency(run),
+        "date": day(run.created),
+        "tags": list(run.tags),
+        "run": run.folder.id,
+    }
+
+
+def as_json(board: Leaderboard) -> str:
+    """An object with the benchmarks, the models in their order, and every score."""
+    told = {
+        "benchmarks": board.benchmarks,
+        "models": board.models,
+        "ordered_by": board.by,
+        "scores": rows(board),
+    }
+    return orjson.dumps(told, option=orjson.OPT_INDENT_2).decode() + "\n"
+
+
+def as_csv(board: Leaderboard) -> str:
+    """A line for each score; no cell is a formula."""
+    text = io.StringIO(newline="")
+    writer = csv.writer(text)
+    writer.writerow(_COLUMNS)
+    for row in rows(board):
+        held = ({**row, "tags": " ".join(row["tags"])}[name] for name in _COLUMNS)
+        writer.writerow([cell(one) if isinstance(one, str) else one for one in held])
+    return text.getvalue()
+
+
+def matrix(board: Leaderboard) -> tuple[list[str], list[list[str]]]:
+    """Heads and rows for people: a column for each benchmark, then what the row's runs took."""
+    heads = ["model", *board.benchmarks, "cost", "tokens", "latency"]
+    lines = []
+    for model in board.models:
+        runs = board.of_model(model)
+        cost, took = total_cost(runs), _latency_words(runs)
+        lines.append(
+            [
+                model,
+                *(cell_words(board, model, name) or "–" for name in board.benchmarks),
+                "unknown" if cost is None else figures.dollars(cost),
+                figures.count(sum(run.tokens for run in runs)),
+                took,
+            ]
+        )
+    return heads, lines
+
+
+def _latency_words(runs: Sequence[RunLine]) -> str:
+    """The latencies of a row's runs: one, or from the least to the greatest."""
+    known = sorted(one for run in runs if (one := latency(run)) is not None)
+    if not known:
+        return "–"
+    low, high = (figures.duration(one) for one in (known[0], known[-1]))
+    return low if low == high else f"{low}–{high}"
+
+
+def as_markdown(board: Leaderboard) -> str:
+    """A table."""
+    heads, lines = matrix(board)
+    table = [heads, ["---", *["---:"] * (len(heads) - 1)], *lines]
+    text = "\n".join("| " + " | ".join(map(_md, line)) + " |" for line in table)
+    return f"# Leaderboard\n\n{text}\n\n{_ABOUT}\n"
+
+
+def _md(text: str) -> str:
+    if text in ("---", "---:"):
+        return text
+    text = html.escape(one_line(text), quote=False)
+    for sign in "\\|`*_[]":
+        text = text.replace(sign, f"\\{sign}")
+    return text
+
+
+def as_html(board: Leaderboard) -> str:
+    """A page that needs nothing besides."""
+    heads, lines = matrix(board)
+
+    def tr(tag: str, cells: Sequence[str]) -> str:
+        held = "".join(f"<{tag}>{html.escape(one_line(one))}</{tag}>" for one in cells)
+        return f"<tr>{held}</tr>"
+
+    body = "\n".join(tr("td", line) for line in lines)
+    return (
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+        f"<title>Leaderboard</title><style>{_STYLE}</style></head><body>\n"
+        f"<h1>Leaderboard</h1>\n<table>\n{tr('th', heads)}\n{body}\n</table>\n"
+        f"<p><small>{html.escape(_ABOUT)}</small></p>\n</body></html>\n"
+    )
+
+
+FORMATS: Mapping[str, Callable[[Leaderboard], str]] = {
+    "md": as_markdown,
+    "html": as_html,
+    "csv": as_csv,
+    "json": as_json,
+}
