@@ -9,8 +9,6 @@ from __future__ import annotations
 import random
 from pathlib import Path
 
-import pandas as pd
-
 from bench.writing import write_benchmark
 
 SUBJECT = "anatomy"
@@ -33,6 +31,8 @@ def writing(folder: Path, count: int, words: int) -> None:
 
 def exam(folder: Path, count: int) -> None:
     """A folder of ``count`` questions of four choices, and of solved examples."""
+    import pandas as pd  # takes longer to load than most of what imports this
+
     draw = random.Random(2)
     folder.mkdir(parents=True, exist_ok=True)
     for name, rows in (("dev", SHOTS), ("test", count)):

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 from zlib import crc32
@@ -112,6 +113,19 @@ def pytest_configure(config: pytest.Config) -> None:
     """Choose how examples of property-based tests are drawn, before any such test is imported."""
     if config.getoption("share"):
         settings.load_profile(SHARE)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """All that is collected stays until the end: no search for garbage has to go through it."""
+    gc.disable()
+    try:
+        result = yield
+    finally:
+        gc.enable()
+    gc.collect()
+    gc.freeze()
+    return result
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:

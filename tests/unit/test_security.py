@@ -37,6 +37,7 @@ _FLAGS = {
 }
 """Arguments that turn off a protection, by the value that does."""
 
+_TELLING = (ast.Import, ast.ImportFrom, ast.Call, ast.Attribute, ast.Assign, ast.Dict)
 _NAMES = frozenset(("CERT_NONE", "CURLOPT_SSL_VERIFYPEER", "disable_warnings"))
 
 
@@ -52,6 +53,8 @@ def dotted(node: ast.expr) -> str:
 def unsafe(tree: ast.AST) -> Iterator[tuple[int, str]]:
     """Line and words of everything that must not be."""
     for node in ast.walk(tree):
+        if not isinstance(node, _TELLING):
+            continue
         for what in (*_imported(node), *_called(node), *_turned_off(node)):
             yield getattr(node, "lineno", 0), what
 

@@ -74,12 +74,21 @@ async def test_a_file_whose_bytes_never_came_is_sent_again(sim: Handle, desk: De
 
 
 @pytest.mark.parametrize(
-    ("kind", "error"), [("reset_before_headers", e.ConnectionFailed), ("hang", e.DeadlineExceeded)]
+    ("kind", "error", "settings"),
+    [
+        ("reset_before_headers", e.ConnectionFailed, {}),
+        ("hang", e.DeadlineExceeded, {"timeout": 0.5}),
+    ],
 )
 async def test_a_place_that_does_not_take_the_bytes(
-    sim: Handle, make: Make, tmp_path: Path, kind: str, error: type[e.ProviderError]
+    sim: Handle,
+    make: Make,
+    tmp_path: Path,
+    kind: str,
+    error: type[e.ProviderError],
+    settings: dict[str, float],
 ) -> None:
-    desk = Desk(make("together", timeout=0.5), HALVED, tmp_path)
+    desk = Desk(make("together", **settings), HALVED, tmp_path)
     sim.fault(kind, path="store")
     with pytest.raises(error):
         await uploaded(desk)

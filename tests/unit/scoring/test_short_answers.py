@@ -152,3 +152,9 @@ def test_long_replies_are_read_in_a_moment() -> None:
     reply = "word " * 20_000
     for read in (read_output, read_phrase, read_yes_no):
         read(reply)
+
+
+def test_how_much_longer_than_the_answers_a_phrase_may_be() -> None:
+    longest = 2000 + 4 * len("Paris")
+    assert says("Paris".ljust(longest, "!"), ["Rome", "Paris"])
+    assert not says("Paris".ljust(longest + 1, "!"), ["Rome", "Paris"])
