@@ -97,6 +97,7 @@ class OwnPage(Page):
             prompt.add_class("bad")
             self.query_one("#score", Lines).show([])
             self.query_one(TopLine).tell(right=Path(self._path).name)
+            self.refresh_bindings()
             return
         self._samples = [line for line in found if line.get("event") == "prompts"]
         self._at = min(self._at, max(0, len(self._samples) - 1))
@@ -129,6 +130,7 @@ class OwnPage(Page):
             score.show([])
             return
         await asyncio.sleep(_SETTLED_S)
+        score.show([[("scoring ...", "dim")]])
         case = orjson.dumps({"sample": self._at + 1, "reply": reply}).decode()
         try:
             (told,) = await run_command("parse", self._file, secret=case)
