@@ -18,7 +18,7 @@ CASES: list[tuple[str, list[str]]] = [
     ("evalbench run mmlu --fami", ["--family"]),
     ("evalbench run mmlu --family c", ["chat", "cot"]),
     ("evalbench run mmlu --family=c", ["--family=chat", "--family=cot"]),
-    ("evalbench run --limit 5 mm", ["mmlu"]),
+    ("evalbench run --limit 5 mm", ["mmlu", "mmlu-pro", "mmmu"]),
     ("evalbench run quickstart --fami", []),
     ("evalbench run mmlu --limit ", []),
     ("evalbench run mmlu --quanti", ["--quantize"]),
