@@ -132,7 +132,8 @@ def _metric(run: RunReader, name: str, metric: Mapping[str, Any]) -> dict[str, A
     if metric["share"]:
         config |= {"score_type": "continuous", "min_score": 0.0, "max_score": 1.0}
     if run.judges:
-        judges = [{"model_info": _model(role.partition("/")[2])} for role in run.judges]
+        names = [model_name(role.partition("/")[2]) for role in run.judges]
+        judges = [{"model_info": _model(name, name)} for name in names]
         prompt = "see the messages of role judge in evalbench's own export"
         config["llm_scoring"] = {"judges": judges, "input_prompt": prompt}
     uncertainty: dict[str, Any] = {"num_samples": round(metric["n"])}

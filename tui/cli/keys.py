@@ -183,9 +183,9 @@ def _set(args: argparse.Namespace) -> int:
         notes.append(f"note: headers of {provider} refer to it as ${{{name}}}")
     with _waiting_notice(json=args.json):
         set_key(provider, secret, name)
-    for variable in need.variables:
-        if os.environ.get(variable, "").strip() and name == DEFAULT_NAME:
-            notes.append(f"note: {variable} is set here, and the environment comes first")
+    for one in need.variables:
+        if os.environ.get(one, "").strip() and name == DEFAULT_NAME:
+            notes.append(f"note: {one} is set here, and the environment comes first")
             break
     out = stdout()
     if args.json:

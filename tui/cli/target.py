@@ -211,7 +211,7 @@ def together(
     if len(specs) < 2 or (budget is None and not getattr(args, "more", None)):
         return list(specs), None
     if "budget" in given(args, [_BUDGET]):
-        specs = [replace(spec, common={**spec.common, "budget": None}) for spec in specs]
+        specs = [spec.changed(budget=None) for spec in specs]
     return list(specs), new_grid(budget)
 
 

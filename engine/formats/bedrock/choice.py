@@ -202,7 +202,7 @@ def read_choices(
     notes.append("why a reply ended is not in the file: those that were cut off count as whole")
     shared = {"index": index, "rows": len(found), "left_out": 0, "reversion": reversion}
     spec = _spec(path, body, found, model)
-    return Recorded(spec, items, str(path), notes, shared, _expected(body))
+    return Recorded(spec, items, str(path), notes, shared=shared, expected=_expected(body))
 
 
 def _expected(body: Mapping[str, Any]) -> dict[str, tuple[float, float]]:

@@ -110,7 +110,7 @@ def _predictions(path: Path, body: Mapping[str, Any], problems: Mapping[str, Ite
     )
     rows = len(body["results"])
     shared = {"index": index, "rows": rows, "left_out": left_out, "reversion": reversion}
-    return Recorded(spec, items, str(path), notes, shared, _expected(body))
+    return Recorded(spec, items, str(path), notes, shared=shared, expected=_expected(body))
 
 
 def _expected(body: Mapping[str, Any]) -> dict[str, tuple[float, float]]:

@@ -249,7 +249,7 @@ def _run(
         if (ident := item.inputs["question_id"]) in judged.said
         for pair in _items(item, said[0][ident], judged.said[ident], list(judged.judges))
     ]
-    return Recorded(spec, items, str(path), notes, shared)
+    return Recorded(spec, items, str(path), notes, shared=shared)
 
 
 def _items(

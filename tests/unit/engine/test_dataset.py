@@ -135,7 +135,9 @@ def test_ids_are_unique_and_do_not_depend_on_the_order(both: tuple[list[Item], l
 
 def shares(total: int, sizes: Sequence[int]) -> list[int]:
     """How many places each group has among those that a limit chooses."""
-    groups = {(str(n),): [1000 * n + at for at in range(size)] for n, size in enumerate(sizes)}
+    groups: dict[tuple[str, ...], list[int]] = {
+        (str(n),): [1000 * n + at for at in range(size)] for n, size in enumerate(sizes)
+    }
     drawn = Counter(place // 1000 for place in spread_over(groups, total))
     return [drawn[n] for n in range(len(sizes))]
 
