@@ -244,10 +244,10 @@ def test_a_suite_run_again_does_only_what_is_missing(cli: CommandLine, tmp_path:
     assert more.code == 0, more.err
     starts = [line for line in more.lines if line["event"] == "start"]
     assert [line["spec"]["model"] for line in starts] == ["scripted/better"]
-    assert "1 of the suite's 2 runs are complete already" in more.lines[0]["text"]
+    assert "1 of the suite's 2 runs are already complete" in more.lines[0]["text"]
     nothing = cli("run", str(suite))
     assert (nothing.code, len(cli.runs())) == (0, 2)
-    assert "2 of the suite's 2 runs are complete already" in nothing.out
+    assert "2 of the suite's 2 runs are already complete" in nothing.out
     status = first.status()
     status.state = State.STOPPED
     first.write_status(status)
