@@ -70,9 +70,9 @@ class Recorded:
     items: Sequence[tuple[Item, Mapping[Place, RecordedReply]]]
     source: str
     notes: Sequence[str] = ()
-    later: Sequence[Sequence[Mapping[Place, RecordedReply]]] = ()
     shared: Any = None
     expected: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    later: Sequence[Sequence[Mapping[Place, RecordedReply]]] = ()
 
 
 def known_as(name: object) -> str:

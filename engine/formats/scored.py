@@ -49,7 +49,7 @@ def scored_run(
         options={"task": task, "scores": list(names)},
         epochs=_most(later),
     )
-    return Recorded(spec, items, str(source), notes, later)
+    return Recorded(spec, items, str(source), notes, later=later)
 
 
 def _most(later: Epochs) -> int:
@@ -106,7 +106,7 @@ def mmlu_run(
 ) -> Recorded:
     """The run of mmlu that a log becomes."""
     spec = make_spec("mmlu", stands_for(model), options={"family": "chat"}, epochs=_most(later))
-    return Recorded(spec, items, str(source), notes, later)
+    return Recorded(spec, items, str(source), notes, later=later)
 
 
 def none_in(path: Path) -> DataError:

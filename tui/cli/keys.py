@@ -173,13 +173,13 @@ def _set(args: argparse.Namespace) -> int:
         raise not_here()
     secret = _read_secret(provider, need)
     notes: list[str] = []
-    variable = is_variable(name)
-    if not variable and (warning := implausible(need, secret)):
+    for_headers = is_variable(name)
+    if not for_headers and (warning := implausible(need, secret)):
         notes.append(f"warning: {warning}")
     # What a header refers to is no key: no provider would take it for one.
-    unchecked = args.no_check or variable
+    unchecked = args.no_check or for_headers
     told = "" if unchecked else _try_before_keeping(args, secret, notes)
-    if variable:
+    if for_headers:
         notes.append(f"note: headers of {provider} refer to it as ${{{name}}}")
     with _waiting_notice(json=args.json):
         set_key(provider, secret, name)
