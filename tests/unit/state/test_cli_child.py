@@ -20,6 +20,7 @@ async def test_a_command_that_fails_says_why_and_what_to_do(home: Path) -> None:
     assert caught.value.exit_code == 1
 
 
+@pytest.mark.cold
 @pytest.mark.parametrize("word", ["a\0b", "half \ud800", "x" * 3_000_000])
 async def test_words_that_no_command_line_can_carry_are_told(home: Path, word: str) -> None:
     with pytest.raises(CommandFailed, match="could not be started"):
