@@ -346,7 +346,7 @@ async def test_a_budget_needs_known_prices(engine: PretendEngine) -> None:
     ("key", "request_left", "said"),
     [
         ("p", {"do": "pause"}, "pausing after the calls in flight"),
-        ("s", {"do": "stop"}, "waiting for its calls in flight"),
+        ("s", {"do": "stop"}, "stopping 2"),
     ],
 )
 async def test_pausing_and_stopping(
