@@ -199,7 +199,7 @@ def _filter_of(error: Mapping[str, Any] | None, said: ErrorResponse) -> str:
 
 
 def _wrapped(error: object, most: int) -> Iterator[Mapping[str, Any]]:
-    """An error and those inside it: Azure's inner ones, and those that routers pass on as text."""
+    """An error and those nested in it: Azure's inner errors, and those routers send as text."""
     if isinstance(error, str) and error.lstrip()[:1] in ("{", "["):
         try:
             error = error_object(decode(error.encode(errors="replace"))[0])
