@@ -253,7 +253,7 @@ class EvalbenchApp(App[int]):
         await super().on_event(event)
 
     def action_redraw(self) -> None:
-        """See the commands."""
+        """See ``commands.py``."""
         self._painted.forget()
         self.refresh(layout=True)
 
@@ -319,40 +319,40 @@ class EvalbenchApp(App[int]):
         return super().pop_screen()
 
     async def action_home(self) -> None:
-        """See the commands."""
+        """See ``commands.py``."""
         while len(self.screen_stack) > 1:
             await self.pop_screen()
 
     async def action_new(self) -> None:
-        """See the commands."""
+        """See ``commands.py``."""
         await self.open_page("new")
 
     async def action_models(self) -> None:
-        """See the commands."""
+        """See ``commands.py``."""
         await self.open_page("models")
 
     async def action_machine(self) -> None:
-        """See the commands."""
+        """See ``commands.py``."""
         await self.open_page("machine")
 
     async def action_own(self) -> None:
-        """See the commands."""
+        """See ``commands.py``."""
         await self.open_page("own")
 
     async def action_batches(self) -> None:
-        """See the commands."""
+        """See ``commands.py``."""
         await self.open_page("batches")
 
     async def action_keys(self) -> None:
-        """See the commands."""
+        """See ``commands.py``."""
         await self.open_page("keys")
 
     async def action_providers(self) -> None:
-        """See the commands."""
+        """See ``commands.py``."""
         await self.open_page("providers")
 
     async def action_settings(self) -> None:
-        """See the commands."""
+        """See ``commands.py``."""
         await self.open_page("settings")
 
     async def action_help(self) -> None:
@@ -366,7 +366,7 @@ class EvalbenchApp(App[int]):
 
     @work(exclusive=True, group="jump")
     async def action_jump(self) -> None:
-        """See the commands."""
+        """See ``commands.py``."""
         from evalbench.tui.screens.jump import Jump, targets
 
         page = self.screen

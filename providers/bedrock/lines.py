@@ -181,7 +181,7 @@ def watch(client: Any) -> bool:
 
 
 def let_go(client: Any) -> None:
-    """Close the connections that a client keeps; its own ``close`` leaves them to the collector."""
+    """Close a client's pooled connections; its ``close`` leaves them to the garbage collector."""
     with contextlib.suppress(AttributeError):
         pools = client._endpoint.http_session._manager.pools
         for key in pools.keys():  # noqa: SIM118 - urllib3's own container, which cannot be iterated

@@ -30,8 +30,8 @@ class Texts:
 
 
 def texts_of(call: Call) -> Texts:
-    """The texts of a ``choose`` call; white space that ends the context goes to the continuations.
-The texts of a ``choose`` call; trailing white space of the context goes to the continuations.
+    """The texts of a ``choose`` call; the context's trailing white space goes to the continuations.
+
     Raises:
         CallRejected: the call has turns or images, or a context without text.
     """

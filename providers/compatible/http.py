@@ -53,7 +53,7 @@ class Http(FileCarrier):
         headers: Mapping[str, str] | None = None,
         query: Mapping[str, str] | None = None,
     ) -> None:
-        """``headers`` go with every request, also that of the key; ``query`` with its address."""
+        """``headers`` are sent with every request, including the key; ``query`` goes with URLs."""
         self._address = address
         self._title = title
         self._headers = dict(headers or {})

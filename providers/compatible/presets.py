@@ -136,7 +136,7 @@ class OpenRouter(Compatible):
         limits: RateLimits | None,
         notes: tuple[ParamNote, ...] = (),
     ) -> Reply:
-        """"No route for these parameters" does not mean an unknown model."""
+        """Missing routes for these parameters do not mean an unknown model."""
         if answered.status == 404 and b"No endpoints found" in answered.body:
             said = error_response(answered, self.scrub, error_object(json_body(answered)), "")
             raise build(

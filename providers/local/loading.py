@@ -158,7 +158,7 @@ def choose_device(asked: str) -> torch.device:
 
 
 def choose_dtype(asked: str, device: torch.device, *, quantized: bool = False) -> torch.dtype:
-    """The number format for the setting ``dtype``; of a quantised model that of the rest."""
+    """The number format for the setting ``dtype``; if quantised, that of the other weights."""
     if asked != "auto":
         chosen: torch.dtype = getattr(torch, asked)
         return chosen

@@ -51,7 +51,7 @@ def readings(device: torch.device) -> dict[str, int]:
 
 
 def limit_device(device: torch.device, limit: int) -> None:
-    """Keep torch's allocator below ``limit`` bytes over all cards; elsewhere nothing happens."""
+    """Keep torch's allocator below ``limit`` bytes over all cards; does nothing elsewhere."""
     if device.type != "cuda":
         return
     count = torch.cuda.device_count()

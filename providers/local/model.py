@@ -136,7 +136,7 @@ class LoadedModel:
     def _shape_mask(
         self, mask: Tensor | None, positions: Tensor, key_positions: Tensor | None
     ) -> Any:
-        """The mask as this model takes it: additive for eager attention, one per kind of layer."""
+        """The mask as this model takes it: additive for eager attention, one per layer kind."""
         if mask is None:
             return None
         narrow = mask

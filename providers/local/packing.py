@@ -38,7 +38,7 @@ class Row:
     owner: str = ""
 
     def sort_key(self) -> bytes:
-        """Bytes that sort as ``tokens`` do; comparing them is far faster for long equal starts."""
+        """Bytes that sort like ``tokens``; comparing them is far faster for long common starts."""
         words = array("I", self.tokens)
         if sys.byteorder == "little":
             words.byteswap()

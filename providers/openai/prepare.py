@@ -21,7 +21,7 @@ WHO = "OpenAI"
 LEAST_CACHED = 1024
 """Minimum tokens of a prefix that is cached."""
 CACHED_S = 300.0
-"""Older models keep a prefix 5 to 10 minutes after its last use, newer ones half an hour."""
+"""Older models keep a prefix for 5 to 10 minutes after its last use, newer ones half an hour."""
 _CACHE_KEY = "prompt_cache_key"
 PATHS: dict[Endpoint, str] = {"chat": "/chat/completions", "responses": "/responses"}
 

@@ -83,7 +83,7 @@ class BatchingProvider(NetworkProvider, BatchProvider):
         """The error for an unsuccessful answer; ``what`` was requested and may no longer exist."""
 
     def notes(self, call: Call) -> tuple[ParamNote, ...]:
-        """What becomes of each requested parameter; quick, for it is asked for every result."""
+        """How each requested parameter is handled; must be fast, as every result asks for it."""
         model = wire_name(call)
         return self.agreed(call, self.facts.of(model), self.refusals.of(model)).notes
 

@@ -22,12 +22,12 @@ _BLANK = "\ufeff\x00 \t\r\n"
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*+"|[\[\]{}]', re.DOTALL)
 _CHARSET = re.compile(r"charset=[\"']?(iso-8859-\d{1,2}|latin-?1|windows-125\d|cp125\d)\b", re.I)
 _LONGEST_INT = 18
-"""Number of digits at which any whole number fits 64 bits."""
+"""Any whole number with this many digits fits into 64 bits."""
 _USAGES = ("usage", "usageMetadata")
 _DETAILS = ("details", "Details")
 _COUNTS = ("tokens", "Tokens", "TokenCount")
 _EVALUATED = ("prompt_eval_count", "eval_count")
-"""Ollama's own API has its token counts at the top level."""
+"""The token counts of Ollama's own API, which are at the top level of an answer."""
 
 
 def decode(raw: bytes, content_type: str = "") -> tuple[Any, tuple[str, ...]]:
