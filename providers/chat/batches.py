@@ -61,7 +61,7 @@ _MOST_PROBLEMS = 3
 _DAY_S = 86_400.0
 _CUT = -1
 _LONGEST_LINE = 1 << 24
-"""Size in bytes of the tail of a file that must contain the start of its last line."""
+"""The start of a file's last line is searched for in this many bytes at its end."""
 
 
 class FileBatches(CarriedProvider, BatchingProvider):

@@ -229,7 +229,7 @@ def _rows(
 
 
 def _scatters(found: Compared) -> list[Line]:
-    """Each pair's scores against each other; of three runs and more only the first against each."""
+    """Each pair's scores against each other; of three or more runs, only the first against each."""
     lines: list[Line] = []
     for pair in found.pairs:
         if pair["first"] != found.head["runs"][0]:

@@ -292,7 +292,7 @@ class HomePage(FilteredPage):
             self.refresh_bindings()
 
     def _chosen(self) -> list[RunFolder]:
-        """What would be compared: the marked runs; with one of them, the run under the cursor."""
+        """The runs to compare: the marked ones; if that is one, also that under the cursor."""
         chosen = dict(self._marked)
         if len(chosen) == 1 and (line := self._current()):
             chosen.setdefault(line.folder.path, line.folder)

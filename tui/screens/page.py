@@ -97,7 +97,7 @@ class Page(Screen[None]):
 
     @property
     def begun(self) -> bool:
-        """Whether something is only begun (a filter, a preview) that going back undoes first."""
+        """Whether going back first ends something temporary, such as a filter or a preview."""
         return False
 
     def step_back(self) -> None:

@@ -174,7 +174,7 @@ def _more(*words: str) -> str:
 
 
 def _source(line: Line, field: str) -> str:
-    """Where a figure was read; one without a source is the user's own."""
+    """The source of a figure, or that it is unverified; the user's own needs none."""
     if line[field]:
         return f" ({line[field]})"
     return "" if line["own"] or line["prices"] == "free" else " (unverified)"

@@ -149,7 +149,7 @@ class RunView:
         self.resumed = bool(started and journal.newest_event("started", before=started.id))
         self._started = self._at(started) if started else self._created
         if self.live and started and ended and ended.id > started.id:
-            # An engine that is still preparing: the previous one's times are not its beginning.
+            # An engine that is still preparing: the previous engine's start is not its own.
             self._started = time.time()
             return
         status = self.status

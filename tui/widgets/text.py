@@ -95,7 +95,7 @@ class Plain(Static):
 
 
 class LongText(Vertical):
-    """A text of any length. What comes behind the first part is laid out when :meth:`more` asks.
+    """A text of any length. Everything after the first part is laid out by calls to :meth:`more`.
 
     Attributes:
         left: number of characters that are not laid out yet.
