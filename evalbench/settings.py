@@ -144,6 +144,7 @@ class Settings(TypedDict, total=False):
     )
 
     # azure
+    batches: Literal["auto", "yes", "no"] | None
     endpoint: str | None
     api_version: str | None
 
@@ -156,9 +157,6 @@ class Settings(TypedDict, total=False):
 
     # cloudflare
     account: str | None
-
-    # compatible
-    batches: Literal["auto", "yes", "no"] | None
 
     # dashscope
     workspace: str | None

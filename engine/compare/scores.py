@@ -153,7 +153,7 @@ def _fill(run: RunScores, held: InternedScores, decoder: RowDecoder, benchmark: 
             if tagged not in tags:
                 tags[tagged] = decoder.tags(tagged)
             run.tags[ident] = tags[tagged]
-            if outcome is Outcome.ERROR and not named:
+            if outcome is Outcome.ERROR and not decoder.values(named):
                 continue
             failed = False
             if (value := single.of(tagged, outcome, named)) is not None:

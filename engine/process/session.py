@@ -412,7 +412,9 @@ class RunSession:
         try:
             child = await asyncio.create_subprocess_exec(
                 sys.executable,
-                *("-P", "-m", "evalbench.engine.formats.ended"),
+                "-P",
+                "-m",
+                "evalbench.engine.formats.ended",
                 *(str(self.folder.path), name, str(place)),
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=asyncio.subprocess.PIPE,

@@ -38,7 +38,9 @@ def pooled(tally: Tally, counts: Counts, name: str, title: str = "", group: str 
         return Metric(name, None, title=title, group=group, share=True)
     most = max(of for _, of, _ in clusters)
     missing = sum(
-        row.count * (most - counts(row.values)[1]) for row in tally if row.outcome is Outcome.ERROR
+        row.count * (most - (counts(row.values)[1] if row.values else 0))
+        for row in tally
+        if row.outcome is Outcome.ERROR
     )
     low, high, kind = _interval(tally, clusters, counts)
     return Metric(

@@ -32,7 +32,10 @@ _LEAST_FREE = 2_000_000_000
 
 _EXTRAS = {
     "data": ("datasets", "pandas", "pyarrow"),
-    "scorers": ("jsonschema", "openpyxl", "rapidfuzz", "rouge-score", "sacrebleu"),
+    "scorers": (
+        *("jsonschema", "langdetect", "math-verify", "nltk", "openpyxl", "rapidfuzz"),
+        *("rouge-score", "sacrebleu"),
+    ),
     "stats": ("numpy", "scipy"),
     "anthropic": ("anthropic",),
     "openai": ("openai",),

@@ -22,7 +22,7 @@ EXIT_CODES = {
     4: "stopped or paused by the user",
     5: "cannot go on: key, credit, model, journal",
     6: "crash, or the engine disappeared",
-    7: "its batches are still out",
+    7: "batches are still pending",
     8: "complete, but a score is below --fail-under",
 }
 

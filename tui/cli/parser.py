@@ -239,7 +239,13 @@ def take(args: argparse.Namespace, option: Option) -> Any:
     return value
 
 
-_PATHS = {"file": "FILE", "folder": "FOLDER", "named": "[NAME=]PATH", "text": "FILE"}
+_PATHS = {
+    "file": "FILE",
+    "folder": "FOLDER",
+    "named": "[NAME=]PATH",
+    "text": "FILE",
+    "new": "FOLDER",
+}
 
 
 def _metavar(option: Option) -> str:

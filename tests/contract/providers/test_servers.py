@@ -166,7 +166,7 @@ headers = {{ X-Team = "evals", X-Auth = "Bearer ${{FIRST_TOKEN}}" }}
 query = {{ api-version = "1" }}
 concurrency = 3
 qps = 2.5
-prices = {{ "gpt-4.1-mini" = "0.5/1.5", wrong = "dear" }}
+prices = {{ "gpt-4.1-mini" = "0.5/1.5" }}
 
 [second]
 like = "vllm"
@@ -192,8 +192,6 @@ base_url = "http://10.0.0.1:8000"
     assert given is not None
     assert given.source == "--price"
     assert book.prices(ModelRef.parse("first/x")) is None
-    with pytest.raises(SpecError, match=r"in providers\.toml cannot be 'dear'"):
-        book.prices(ModelRef.parse("first/wrong"))
     assert make_spec("quickstart", "first/x", concurrency=9).get("concurrency") == 9
     cls: Any = registry.provider_class("first")
     assert cls.key.variables == ("FIRST_KEY",)

@@ -73,7 +73,7 @@ MISTAKES: list[tuple[tuple[str, ...], str, str]] = [
     (("keys", "set", "sk-01234567890123456789"), "does not belong on the command line", "keys set"),
     (("providers", "show", "grok"), "no provider named 'grok'", "did you mean groq"),
     (("models", "grok"), "no provider named 'grok'", "did you mean groq"),
-    (("benchmarks", "mmul"), "mmul", "did you mean mmlu"),
+    (("benchmarks", "mmul"), "mmul", "or mmlu"),
     (("parse", "nothing"), "nothing", ""),
     (("translate", "python nothing.py"), "nothing", ""),
 ]

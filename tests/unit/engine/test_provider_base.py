@@ -71,7 +71,9 @@ def test_what_ships_declares_what_the_engine_asks_for() -> None:
         assert issubclass(cls, Provider) != issubclass(cls, WorkerProvider)
         free |= {cls.name} if cls.free else set()
         named[cls.name] = _provider_name(cls.name)
-    assert free == {"answers", "local", "llamacpp", "lmstudio", "ollama", "vllm"}
+    assert free == {
+        *("answers", "local", "llamacpp", "lmstudio", "ollama", "sglang", "tgi", "vllm")
+    }
     # The well-known values of OpenTelemetry's semantic conventions for generative AI.
     assert named["bedrock"] == "aws.bedrock"
     assert named["google"] == "gcp.gemini"

@@ -116,7 +116,7 @@ def test_a_file_that_is_no_text() -> None:
 
 def test_a_place_that_cannot_be_written(home: Path) -> None:
     home.write_text("a file where the folder should be")
-    with pytest.raises(UsageError, match="cannot be written"):
+    with pytest.raises(UsageError, match="names a file"):
         save_preferences(theme="ansi")
 
 
