@@ -145,7 +145,7 @@ class EvalbenchApp(App[int]):
         """Whether it was opened to show one run."""
         return self._entry is not None
 
-    # -- life --------------------------------------------------------------------
+    # -- life cycle --------------------------------------------------------------
 
     def get_default_screen(self) -> Screen[Any]:
         """Home is below every other page."""

@@ -127,7 +127,7 @@ class NewRunPage(Page):
     def _picker(self, name: str) -> Picker:
         return self.query_one(f"#{name}", Picker)
 
-    # -- what there is -------------------------------------------------------------
+    # -- catalogue -----------------------------------------------------------------
 
     @work
     async def _load(self) -> None:
@@ -473,7 +473,7 @@ class NewRunPage(Page):
         await self._changed()
         self._picker("benchmark").take_focus()
 
-    # -- set-ups that are kept -----------------------------------------------------
+    # -- saved set-ups -------------------------------------------------------------
 
     @work(exclusive=True, group="setups")
     async def action_setups(self) -> None:

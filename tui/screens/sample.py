@@ -50,7 +50,7 @@ class Fold(Vertical, can_focus=True):
         self._block = block
 
     def compose(self) -> ComposeResult:
-        """The title; the text comes when it is first opened."""
+        """The title; the text is added when it is first opened."""
         yield Plain(self._title(), id="fold-title")
 
     def _title(self) -> str:

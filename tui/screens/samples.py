@@ -429,7 +429,7 @@ class SamplesPage(SeekingPage):
             self.the_app.prefer(columns=" ".join(name.replace(" ", "-") for name in self._extras))
             self._order_by(self._order, descending=self._descending)
 
-    # -- doing something with what is listed -------------------------------------
+    # -- actions on the listed samples -------------------------------------------
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Disable commands that do not apply."""

@@ -23,7 +23,7 @@ class Model:
 
     Attributes:
         id: in ``--model`` form.
-        context: tokens; None when unknown.
+        context: context size in tokens; None if unknown.
         retires: a date, or empty.
         price: US dollars per million input and output tokens; None if unknown.
         able: its capabilities, as in a ``model`` line; empty if unknown.

@@ -98,7 +98,7 @@ class Picker(Vertical):
         yield Input(placeholder=self._hint, select_on_focus=False)
         yield self._table
 
-    # -- what there is -------------------------------------------------------------
+    # -- contents ------------------------------------------------------------------
 
     def show(self, choices: Sequence[Choice], *, empty: str = "") -> None:
         """Show these lines, keeping the cursor on its line."""

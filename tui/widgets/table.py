@@ -319,7 +319,7 @@ class Table(ScrollView, can_focus=True):
             x -= width + 1 if width else 0
         return None
 
-    # -- changes from outside ----------------------------------------------------
+    # -- external changes --------------------------------------------------------
 
     def on_resize(self) -> None:
         """Fit the columns again."""
