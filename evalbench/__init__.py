@@ -1,6 +1,6 @@
 """Run LLM benchmarks against any model, from a terminal or a script, and trust the result.
 
-The stable surface for programs, see docs/python.md::
+The stable API for programs; see docs/python.md::
 
     import evalbench
 
@@ -9,7 +9,7 @@ The stable surface for programs, see docs/python.md::
         print(result.outcome, result.question)
     print(run.score)
 
-Everything is loaded when it is first used: importing ``evalbench`` costs next to nothing.
+Everything is loaded on first use: importing ``evalbench`` is nearly free.
 """
 
 from __future__ import annotations

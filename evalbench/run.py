@@ -1,7 +1,7 @@
-"""A run in the hands of a program: the Python API.
+"""The Python API: start, follow and read runs from a program.
 
-A run is a process of its own and goes on when the program, or the notebook,
-ends. A :class:`Run` looks at it from outside, as every screen does.
+A run is a separate process and continues when the program, or the notebook, ends. A :class:`Run`
+observes it from outside, as every screen does.
 """
 
 from __future__ import annotations
@@ -64,30 +64,30 @@ def start_run(
     plugin_options: Mapping[str, Any] | None = None,
     **settings: Unpack[Settings],
 ) -> Run:
-    """Start a run. Returns as soon as its engine is about to ask.
+    """Start a run. Returns as soon as its engine is ready to send calls.
 
     Works in a script, in a thread and inside a running event loop (a notebook).
-    Keys are looked for where the command line does: environment, keychain.
+    Keys are looked up as on the command line: environment, then keychain.
 
     Args:
-        benchmark: name of an installed benchmark, or the TOML file of one's own.
+        benchmark: name of an installed benchmark, or path of your own TOML file.
         model: ``provider/name`` or ``provider/name@revision``.
-        budget: US dollars that the whole run may cost at most; a hard ceiling.
-        approve: start although it costs money and there is no budget.
-        foreground: end the run, cleanly, when this program or the returned object does.
-        run_dir: folder for run folders; default: the user's.
-        progress: told what is being prepared: (what, done, total or None).
-        plugin_options: settings of a benchmark or provider that does not come with evalbench,
-            by name.
-        **settings: settings of the run, of the benchmark and of the provider, and the
-            benchmark's filters, by the names of their flags: ``limit=100``, ``seed=1``,
+        budget: hard limit on the cost of the whole run, in US dollars.
+        approve: start even though the run costs money and has no budget.
+        foreground: stop the run, cleanly, when this program ends or the returned object is deleted.
+        run_dir: folder for run folders (default: the user's).
+        progress: callback for preparation progress: (what, done, total or None).
+        plugin_options: settings of a benchmark or provider that does not ship with evalbench, by
+            name.
+        **settings: settings of the run, the benchmark and the provider, and the benchmark's
+            filters, named after their flags: ``limit=100``, ``seed=1``,
             ``judge=["openai/gpt-5-mini"]``, ``subject="anatomy"``.
 
     Raises:
-        NotApproved: it would cost money, with neither ``budget`` nor ``approve``.
-        SpecError: a setting is unknown, or its value does not fit.
-        KeyUnavailable: a key is needed and cannot be found.
-        EvalbenchError: whatever else keeps it from starting; nothing was asked then.
+        NotApproved: the run would cost money, and neither ``budget`` nor ``approve`` is given.
+        SpecError: a setting is unknown or has an invalid value.
+        KeyUnavailable: a key is needed and was not found.
+        EvalbenchError: any other reason it cannot start; no call was sent.
     """
     spec = _spec_of(benchmark, model, {"budget": budget, **settings, **(plugin_options or {})})
     allowed = approve or spec.settings.budget is not None
@@ -107,33 +107,33 @@ def start_run(
 
 
 def open_run(name: str | Path = "last", *, run_dir: str | Path | None = None) -> Run:
-    """Open a run that is there: going on, at rest, or left by a crash.
+    """Open an existing run: running, at rest, or left by a crash.
 
     Args:
         name: its folder, its id, an unambiguous part of the id, or ``last``.
-        run_dir: folder for run folders; default: the user's.
+        run_dir: folder for run folders (default: the user's).
 
     Raises:
-        RunNotFound: none or several match.
+        RunNotFound: no run matches, or several do.
     """
     return Run(find_run(str(name), None if run_dir is None else Path(run_dir)))
 
 
 class Run:
-    """One run. Made by :func:`start_run` and :func:`open_run`.
+    """A run, as returned by :func:`start_run` and :func:`open_run`.
 
-    Iterate over it for its results as they come, oldest first, until it rests::
+    Iterate over it to get results as they arrive, oldest first, until it is at rest::
 
         for result in run:
             print(result.outcome, result.score)
 
-    In a coroutine, ``async for`` leaves the event loop free in between.
+    In a coroutine, ``async for`` does not block the event loop.
 
-    Every method that reads raises ``JournalError`` when the run's file cannot be read.
+    Every method that reads raises ``JournalError`` if the run's file cannot be read.
     """
 
     def __init__(self, folder: RunFolder, engine: launch.Engine | None = None) -> None:
-        """``engine``: the one that this program started, if it did."""
+        """``engine``: the engine process, if this program started it."""
         self._folder = folder
         self._engine = engine
         self._stop: Stop | None = None
@@ -148,45 +148,45 @@ class Run:
 
     @property
     def id(self) -> str:
-        """Its id: the name of its folder."""
+        """The run's id, which is the name of its folder."""
         return self._folder.id
 
     @property
     def path(self) -> Path:
-        """Its folder."""
+        """The run's folder."""
         return self._folder.path
 
     @property
     def spec(self) -> RunSpec:
-        """What was asked for."""
+        """The settings the run was started with."""
         return self._folder.spec()
 
     @property
     def status(self) -> Status:
-        """Where it stands, read anew: samples done, spend, rate and more."""
+        """The current status, freshly read: samples done, spend, rate and more."""
         return self._folder.status()
 
     @property
     def state(self) -> str:
         """``running``, ``complete``, … see :class:`evalbench.engine.runs.status.State`.
 
-        ``interrupted`` when its engine is gone without having brought it to rest,
-        ``unreadable`` when its files were damaged.
+        ``interrupted`` if its engine exited without bringing it to rest,
+        ``unreadable`` if its files are damaged.
         """
         self._reap()
         if (state := self._folder.shown_state(self.status)) != INTERRUPTED:
             return state
-        # It may have come to rest between the two looks.
+        # It may have come to rest between the two reads.
         return self._folder.shown_state(self.status)
 
     @property
     def at_rest(self) -> bool:
-        """Whether nobody works on it now."""
+        """Whether no engine is working on it."""
         return _rests(self.state)
 
     @property
     def metrics(self) -> dict[str, Metric]:
-        """Every metric by name, the headline first; of a run that goes on, those so far."""
+        """Every metric by name, the headline first; partial values while the run is going on."""
         with RunReader(self._folder) as held:
             return {name: Metric(name, **metric) for name, metric in held.metrics.items()}
 
@@ -194,30 +194,30 @@ class Run:
     def score(self) -> Metric | None:
         """The headline metric: ``value`` with its 95 % interval, ``low`` to ``high``.
 
-        None while there is none.
+        None if there is none yet.
         """
         return next(iter(self.metrics.values()), None)
 
     @property
     def facts(self) -> dict[str, Any]:
-        """What the journal knows of the run as a whole.
+        """What the journal records about the run as a whole.
 
-        Among it ``record`` (versions, hashes of data and prompts, seed), ``prices``,
-        ``params`` (what became of every parameter), ``identity`` and ``models``. Where
-        keys lay is left out.
+        Includes ``record`` (versions, hashes of data and prompts, seed), ``prices``, ``params``
+        (how each parameter was handled), ``identity`` and ``models``. Where keys are stored is left
+        out.
         """
         with RunReader(self._folder) as held:
             return held.meta
 
     def events(self) -> list[Event]:
-        """What happened to it, in order: waits, errors, batches, changes of state."""
+        """The run's events, in order: waits, errors, batches, state changes."""
         with RunReader(self._folder) as held:
             return list(held.events())
 
     def samples(self) -> Iterator[Result]:
-        """All samples in their order, as they are now; those without a score are ``waiting``.
+        """All samples in order, in their current state; those without a score are ``waiting``.
 
-        Of several epochs each is a result of its own.
+        With several epochs, each epoch of a sample is a separate result.
         """
         with RunReader(self._folder) as held:
             headline = held.headline
@@ -226,21 +226,21 @@ class Run:
                     yield result_of(held, sample, epoch, headline)
 
     def to_pandas(self) -> pandas.DataFrame:
-        """A table with a row for each sample and epoch; columns as those of the CSV export."""
+        """A table with one row per sample and epoch, with the columns of the CSV export."""
         require("data", "to_pandas()", "pandas")
         import pandas
 
         with RunReader(self._folder) as held:
             types = columns(held)
             table = pandas.DataFrame.from_records(list(rows(held)), columns=list(types))
-        # Numbers that nobody told are missing, not zero.
+        # Counts that were not reported are missing, not zero.
         kinds = {int: "Int64", float: "float64"}
         return table.astype({name: kinds[kind] for name, kind in types.items() if kind in kinds})
 
     def __iter__(self) -> Iterator[Result]:
         news = ResultFollower(self._folder)
         while True:
-            # Asked first, so that what came before the end is still read.
+            # Checked first, so that everything written before the end is still read.
             rests = self._rests_now()
             yield from news.read()
             if rests:
@@ -258,13 +258,13 @@ class Run:
             await asyncio.sleep(_LOOK_S)
 
     def wait(self, timeout: float | None = None) -> Run:
-        """Wait until it rests; the run itself.
+        """Wait until the run is at rest, then return it.
 
         Args:
-            timeout: seconds to wait at most; None: as long as it takes.
+            timeout: maximum wait in seconds; None: no limit.
 
         Raises:
-            RunUnfinished: the time is up; the run goes on.
+            RunUnfinished: the timeout expired; the run continues.
         """
         end = None if timeout is None else time.monotonic() + timeout
         while not self._rests_now():
@@ -276,14 +276,14 @@ class Run:
         return self
 
     def raise_for_state(self) -> Run:
-        """The run itself, if it is complete.
+        """Return the run if it is complete.
 
-        A complete run may hold samples that failed, see ``status.failed``.
+        A complete run may contain failed samples; see ``status.failed``.
 
         Raises:
-            RunUnfinished: it goes on, was stopped or paused, reached its budget, waits for
-                batches, or was interrupted.
-            EvalbenchError: the error that ended it, in its own class.
+            RunUnfinished: it is running, stopped, paused or interrupted, reached its budget, or is
+                waiting for batches.
+            EvalbenchError: the error that ended it, as its original class.
         """
         state = self.state
         if state == State.COMPLETE:
@@ -304,11 +304,11 @@ class Run:
         return None
 
     def stop(self) -> None:
-        """Ask its engine to stop, and return at once; calls in flight get a few seconds.
+        """Ask the engine to stop and return at once; calls in flight get a few seconds.
 
-        Whoever waits for the run then, by :meth:`wait` or by going through its results, sees
-        to its end: an engine that does not answer within ten seconds gets a signal, and is
-        killed after that. Called once more, it goes that further step at once.
+        Waiting for the run afterwards, with :meth:`wait` or by iterating over its results, also
+        enforces the stop: an engine that does not respond within ten seconds gets a signal, and is
+        then killed. A second call escalates at once.
         """
         if self._stop:
             self._stop.insist()
@@ -316,7 +316,7 @@ class Run:
             self._stop = Stop(self._folder)
 
     def _rests_now(self) -> bool:
-        """Whether it is at rest; an engine that was told to stop is seen to do so."""
+        """Whether the run is at rest; enforces a stop that was requested."""
         if self.at_rest:
             self._stop = None
             return True
@@ -325,7 +325,7 @@ class Run:
         return False
 
     def pause(self) -> None:
-        """Ask its engine to pause, and return at once; calls in flight are waited for."""
+        """Ask the engine to pause and return at once; calls in flight are allowed to finish."""
         launch.stop_run(self._folder, pause=True)
 
     def resume(
@@ -340,30 +340,30 @@ class Run:
         foreground: bool = False,
         progress: ProgressCallback | None = None,
     ) -> Run:
-        """Go on with it: only what has no answer yet is asked. The run itself.
+        """Resume the run and return it; only calls without an answer are sent.
 
-        What was approved when it began holds: its budget, or that it may cost what it costs.
+        The original approval still applies: the budget, or the consent to any cost.
 
         Args:
-            budget: a new ceiling for the whole run, in US dollars; None: as it was.
-            accept_changes: go on although settings, data or templates changed; marks the
-                run mixed.
-            accept_loss: go on although replies that were paid for are missing; they are
-                paid again.
+            budget: new limit for the whole run, in US dollars; None: unchanged.
+            accept_changes: resume even though settings, data or templates changed; marks the run
+                mixed.
+            accept_loss: resume even though replies that were paid for are missing; they are paid
+                for again.
             retry: outcomes to ask again besides errors: ``refused``, ``truncated``,
                 ``filtered``.
-            allow_hosts: hosts that keys may go to, which the run's folder names; needed for
+            allow_hosts: hosts named in the run's folder that keys may be sent to; required for
                 those where a key has not been used before.
-            resend_unfetched: ask again what batches hold whose results cannot be fetched;
-                it may be paid twice.
+            resend_unfetched: resend calls of batches whose results cannot be fetched; they may be
+                charged twice.
             foreground, progress: as in :func:`start_run`.
 
         Raises:
-            SpecError: a key would go to a host that is not allowed; nothing was sent.
-            RunChanged: something changed and it was not accepted; nothing was asked.
-            JournalError: replies are missing and it was not accepted; nothing was asked.
-            RunBusy: it is being driven already.
-            EvalbenchError: whatever else keeps it from going on.
+            SpecError: a key would be sent to a host that is not allowed; nothing was sent.
+            RunChanged: something changed and that was not accepted; nothing was sent.
+            JournalError: replies are missing and that was not accepted; nothing was sent.
+            RunBusy: an engine is already driving it.
+            EvalbenchError: any other reason it cannot be resumed.
         """
         spec = None
         if budget is not None:
@@ -390,7 +390,7 @@ class Run:
         return self
 
     def _reap(self) -> None:
-        """Let the system forget an engine of ours that has ended."""
+        """Reap an engine process of ours that has ended."""
         if self._engine is not None:
             with contextlib.suppress(ChildProcessError):
                 os.waitpid(self._engine.pid, os.WNOHANG)
@@ -401,7 +401,7 @@ def _rests(state: str) -> bool:
 
 
 def _apart(work: Callable[[], T]) -> T:
-    """What ``work`` returns; done in a thread where an event loop runs, as work runs its own."""
+    """The result of ``work``; runs in a thread if an event loop is running, as it runs its own."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:
@@ -424,15 +424,15 @@ def _apart(work: Callable[[], T]) -> T:
 
 
 def _spec_of(benchmark: str | Path, model: str, settings: Mapping[str, Any]) -> RunSpec:
-    """A validated spec, with every setting given to whom it belongs.
+    """A validated spec, with every setting assigned to its owner.
 
     Args:
-        benchmark: name of an installed benchmark, or the TOML file of one's own.
+        benchmark: name of an installed benchmark, or path of your own TOML file.
         model: ``provider/name[@revision]``.
-        settings: of the run, the benchmark, the provider and the filters, by name.
+        settings: settings of the run, the benchmark, the provider and the filters, by name.
 
     Raises:
-        SpecError: a setting is unknown, or its value does not fit.
+        SpecError: a setting is unknown or has an invalid value.
     """
     given = dict(settings)
     name = str(benchmark)
@@ -471,17 +471,17 @@ def _spec_of(benchmark: str | Path, model: str, settings: Mapping[str, Any]) -> 
 
 
 def _texts(value: Any) -> Any:
-    """A setting with its paths as texts, which is how settings are kept."""
+    """A setting with its paths as strings, the form in which settings are stored."""
     if isinstance(value, list | tuple):
         return [_texts(part) for part in value]
     return str(value) if isinstance(value, Path) else value
 
 
 def _refuse_costs(checked: Sequence[CheckedSpec]) -> None:
-    """Refuse a run that costs something: nobody has said that it may.
+    """Refuse a run that costs money without approval.
 
     Raises:
-        NotApproved: with what it may cost.
+        NotApproved: with the possible cost.
     """
     for one in checked:
         if one.estimate is None:
@@ -499,10 +499,10 @@ def _refuse_costs(checked: Sequence[CheckedSpec]) -> None:
 
 
 def _retried(name: str) -> Outcome:
-    """The outcome of that name, if it can be asked again.
+    """The outcome with this name, if it can be retried.
 
     Raises:
-        SpecError: it cannot.
+        SpecError: it cannot be retried.
     """
     names = [outcome.value for outcome in launch.RETRY]
     if name not in names:

@@ -1,1 +1,1 @@
-"""Answers from models: one file or folder per provider; each imports its SDK only when used."""
+"""Model providers: one file or folder per provider; each imports its SDK only when used."""

@@ -1,4 +1,4 @@
-"""``answers/NAME``: whose answers exist already. It is never asked anything."""
+"""``answers/NAME``: a contestant whose answers already exist. It is never called."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ class Answers(Provider):
     free: ClassVar[bool] = True
 
     def capabilities(self, model: str) -> Capabilities:
-        """None: it cannot be asked."""
+        """None: it cannot be called."""
         return Capabilities(
             generate=False, reason="these are answers that exist already, of no model to be asked"
         )
 
     async def answer(self, call: Call) -> Reply:
-        """Never called by a benchmark that has its answers."""
+        """Never called by a benchmark that already has its answers."""
         raise CallRejected(f"{call.model} stands for answers that exist; it cannot be asked")

@@ -1,4 +1,4 @@
-"""The full-screen app: pages, themes, the one timer, and the way out."""
+"""The full-screen app: pages, themes, the one timer, and shutdown."""
 
 from __future__ import annotations
 
@@ -45,17 +45,17 @@ if TYPE_CHECKING:
     from evalbench.tui.state.run_list import RunLine
 
 NORMAL_S, LOW_BANDWIDTH_S = 0.25, 0.5
-"""Seconds between two looks at what a page shows."""
+"""Seconds between updates of what a page shows."""
 
 _COLLECT = (700, 10, 200)
-"""Thresholds of the garbage collector: it hardly ever looks through everything by itself."""
+"""Thresholds of the garbage collector: automatic full collections are rare."""
 _ENOUGH_WORK = 4
-"""Collections of young objects after which that is worth while."""
+"""Number of young-generation collections after which a full one is worthwhile."""
 _AT_REST_S = 2.0
-"""Seconds without a key and a move of the mouse after which nobody waits for the app."""
+"""Seconds without a key press or mouse move after which the app counts as idle."""
 
 _ATTENTION_S = 2.0
-"""Seconds between two looks at all runs for the terminal's title, and for those that ended."""
+"""Seconds between checks of all runs, for the terminal's title and for runs that have ended."""
 
 _LONGEST_TOAST = 1000
 
@@ -71,7 +71,7 @@ _PAGES = {
     "new": "NewRunPage",
     "settings": "SettingsPage",
 }
-"""Pages that need nothing to open, by module of ``screens``; loaded when first opened."""
+"""Pages that open without arguments, by module of ``screens``; loaded when first opened."""
 
 
 def _palette() -> type[Provider]:
@@ -81,20 +81,20 @@ def _palette() -> type[Provider]:
 
 
 class EvalbenchApp(App[int]):
-    """A guest of the runs on this machine: it reads their folders and leaves requests there.
+    """An observer of the runs on this machine: it reads their folders and leaves requests there.
 
     Attributes:
-        crash: the fault that ended the app, if one did. Never shown with its
-            local variables, which may hold a key.
+        crash: the exception that ended the app, if any. Never shown with its local variables, which
+            may hold a key.
         low_bandwidth: whether to draw less.
-        preferences: the user's; change them through :meth:`prefer`.
-        draft: a new run that was begun, whether or not its page is open.
-        stops: the runs that were asked to stop from here.
+        preferences: the user's; change them with :meth:`prefer`.
+        draft: a new run being set up, whether or not its page is open.
+        stops: runs asked to stop from here.
     """
 
     TITLE = "evalbench"
     CSS_PATH = "app.tcss"
-    # Terminals suspend on ctrl+z, which is nobody's to choose.
+    # Terminals suspend on ctrl+z, which cannot be rebound.
     BINDINGS = [*bindings("app"), Binding("ctrl+z", "suspend_process", show=False, system=True)]
     COMMANDS = {_palette}
     COMMAND_PALETTE_BINDING = "ctrl+p"
@@ -110,8 +110,8 @@ class EvalbenchApp(App[int]):
         preferences = preferences or Preferences()
         shipped = load_shipped(preferences.theme)
         themes = [shipped] if shipped else load_themes()[0]
-        # NO_COLOR leaves greys, and no colour code at all where the terminal's own colours are
-        # used. Textual decides that in here, before it knows the theme.
+        # NO_COLOR leaves greys, and no colour code at all if the terminal's own colours are used.
+        # Textual decides that in here, before it knows the theme.
         ansi = any(theme.ansi for theme in themes if theme.name == preferences.theme)
         self._themed = False
         super().__init__(ansi_color=True if ansi else None)
@@ -145,17 +145,17 @@ class EvalbenchApp(App[int]):
         """Whether it was opened to show one run."""
         return self._entry is not None
 
-    # -- life --------------------------------------------------------------------
+    # -- life cycle --------------------------------------------------------------
 
     def get_default_screen(self) -> Screen[Any]:
         """Home is below every other page."""
         return HomePage()
 
     async def on_mount(self) -> None:
-        """Open the first page, start the timer, be told of signals."""
+        """Open the first page, start the timer, handle signals."""
         loop = asyncio.get_running_loop()
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
-            # Not in the main thread (under a test or a web server) there are none to handle.
+            # Outside the main thread (in a test or a web server) there are none to handle.
             with suppress(ValueError, RuntimeError, NotImplementedError):
                 loop.add_signal_handler(number, self.exit, 0)
         # After fg the screen is empty.
@@ -166,7 +166,7 @@ class EvalbenchApp(App[int]):
             await self.open_run(self._entry)
 
     def _settle(self) -> None:
-        """What can wait until something is to be seen; once."""
+        """Deferred work after the first frame; once."""
         if self._settled:
             return
         self._settled = True
@@ -176,15 +176,15 @@ class EvalbenchApp(App[int]):
             words = f"there is no theme {one_line(wanted)!r}, {nearest(wanted, self.own_themes)}"
             self.notify(words, severity="warning", markup=False)
         if not gc.isenabled():
-            # What the start has made is never garbage, and to look through it takes as long as
-            # several frames; through the rest too, so that is done at rest.
+            # Objects from the start are never garbage, and scanning them takes as long as several
+            # frames; the rest is scanned too, so that happens when idle.
             gc.freeze()
             gc.set_threshold(*_COLLECT)
             gc.enable()
             self._tidies = True
 
     def _pace(self) -> None:
-        """Look as often as the line allows."""
+        """Update as often as the connection allows."""
         if self._timer:
             self._timer.stop()
         self._timer = self.set_interval(
@@ -193,8 +193,8 @@ class EvalbenchApp(App[int]):
 
     def _tick(self) -> None:
         if os.getppid() != self._parent_process:
-            # Who would restore the terminal is gone, and a shell may have taken it: without
-            # this, its settings could not be changed any more.
+            # The process that would restore the terminal is gone, and a shell may have taken it:
+            # without this, its settings could no longer be changed.
             signal.signal(signal.SIGTTOU, signal.SIG_IGN)
             self.exit(0)
             return
@@ -203,7 +203,7 @@ class EvalbenchApp(App[int]):
         if self.is_running and isinstance(page := self.screen, Page):
             page.tick()
         if len(self.screen_stack) > 1:
-            # A page that is covered before its first frame calls nobody back.
+            # A page that is covered before its first frame gets no callback.
             self._settle()
         if self._settled and time.monotonic() >= self._attention_due:
             self._attention_due = time.monotonic() + _ATTENTION_S
@@ -212,7 +212,7 @@ class EvalbenchApp(App[int]):
             self._tidy()
 
     def _tell_elsewhere(self) -> None:
-        """Say in the terminal's title how far runs are, and ring when one has ended."""
+        """Show the runs' progress in the terminal's title, and ring the bell when one has ended."""
         from evalbench.tui import attention
         from evalbench.tui.screens.run import RunPage
         from evalbench.tui.state.ends import Ends, end_words, title_words
@@ -231,47 +231,47 @@ class EvalbenchApp(App[int]):
             attention.tell_title(self, words)
 
     async def on_unmount(self) -> None:
-        """Leave the terminal with the title that it had."""
+        """Restore the terminal's original title."""
         if self._title_told:
             from evalbench.tui import attention
 
             attention.give_title_back(self)
 
     def _tidy(self) -> None:
-        """Look for garbage when there may be some and nobody waits for the app."""
+        """Collect garbage if there may be some and the app is idle."""
         quiet = time.monotonic() - self._last_input > _AT_REST_S
         if quiet and gc.get_count()[2] >= _ENOUGH_WORK:
             gc.collect()
 
     async def on_event(self, event: events.Event) -> None:
-        """Remember when somebody last did something."""
+        """Record the time of the last user activity."""
         if isinstance(event, events.InputEvent):
             self._last_input = time.monotonic()
         elif isinstance(event, events.Resize):
-            # Terminals move what they show, each in its own way.
+            # Terminals scroll their content in different ways.
             self._painted.forget()
         await super().on_event(event)
 
     def action_redraw(self) -> None:
-        """See the commands."""
+        """See ``commands.py``."""
         self._painted.forget()
         self.refresh(layout=True)
 
     def _display(self, screen: Screen[Any], renderable: RenderableType | None) -> None:
-        """Write to the terminal only what looks different there."""
+        """Write to the terminal only what has changed."""
         if isinstance(renderable, CompositorUpdate) and not self.is_inline:
             renderable = self._painted.less(renderable)
         super()._display(screen, renderable)
 
     def _fatal_error(self) -> None:
-        """End after a fault without printing local variables, as Textual would."""
+        """End after an exception without printing local variables, as Textual would."""
         self.crash = self._exception
         self._close_messages_no_wait()
 
     # -- pages -------------------------------------------------------------------
 
     async def open_page(self, name: str, make: Callable[[], Page] | None = None) -> None:
-        """Bring a page to the top: the one of this kind that is open already, or a new one."""
+        """Bring a page to the top: the open one of this kind, or a new one."""
         module = import_module(f"evalbench.tui.screens.{name}")
         kind: type[Page] = getattr(module, _PAGES[name]) if make is None else Page
         if make is None:
@@ -283,7 +283,7 @@ class EvalbenchApp(App[int]):
         await self.push_screen((make or kind)())
 
     async def open_run(self, folder: RunFolder) -> None:
-        """Open the page of a run, unless it is the one on top."""
+        """Open the page of a run, unless it is already on top."""
         from evalbench.tui.screens.run import RunPage
 
         page = self.screen
@@ -291,13 +291,13 @@ class EvalbenchApp(App[int]):
             await self.push_screen(RunPage(folder))
 
     async def set_up_run(self, *, benchmark: str = "", model: str = "") -> None:
-        """Open a new run with a benchmark, or with a model."""
+        """Set up a new run with a benchmark, or with a model."""
         from evalbench.tui.screens.new import NewRunPage
 
         await self.push_screen(NewRunPage(model, benchmark=benchmark))
 
     async def edit_run(self, folder: RunFolder) -> None:
-        """Open a new run with the settings of one that there is."""
+        """Set up a new run with the settings of an existing one."""
         from evalbench.tui.screens.new import NewRunPage
 
         try:
@@ -308,55 +308,55 @@ class EvalbenchApp(App[int]):
             await self.push_screen(NewRunPage(spec=spec))
 
     def runs(self) -> list[RunLine]:
-        """All runs as they are now."""
+        """The current state of all runs."""
         home = self.screen_stack[0] if self.screen_stack else None
         return home.runs() if isinstance(home, HomePage) else []
 
     def pop_screen(self) -> AwaitComplete:
-        """Close the page on top; what it is busy with must not find it half gone."""
+        """Close the top page; its background work must not find it partly gone."""
         if isinstance(self.screen, Page):
             self.workers.cancel_node(self.screen)
         return super().pop_screen()
 
     async def action_home(self) -> None:
-        """See the commands."""
+        """See ``commands.py``."""
         while len(self.screen_stack) > 1:
             await self.pop_screen()
 
     async def action_new(self) -> None:
-        """See the commands."""
+        """See ``commands.py``."""
         await self.open_page("new")
 
     async def action_models(self) -> None:
-        """See the commands."""
+        """See ``commands.py``."""
         await self.open_page("models")
 
     async def action_machine(self) -> None:
-        """See the commands."""
+        """See ``commands.py``."""
         await self.open_page("machine")
 
     async def action_own(self) -> None:
-        """See the commands."""
+        """See ``commands.py``."""
         await self.open_page("own")
 
     async def action_batches(self) -> None:
-        """See the commands."""
+        """See ``commands.py``."""
         await self.open_page("batches")
 
     async def action_keys(self) -> None:
-        """See the commands."""
+        """See ``commands.py``."""
         await self.open_page("keys")
 
     async def action_providers(self) -> None:
-        """See the commands."""
+        """See ``commands.py``."""
         await self.open_page("providers")
 
     async def action_settings(self) -> None:
-        """See the commands."""
+        """See ``commands.py``."""
         await self.open_page("settings")
 
     async def action_help(self) -> None:
-        """Help for the page that is open; closes it when it is help itself."""
+        """Help for the open page; closes it if it is help itself."""
         from evalbench.tui.screens.help import HelpPage
 
         if isinstance(self.screen, HelpPage):
@@ -366,7 +366,7 @@ class EvalbenchApp(App[int]):
 
     @work(exclusive=True, group="jump")
     async def action_jump(self) -> None:
-        """See the commands."""
+        """See ``commands.py``."""
         from evalbench.tui.screens.jump import Jump, targets
 
         page = self.screen
@@ -379,7 +379,7 @@ class EvalbenchApp(App[int]):
             page.set_focus(chosen)
 
     async def action_back(self) -> None:
-        """One step back. From the run that the app was opened for, out; from Home, nowhere."""
+        """Go back one step: out of the app from the run it was opened for; nowhere from Home."""
         pages = self._pages()
         if pages[-1].begun:
             pages[-1].step_back()
@@ -389,32 +389,32 @@ class EvalbenchApp(App[int]):
             await self.pop_screen()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """There is nothing behind Home."""
+        """There is nothing before Home."""
         if action == "back":
             pages = self._pages()
             return len(pages) > 1 or any(page.begun for page in pages)
         return True
 
     def _pages(self) -> list[Page]:
-        """The pages that lie on each other, without dialogs over them."""
+        """The stack of pages, without dialogs."""
         return [screen for screen in self.screen_stack if isinstance(screen, Page)]
 
     def action_leave(self) -> None:
-        """Close the app. Runs are processes of their own and go on."""
+        """Quit the app. Runs are separate processes and continue."""
         self.exit(0)
 
     def action_help_quit(self) -> None:
-        """What ctrl+c does where nothing is selected: say how to leave."""
+        """The action of ctrl+c if nothing is selected: say how to quit."""
         self.notify("ctrl+q quits; runs keep going", timeout=4, markup=False)
 
     def get_key_display(self, binding: Binding) -> str:
-        """How the footer names a key."""
+        """A key's name in the footer."""
         return "" if is_no_key(binding.key) else key_words(binding.key)
 
     # -- for pages ---------------------------------------------------------------
 
     def prefer(self, **changed: Any) -> None:
-        """Change preferences, now and for the next time."""
+        """Change preferences, now and for later sessions."""
         for name, value in changed.items():
             setattr(self.preferences, name, value)
         try:
@@ -433,18 +433,18 @@ class EvalbenchApp(App[int]):
     def on_command_palette_option_highlighted(
         self, event: CommandPalette.OptionHighlighted
     ) -> None:
-        """Try the theme under the palette's cursor."""
+        """Preview the theme under the palette's cursor."""
         from evalbench.tui.palette import tried_theme
 
         self.show_theme(tried_theme(event))
 
     def on_command_palette_closed(self, event: CommandPalette.Closed) -> None:
-        """A theme that was only tried goes."""
+        """Reset a theme that was only previewed."""
         self.show_theme()
 
     @cached_property
     def _themes(self) -> tuple[list[str], list[str]]:
-        """Names of all themes that can be used, and what is wrong with the others."""
+        """Names of all usable themes, and the problems of the others."""
         themes, problems = load_themes()
         for theme in themes:
             self.register_theme(theme)
@@ -452,26 +452,26 @@ class EvalbenchApp(App[int]):
 
     @property
     def own_themes(self) -> list[str]:
-        """Names of the themes that can be used: ours and the user's."""
+        """Names of the usable themes: ours and the user's."""
         return self._themes[0]
 
     @property
     def theme_problems(self) -> list[str]:
-        """What is wrong with the user's other themes, in words."""
+        """Problems of the user's other themes, in words."""
         return self._themes[1]
 
     def get_css_variables(self) -> dict[str, str]:
-        """The theme's colours. Textual asks for them first when it cannot know the theme yet."""
+        """The theme's colours. Textual first asks for them before the theme can be known."""
         return super().get_css_variables() if self._themed else {}
 
     def refresh_css(self, animate: bool = True) -> None:
-        """Read the style sheets anew if that changes anything: Textual also asks at the start."""
+        """Reload the style sheets if that changes anything: Textual also asks at the start."""
         if (variables := self.get_css_variables()) != self._variables:
             self._variables = variables
             super().refresh_css(animate)
 
     def show_theme(self, name: str = "") -> None:
-        """Show a theme without keeping it; without a name, the user's own choice again."""
+        """Show a theme without saving it; without a name, the user's own choice again."""
         wanted = name or self.preferences.theme
         self.theme = wanted if wanted in self.own_themes else DEFAULT
 
@@ -484,7 +484,7 @@ class EvalbenchApp(App[int]):
         timeout: float | None = None,
         markup: bool = False,
     ) -> None:
-        """Show a toast. Whatever the text holds, it is shown as text: there is no markup."""
+        """Show a toast. The text is always shown literally: there is no markup."""
         super().notify(
             one_line(message[:_LONGEST_TOAST]),
             title=one_line(title[:_LONGEST_TOAST]),
@@ -494,7 +494,7 @@ class EvalbenchApp(App[int]):
         )
 
     def tell_trouble(self, error: EvalbenchError) -> None:
-        """Show what went wrong; the app goes on."""
+        """Show an error; the app continues."""
         from evalbench.tui.screens.dialogs import Trouble
 
         self.push_screen(Trouble(error))

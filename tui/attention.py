@@ -1,4 +1,4 @@
-"""What reaches somebody who looks elsewhere: the terminal's title, its bell, a notification."""
+"""Getting the user's attention elsewhere: the terminal's title, its bell, a notification."""
 
 from __future__ import annotations
 
@@ -13,27 +13,27 @@ _LONGEST = 200
 
 
 def tell_title(app: App[Any], text: str) -> None:
-    """Give the terminal's window or tab this title (OSC 2)."""
+    """Set the title of the terminal's window or tab (OSC 2)."""
     _write(app, f"\x1b]2;{_safe(text)}\x1b\\")
 
 
 def call(app: App[Any], text: str) -> None:
-    """Ring the bell, and have the terminal notify where it can.
+    """Ring the bell, and show a notification if the terminal supports it.
 
-    OSC 9 is understood by iTerm2, WezTerm, kitty, ghostty and Windows Terminal, OSC 777 by
-    urxvt, foot and VTE; others ignore them. tmux keeps both to itself and passes the bell on.
+    OSC 9 is understood by iTerm2, WezTerm, kitty, ghostty and Windows Terminal, OSC 777 by urxvt,
+    foot and VTE; others ignore them. tmux forwards neither, but passes the bell on.
     """
     words = _safe(text)
     _write(app, f"\x07\x1b]9;{words}\x1b\\\x1b]777;notify;evalbench;{words}\x1b\\")
 
 
 def keep_title(app: App[Any]) -> None:
-    """Have the terminal remember the title that it has (XTWINOPS 22)."""
+    """Make the terminal save its current title (XTWINOPS 22)."""
     _write(app, "\x1b[22;2t")
 
 
 def give_title_back(app: App[Any]) -> None:
-    """Give the terminal the title that it had (XTWINOPS 23)."""
+    """Restore the terminal's saved title (XTWINOPS 23)."""
     _write(app, "\x1b[23;2t")
 
 

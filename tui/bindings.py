@@ -1,4 +1,4 @@
-"""Textual bindings made from the commands and the user's keys."""
+"""Textual bindings, from the commands and the user's keys."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from evalbench.tui.commands import COMMANDS, commands
 from evalbench.tui.state.keymap import LEAVE, keys
 
 _NO_KEY = "no-key."
-"""Begins the name of a key that nobody can press; every command has one.
+"""Prefix of a placeholder key that cannot be pressed; every command has one.
 
-Textual finds what a keymap changes by the keys that a command has at the
-moment: without one it could be given no key, and while a field that is being
-filled in holds the command's letters, no other key of it would work.
+Textual finds the bindings that a keymap changes by the keys that a command currently has: without
+one it could be given no key, and while a field being edited holds the command's letters, no other
+key of it would work.
 """
 
 
 def bindings(scope: str) -> list[BindingType]:
-    """Bindings of a scope's commands; their ids are what keymaps name."""
+    """Bindings of a scope's commands; keymaps use their ids."""
     made: list[BindingType] = []
     for command in commands(scope):
         if command.keys:
@@ -30,7 +30,7 @@ def bindings(scope: str) -> list[BindingType]:
                     command.title,
                     show=command.footer,
                     tooltip=command.help,
-                    # What leaves must do so over a dialog too.
+                    # Quitting must work even with a dialog open.
                     priority=command.id == LEAVE,
                     id=command.id,
                 )

@@ -1,4 +1,4 @@
-"""Opening the full-screen app, in the process that will draw it."""
+"""Starting the full-screen app, in the process that draws it."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ def show(
     low_bandwidth: bool | None = None,
     mouse: bool = True,
 ) -> int:
-    """Show the app until it is left; returns its exit code. See ``cli.app.open_app``.
+    """Run the app until the user quits; returns its exit code. See ``cli.app.open_app``.
 
     Raises:
         UsageError: there is no such theme.
     """
-    # Nothing that is made from here to the first frame is garbage. The app enables it again.
+    # Nothing created from here to the first frame is garbage. The app re-enables collection.
     gc.disable()
     from evalbench.tui.state.preferences import load_preferences
 
@@ -54,14 +54,14 @@ def _check_theme(name: str) -> None:
 
 
 def is_low_bandwidth(preferences: Preferences) -> bool:
-    """Whether to draw less: as the user prefers, and unless told otherwise over SSH."""
+    """Whether to draw less: by preference, and by default over SSH."""
     if preferences.bandwidth == "auto":
         return bool(os.environ.get("SSH_CONNECTION") or os.environ.get("SSH_TTY"))
     return preferences.bandwidth == "low"
 
 
 def prepare_environment(*, low: bool) -> None:
-    """Set Textual's switches. They are read when it is imported."""
+    """Set Textual's switches. They are read on import."""
     os.environ.setdefault("TEXTUAL_FPS", "15" if low else "30")
     if low:
         os.environ.setdefault("TEXTUAL_ANIMATIONS", "none")

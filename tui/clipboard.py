@@ -1,4 +1,4 @@
-"""Putting text where a person can paste it from."""
+"""Copying text to the clipboard."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ if TYPE_CHECKING:
 
 
 def copy(app: App[int], text: str, what: str) -> None:
-    """Copy ``text`` and say, in a toast, what went where.
+    """Copy ``text`` and say, in a toast, what was copied and where.
 
-    tmux drops the escape sequence that terminals take for their clipboard
-    unless it is told otherwise, so there its own command is used.
+    tmux drops the escape sequence for the terminal's clipboard by default, so its own command is
+    used there.
     """
     where = "the terminal's clipboard"
     if os.environ.get("TMUX"):

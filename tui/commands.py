@@ -1,8 +1,8 @@
-"""Every command of the app, declared once.
+"""All commands of the app, each declared once.
 
-Bindings, footer, palette, help and the user's keymap are made from this list.
-A command belongs to a *scope*: ``app`` is everywhere, any other name is the
-page that carries it out with its ``action_<action>`` method.
+Bindings, footer, palette, help and the user's keymap are made from this list. A command belongs to
+a *scope*: ``app`` applies everywhere, any other name is the page that implements it with its
+``action_<action>`` method.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """One thing a person can make the app do.
+    """A command of the app.
 
     Attributes:
-        id: ``scope.name``; what a keymap names.
+        id: ``scope.name``, as used in keymaps.
         title: two or three words, for footer and palette.
         help: one sentence without a final full stop.
-        keys: default keys as Textual names them, separated by commas; may be empty.
-        footer: shown in the footer, where there is room for six or seven.
+        keys: default keys by their Textual names, separated by commas; may be empty.
+        footer: whether it is shown in the footer, which has room for six or seven.
     """
 
     id: str
@@ -63,7 +63,7 @@ SCOPES: Mapping[str, str] = {
     "settings": "Settings",
     "help": "Help",
 }
-"""Scopes in the order of the help, and what they are called there."""
+"""Scopes in the order of the help, and their titles there."""
 
 COMMANDS: tuple[Command, ...] = (
     Command("app.help", "Help", "commands and keys of this page", "f1,question_mark", True),
@@ -197,6 +197,6 @@ def commands(scope: str) -> Iterator[Command]:
 
 
 def keys_of(command: Command, keymap: Mapping[str, str]) -> tuple[str, ...]:
-    """The keys that trigger a command for this user; none when it has none."""
+    """The keys that trigger a command for this user; may be empty."""
     keys = keymap.get(command.id, command.keys)
     return tuple(filter(None, (key.strip() for key in keys.split(","))))

@@ -1,9 +1,8 @@
 """Keeping the terminal usable after the app, whatever happens to it.
 
-The app runs in a child process on the same terminal. This process only waits:
-when the child is killed, it leaves the alternate screen, gives the mouse back
-and restores the terminal's settings. It parts from the child before anything
-is loaded, so that it stays small.
+The app runs in a child process on the same terminal. This process only waits: if the child is
+killed, it leaves the alternate screen, releases the mouse and restores the terminal's settings. It
+forks before anything is loaded, so that it stays small.
 """
 
 from __future__ import annotations
@@ -22,22 +21,21 @@ RESET = (
     "\x1b[?1004l\x1b[?2004l\x1b[?2026l\x1b[?2048l"  # focus, paste, synchronised and resize reports
     "\x1b[<u\x1b[?1049l\x1b[?25h\x1b[0m\r"  # kitty keys, alternate screen, cursor, colours
 )
-"""What undoes every mode that the app switches on."""
+"""Undoes every mode that the app switches on."""
 
 _FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 
 _PATIENCE_S = 5
-"""How long an app that was told to end may take before it is killed."""
+"""Seconds that an app asked to end may take before it is killed."""
 
 _SHELL_S = 0.3
-"""Within this, a shell that continues a stopped app has done so."""
+"""Seconds within which a shell that continues a stopped app has done so."""
 
 
 def guarded(app: Callable[[], int]) -> int:
-    """Run ``app`` in a child and see to it that the terminal is as it was before.
+    """Run ``app`` in a child and make sure that the terminal is restored afterwards.
 
-    Signals for this process go to the child; when it stops itself (Ctrl-Z),
-    this process stops too.
+    Signals for this process go to the child; if it stops itself (Ctrl-Z), this process stops too.
     """
     before = termios.tcgetattr(sys.stdin.fileno())
     sys.stdout.flush()
@@ -89,7 +87,7 @@ def _send(child: int, number: int) -> None:
 
 
 def _outlast(child: int) -> int:
-    """Wait for the child's end; its wait status. Stops and goes on together with it."""
+    """Wait for the child's end; its wait status. Stops and continues together with it."""
     while True:
         _, status = os.waitpid(child, os.WUNTRACED)
         if not os.WIFSTOPPED(status):
@@ -101,10 +99,10 @@ def _outlast(child: int) -> int:
 
 
 def _go_on(child: int) -> int:
-    """Let a stopped child go on; its wait status.
+    """Continue a stopped child; its wait status.
 
-    A shell continues it together with this process. Twice would be too often:
-    Textual would read the keyboard twice over, and wait for it when it leaves.
+    A shell continues it together with this process. Doing it twice would be wrong: Textual would
+    start two keyboard readers, and wait for one when it quits.
     """
     end = time.monotonic() + _SHELL_S
     while time.monotonic() < end:
@@ -117,17 +115,16 @@ def _go_on(child: int) -> int:
 
 
 def restore_terminal(before: list[Any], *, modes: bool) -> None:
-    """Give the terminal its settings back, and with ``modes`` what a killed app left switched on.
+    """Restore the terminal's settings, and with ``modes`` also those a killed app left switched on.
 
-    An app that ended by itself has switched its modes off; to do that twice
-    would move the cursor.
+    An app that ended normally has switched its modes off; doing that twice would move the cursor.
     """
     # A shell may have taken the terminal already.
     held = signal.signal(signal.SIGTTOU, signal.SIG_IGN)
     try:
         if modes:
             os.write(sys.stdout.fileno(), RESET.encode())
-        # What the terminal still reports about the mouse must not reach the shell.
+        # Pending mouse reports from the terminal must not reach the shell.
         termios.tcsetattr(
             sys.stdin.fileno(), termios.TCSAFLUSH if modes else termios.TCSADRAIN, before
         )

@@ -1,4 +1,4 @@
-"""Reading a text in the user's own pager."""
+"""Showing a text in the user's own pager."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ if TYPE_CHECKING:
 
 
 def page(app: App[Any], text: str) -> None:
-    """Show a text in ``$PAGER``, by default ``less``, and come back to the app behind it.
+    """Show a text in ``$PAGER``, by default ``less``, and then return to the app.
 
-    The text must hold nothing that acts on a terminal. In a browser there is no pager: it is said.
+    The text must contain no terminal sequences. In a browser there is no pager; a toast says so.
     """
     from textual.app import SuspendNotSupported
 
     words = shlex.split(os.environ.get("PAGER") or "less")
-    # Only the user may read it, and it is gone when the pager ends.
+    # Only the user may read it, and it is deleted when the pager ends.
     with tempfile.NamedTemporaryFile("w", encoding="utf-8", suffix=".txt") as file:
         file.write(text)
         file.flush()

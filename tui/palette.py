@@ -1,4 +1,4 @@
-"""The command palette: commands that can be given here, themes; runs, benchmarks and models."""
+"""The command palette: available commands, themes; runs, benchmarks and models."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class KeepTheme:
-    """Keeps a theme when called; until then it may be tried."""
+    """Keeps a theme when called; until then it is only previewed."""
 
     app: EvalbenchApp
     name: str
@@ -38,7 +38,7 @@ class KeepTheme:
 
 _FEWEST_LETTERS = 2
 _MOST_FOUND = 30
-"""Runs, benchmarks and models that are offered, from so many letters on."""
+"""Number of letters from which runs, benchmarks and models are offered."""
 
 
 class _Offer(NamedTuple):
@@ -52,19 +52,19 @@ class _Offer(NamedTuple):
 
 
 class CommandsProvider(Provider):
-    """Commands of the page below the palette, those that are everywhere, then the themes.
+    """Commands of the page below the palette, global commands, then themes.
 
-    What is typed is looked for among runs, benchmarks and models too. Their names are shown as
-    text, whatever is in them.
+    Runs, benchmarks and models are searched too. Their names are shown literally, whatever they
+    contain.
     """
 
     async def startup(self) -> None:
-        """Read the kept lists of models, in a thread."""
+        """Read the cached model lists, in a thread."""
         self._models = await asyncio.to_thread(_known_models)
         self._kept: list[_Offer] | None = None
 
     def _found(self) -> Iterator[_Offer]:
-        """Runs, benchmarks and models, which are only offered for what is typed."""
+        """Runs, benchmarks and models, which are offered only for typed text."""
         app = cast("EvalbenchApp", self.app)
         for line in app.runs():
             title = f"Run {one_line(line.benchmark)} × {one_line(line.model)}"
@@ -97,39 +97,39 @@ class CommandsProvider(Provider):
             yield _Offer(f"Theme {name}", "tried here, kept by enter", KeepTheme(app, name))
 
     async def discover(self) -> Hits:
-        """All of them, before anything is typed."""
+        """All commands, before anything is typed."""
         for offer in self._offers():
             yield DiscoveryHit(Content(offer.words), offer.do, offer.words)
 
     async def search(self, query: str) -> Hits:
-        """Those that match."""
+        """The matching ones."""
         matcher = self.matcher(query)
         for offer in self._offers():
-            # A title says it better than an explanation that happens to have the letters.
+            # A match in the title ranks above one in the explanation.
             score = 2 * matcher.match(offer.title) or matcher.match(offer.words)
             if score > 0:
                 yield Hit(score, matcher.highlight(offer.words), offer.do, offer.words)
         if len(query.strip()) < _FEWEST_LETTERS:
             return
-        # Once for each time that the palette is opened, not for every letter.
+        # Once per opening of the palette, not for every letter.
         offers = self._kept = self._kept or list(self._found())
-        # Letters scattered over a name mean less here: there are many names.
+        # Scattered letters mean less here: there are many names.
         for place in fitting([offer.words for offer in offers], query)[:_MOST_FOUND]:
             offer = offers[place]
-            # Below every command, in the order in which they fit.
+            # Below every command, in order of relevance.
             score = 0.001 * (1 - place / (len(offers) + 1))
-            # Not highlighted: Textual would read markup in a foreign name.
+            # Not highlighted: Textual would parse markup in an untrusted name.
             yield Hit(score, Content(offer.words), offer.do, offer.words)
 
 
 def _known_models() -> list[tuple[str, str]]:
-    """Id and title of every model in a list that is kept."""
+    """Id and title of every model in the cached lists."""
     kept = [kept_models(provider) for provider in registry.provider_names()]
     return [(model.id, model.title) for one in kept if one for model in one.models]
 
 
 def tried_theme(event: CommandPalette.OptionHighlighted) -> str:
-    """The theme under the palette's cursor; empty when it is on something else."""
+    """The theme under the palette's cursor; empty if it is on something else."""
     option = event.highlighted_event.option
     if isinstance(option, Option) and isinstance(option.hit.command, KeepTheme):
         return option.hit.command.name

@@ -1,7 +1,7 @@
-"""What the terminal shows, so that only cells that look different are written to it again.
+"""Tracks what the terminal shows, so that only changed cells are written again.
 
-Textual writes whole regions, and the whole screen after every change of the layout. That is tens
-of kilobytes for a key that changes one line.
+Textual writes whole regions, and the whole screen after every layout change. That is tens of
+kilobytes for a key that changes one line.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from textual._compositor import ChopsUpdate, CompositorUpdate, LayoutUpdate
 from textual.strip import Strip
 
 _APART = 8
-"""Cells between two changes that are written along: to move the cursor takes as much."""
+"""Unchanged cells between two changes that are written too: moving the cursor costs as much."""
 
 _MOST_STYLES = 4096
 _TEXT = "\0"
@@ -25,7 +25,7 @@ _Cell = tuple[str, str]
 """A character and the sequences around it; the second cell of a wide one has no character."""
 
 _Line = list[_Cell] | list[Segment] | None
-"""What a line shows: by cell, as it was written in whole, or unknown."""
+"""The content of a line: by cell, as one opaque write, or unknown."""
 
 
 class Painted:
@@ -37,7 +37,7 @@ class Painted:
         self._styles: dict[Style | None, str] = {}
 
     def forget(self) -> None:
-        """Write everything the next time: somebody else may have written to the terminal."""
+        """Write everything the next time: another program may have written to the terminal."""
         self._lines = []
 
     def less(self, update: CompositorUpdate) -> CompositorUpdate:
@@ -78,7 +78,7 @@ class Painted:
         for y, pieces in found:
             before = self._lines[y]
             if before is None:
-                # Where not all of a line is known, the next whole screen settles it.
+                # If a line is not fully known, the next whole screen settles it.
                 written += [
                     _move(x, y) + self._render(self._cells(parts, console)) for x, parts in pieces
                 ]
@@ -113,7 +113,7 @@ class Painted:
         return cells
 
     def _around(self, style: Style | None, console: Console) -> str:
-        """The sequences of a style, around the place of its text."""
+        """The sequences of a style, before and after its text."""
         around = self._styles.get(style)
         if around is None:
             if len(self._styles) > _MOST_STYLES:
@@ -126,7 +126,7 @@ class Painted:
 
     def _change(self, y: int, left: int, old: Sequence[_Cell], new: Sequence[_Cell]) -> str:
         if len(old) != len(new) or any(len(cell[0]) != 1 for line in (old, new) for cell in line):
-            # Terminals do not agree on how wide some characters are: no part is written alone.
+            # Terminals disagree on the width of some characters: no part is written alone.
             return "" if list(old) == list(new) else _move(left, y) + self._render(new)
         changed = [x for x, (one, other) in enumerate(zip(old, new, strict=True)) if one != other]
         written = []
@@ -152,7 +152,7 @@ class Painted:
 
 
 class _Less(CompositorUpdate):
-    """Another update, with what is on the terminal already left out."""
+    """Another update, without what is already on the terminal."""
 
     def __init__(self, update: CompositorUpdate, painted: Painted) -> None:
         self._update, self._painted = update, painted
@@ -172,12 +172,12 @@ def _move(x: int, y: int) -> str:
 
 
 def _acts(parts: Sequence[Segment]) -> bool:
-    """Whether there is more than text: a picture that the terminal draws by itself."""
+    """Whether there is more than text: a picture that the terminal draws itself."""
     return any(control or "\x1b" in text for text, _, control in parts)
 
 
 def _parts(update: ChopsUpdate, y: int, x1: int, x2: int) -> Iterator[tuple[int, list[Segment]]]:
-    """Where in a line something is drawn, and what: all that lies between two columns."""
+    """Where in a line something is drawn, and what: everything between two columns."""
     for end, (x, strip) in zip(update.chop_ends[y], update.chops[y].items(), strict=False):
         if strip is not None and x < x2 and end > x1:
             yield x, list(strip.crop(0, min(end, x2) - x))

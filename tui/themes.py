@@ -1,7 +1,7 @@
-"""Colour themes: TOML files that ship, and the user's own, checked before they are used.
+"""Colour themes: bundled TOML files, and the user's own, validated before use.
 
-Textual checks nothing when a theme is registered; a bad colour ends the app
-when the theme is applied. So everything is tried here first.
+Textual validates nothing when a theme is registered; a bad colour ends the app when the theme is
+applied. So everything is tested here first.
 """
 
 from __future__ import annotations
@@ -43,15 +43,15 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,39}")
 
 
 def load_shipped(name: str) -> Theme | None:
-    """The theme of this name alone, if it is one that ships."""
+    """Only the theme with this name, if it is a bundled one."""
     file = shipped_file(name)
     return _made(file) if file else None
 
 
 def load_themes() -> tuple[list[Theme], list[str]]:
-    """Every usable theme, and what is wrong with those that are not, in words.
+    """All usable themes, and the problems of the others, in words.
 
-    Those that ship are known to be right.
+    Bundled themes are known to be valid.
     """
     themes: dict[str, Theme] = {}
     problems: list[str] = []
@@ -74,7 +74,7 @@ def _made(file: ThemeFile) -> Theme:
 
 
 def theme_faults(file: ThemeFile, taken: Mapping[str, Theme]) -> Iterator[str]:
-    """Everything wrong with one theme; ``taken`` are the others."""
+    """All problems of one theme; ``taken`` are the others' names."""
     body = file.body
     known = {field.name for field in fields(Theme)}
     for field in body.keys() - known:
@@ -108,9 +108,9 @@ def _variable_faults(variables: object) -> Iterator[str]:
 
 
 def _fits(name: str, value: str) -> bool:
-    """Whether Textual takes this value wherever its style sheets use the variable."""
+    """Whether Textual accepts this value wherever its style sheets use the variable."""
     if name.split("-")[0] in _COLOURS and not name.endswith("muted"):
-        # Textual uses some of these, and its style sheets fade others.
+        # Textual uses some of these directly, and its style sheets fade others.
         return _is_colour(value) and value == value.lower()
     if "style" in name.split("-"):
         use = "text-style: $it"

@@ -1,7 +1,7 @@
-"""Claude models over Anthropic's API, through the official SDK.
+"""Claude models on Anthropic's API, through the official SDK.
 
-The SDK is imported on first use, in a thread. It carries the request, the key
-and the API version; bodies are made and read here.
+The SDK is imported on first use, in a thread. It handles transport, the key and the API version;
+bodies are built and parsed here.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Message batches: the requests travel in the body that makes the batch.
+"""Message batches: the requests are part of the body that creates the batch.
 
-They carry no names, so a batch whose creation went unanswered is found by its
-age and its number of requests.
+Batches have no names, so one whose creation got no response is found by its age and its number of
+requests.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ PATH = "/v1/messages/batches"
 REQUEST_ID = "request-id"
 TERMS = BatchTerms(most_requests=100_000, most_bytes=256_000_000)
 PAGE = 100
-"""Batches on one page of a list."""
+"""Batches per page of a list."""
 _HEAD, _TAIL = b'{"requests":[', b"]}"
 _SAMPLING = re.compile(rb'"(?:%s)":' % "|".join(SAMPLING).encode())
 
@@ -56,7 +56,7 @@ class MessageBatches(CarriedProvider, BatchingProvider):
     @abstractmethod
     @override
     def carrier(self) -> SdkClient:
-        """Has to be given by the provider."""
+        """Must be implemented by the provider."""
 
     @override
     def batch_terms(self, model: str) -> BatchTerms | None:
@@ -74,8 +74,8 @@ class MessageBatches(CarriedProvider, BatchingProvider):
     async def batch_create(
         self, file: Path, name: str, model: str, uploaded: Mapping[str, Any]
     ) -> BatchJob:
-        """One version of the API holds for the whole batch: the old one as soon
-        as one line sets the temperature, for lines that do not are the same in both.
+        """One API version applies to the whole batch: the old one as soon as one line sets the
+        temperature, since lines that do not are the same in both.
         """
         self.check_secret()
         legacy = await asyncio.to_thread(_sets_sampling, file)
@@ -116,7 +116,7 @@ class MessageBatches(CarriedProvider, BatchingProvider):
     @without_key
     @override
     async def batch_fetch(self, job: BatchJob, into: Path) -> None:
-        """From the API's own address: the one in the batch would get the key wherever it points."""
+        """From the API's own address: the key would be sent to whatever URL the batch contains."""
         self.check_secret()
         await asyncio.to_thread(write_file, into, b"")
         path = f"{PATH}/{quote(job.id, safe='')}/results"
@@ -126,7 +126,7 @@ class MessageBatches(CarriedProvider, BatchingProvider):
 
     @override
     async def batch_cancel(self, job: str, model: str) -> None:
-        """One that is over stays as it is."""
+        """A batch that has ended stays as it is."""
         self.check_secret()
         path = f"{PATH}/{quote(job, safe='')}/cancel"
         answered = await self.within(self.send(Prepared(model, path, {})))
@@ -147,10 +147,10 @@ class MessageBatches(CarriedProvider, BatchingProvider):
         raise self.broken_line(encode(result), "it holds neither answer nor error")
 
     def _job(self, entry: Mapping[str, Any]) -> BatchJob:
-        """A batch object.
+        """Parse a batch object.
 
         Raises:
-            ServerFault: when it is none.
+            ServerFault: it is not a batch object.
         """
         counts, name = entry.get("request_counts"), entry.get("id")
         if not isinstance(counts, dict) or not isinstance(name, str):

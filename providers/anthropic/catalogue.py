@@ -1,4 +1,4 @@
-"""What Anthropic's model endpoints say."""
+"""Reading Anthropic's model endpoints."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ _EFFORTS = ("low", "medium", "high", "xhigh", "max")
 
 
 def model_info(entry: Mapping[str, Any]) -> ModelInfo:
-    """One line of the model list.
+    """A line of the model list.
 
     Raises:
-        KeyError: when the entry has no id.
+        KeyError: the entry has no id.
     """
     lifecycle = entry.get("lifecycle") or ""
     return ModelInfo(
@@ -27,7 +27,7 @@ def model_info(entry: Mapping[str, Any]) -> ModelInfo:
 
 
 def told_facts(entry: Mapping[str, Any]) -> dict[str, Any]:
-    """Facts of :class:`~evalbench.providers.modelfacts.ModelFacts` in a model's own entry.
+    """Facts for :class:`~evalbench.providers.modelfacts.ModelFacts` from a model's entry.
 
     Only what the API states: a capability it does not mention stays unknown.
     """

@@ -1,4 +1,4 @@
-"""What Anthropic's error responses mean."""
+"""Interpreting Anthropic's error responses."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ STATUS = {
     "timeout_error": 504,
     "overloaded_error": 529,
 }
-"""The HTTP statuses that go with error types; batches and gateways name only the type."""
+"""The HTTP statuses of error types; batches and gateways give only the type."""
 _FILTERED = re.compile(r"blocked by (?:our )?content filtering policy", re.IGNORECASE)
 
 
 def hidden_status(body: Mapping[str, Any]) -> int | None:
-    """The HTTP status that an error inside a good response stands for; None without one."""
+    """The HTTP status equivalent to an error inside a good response; None if there is none."""
     error = as_object(body.get("error"))
     if not error or isinstance(body.get("content"), list):
         return None
@@ -53,7 +53,7 @@ def hidden_status(body: Mapping[str, Any]) -> int | None:
 
 
 def filtered(answered: Answered, scrub: SecretScrubber) -> Reply | None:
-    """The outcome that an error is which says that the answer was filtered; None for others."""
+    """The outcome for an error that reports a filtered answer; None for other errors."""
     body = json_body(replace(answered, body=scrub.exact(answered.body)))
     message = as_text(as_object(as_object(body).get("error")).get("message"))
     if answered.status >= 500 or not _FILTERED.search(message):
@@ -69,7 +69,7 @@ def filtered(answered: Answered, scrub: SecretScrubber) -> Reply | None:
 def read_error(
     answered: Answered, who: ProviderIdentity, model: str, scrub: SecretScrubber
 ) -> ProviderError:
-    """The error to raise: by its ``type`` where that decides, else by the status."""
+    """The error to raise: by its ``type`` if that is decisive, else by the status."""
     body = json_body(answered)
     error = body.get("error") if isinstance(body, dict) else None
     request_id = answered.headers.get("request-id", "")

@@ -11,9 +11,9 @@ _PREFIX = "anthropic-ratelimit-"
 
 
 def read_limits(headers: Mapping[str, str]) -> RateLimits | None:
-    """What the response says about limits; None when it says nothing.
+    """Parse the rate limits of a response; None if there are none.
 
-    Resets are moments (RFC 3339) and become seconds from now.
+    Resets are timestamps (RFC 3339) and are converted to seconds from now.
     """
     if not any(name.startswith(_PREFIX) for name in headers):
         return None

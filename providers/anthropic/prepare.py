@@ -1,4 +1,4 @@
-"""From a call to the body of ``POST /v1/messages``: pure, for realtime and batch alike."""
+"""Build the body of ``POST /v1/messages`` from a call: pure, for realtime and batch alike."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ PATH = "/v1/messages"
 
 @dataclass(frozen=True, slots=True)
 class BodySettings:
-    """Settings that shape a body without being parameters of the call.
+    """Settings that affect the body but are not parameters of the call.
 
     Attributes:
-        prompt_cache: life of a cached prefix, ``5m`` or ``1h``; empty: no caching.
+        prompt_cache: lifetime of a cached prefix, ``5m`` or ``1h``; empty: no caching.
         oversized_image: ``error`` or ``downsize``.
-        service_tier: ``auto`` or ``standard_only``; empty leaves it out.
+        service_tier: ``auto`` or ``standard_only``; empty: omitted.
     """
 
     prompt_cache: str = "5m"
@@ -37,12 +37,11 @@ class BodySettings:
 def prepare(call: Call, facts: ModelFacts, terms: Terms, habits: BodySettings) -> Prepared:
     """The request for a call.
 
-    A prefix marked as shared that is long enough gets a cache breakpoint.
-    Turns without any text are left out: the API takes no empty ones, and joins
-    the neighbours.
+    A prefix marked as shared gets a cache breakpoint if it is long enough. Turns without text are
+    omitted: the API rejects empty ones; their neighbours are merged.
 
     Raises:
-        CallRejected: when the conversation has a form that the model does not take.
+        CallRejected: the model does not accept this form of conversation.
     """
     messages = call.prompt.messages
     leading = leading_system(messages)
@@ -72,12 +71,12 @@ def prepare(call: Call, facts: ModelFacts, terms: Terms, habits: BodySettings) -
 
 
 def least_cached(facts: ModelFacts) -> int:
-    """Tokens of the shortest prefix that the model caches."""
+    """The minimum number of tokens in a prefix that the model caches."""
     return facts.cache_tokens or 1024
 
 
 class _Writer:
-    """Writes messages as blocks, plain strings where blocks say nothing more."""
+    """Writes messages as blocks, or as plain strings where blocks add nothing."""
 
     def __init__(
         self, breakpoint_at: tuple[int, int] | None, mark: dict[str, str], oversized: str
@@ -129,6 +128,6 @@ class _Writer:
                 "media_type": part.media_type,
                 "data": base64_image(part, WHO),
             },
-            # The API would shrink the image without a word; an evaluation must know.
+            # The API would silently shrink the image, which would distort an evaluation.
             "transformations": {"oversized_image": self._oversized},
         }

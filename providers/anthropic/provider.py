@@ -36,7 +36,7 @@ from evalbench.providers.wire.sdk import SdkClient, anthropic_client
 
 
 class Anthropic(MessageBatches):
-    """Answers calls with Claude models."""
+    """Calls Claude models."""
 
     name: ClassVar[str] = "anthropic"
     title: ClassVar[str] = "Anthropic"
@@ -148,7 +148,7 @@ class Anthropic(MessageBatches):
         return self._client
 
     async def warm(self, model: str) -> None:
-        """Ask the API what the model takes, once a week."""
+        """Query the API for what the model supports, once a week."""
         if self.facts.fresh(model):
             return
         answered = await self.get(f"/v1/models/{quote(model, safe='')}")
@@ -189,10 +189,10 @@ class Anthropic(MessageBatches):
                 raise ServerFault("Anthropic's model list cannot be read", why=str(error)) from None
 
     async def count_tokens(self, call: Call) -> int:
-        """Input tokens of a call by the provider's own count. Free, but rate-limited.
+        """Input tokens of a call, counted by the provider. Free, but rate-limited.
 
         Raises:
-            ProviderError: as :meth:`answer` does.
+            ProviderError: as for :meth:`answer`.
         """
         self.check_secret()
         await self.clients.get()

@@ -1,4 +1,4 @@
-"""Reading Anthropic's answers: text, thinking, why it stopped, and what it cost."""
+"""Reading Anthropic's answers: text, thinking, stop reason and usage."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ _OUTCOMES = {
     "refusal": Outcome.REFUSED,
 }
 _BROKEN = ("error", "abort", "aborted")
-"""What gateways say of an answer that did not come to its end."""
+"""Stop reasons that gateways give for an incomplete answer."""
 
 
 def read_message(body: Mapping[str, Any], arrival: Arrival) -> Reply:
     """A message as a reply; ``raw`` is the body itself.
 
-    Blocks are told apart by their ``type``: unknown ones are skipped.
+    Blocks are identified by ``type``: unknown ones are skipped.
 
     Raises:
-        KeyError, TypeError: when the body is no message.
-        BrokenOff: when it did not come to its end.
+        KeyError, TypeError: the body is not a message.
+        BrokenOff: the message is incomplete.
     """
     text: list[str] = []
     thinking: list[str] = []
@@ -65,8 +65,8 @@ def read_message(body: Mapping[str, Any], arrival: Arrival) -> Reply:
 def read_usage(usage: object) -> Usage:
     """Token counts in canonical form.
 
-    Anthropic's ``input_tokens`` leaves out what was read from or written to
-    the cache; the total is the sum of the three.
+    Anthropic's ``input_tokens`` excludes tokens read from or written to the cache; the total is the
+    sum of the three.
     """
     counts = as_object(usage)
     read, written = (counts.get(f"cache_{what}_input_tokens") for what in ("read", "creation"))

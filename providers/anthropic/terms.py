@@ -1,7 +1,7 @@
 """Requested parameters in Anthropic's terms.
 
-Each generation of Claude takes different ones, and refuses the others even at
-their default values. The facts come from :mod:`evalbench.providers.modelfacts`.
+Each generation of Claude supports different ones, and rejects the others even at their default
+values. The facts come from :mod:`evalbench.providers.modelfacts`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from evalbench.providers.wire.negotiation import Negotiation, Terms
 from evalbench.providers.wire.schemas import ALIASES, schema_of
 
 LEGACY_VERSION = "2023-06-01"
-"""The last API version that knows sampling parameters."""
+"""The last API version with sampling parameters."""
 
 SAMPLING = ("temperature", "top_p", "top_k")
 
@@ -21,17 +21,17 @@ _CLAUDE = Claude("thinking", "output_config.effort", "stop_sequences")
 
 
 def terms(params: Params, facts: ModelFacts, refused: Refused, *, legacy_sampling: bool) -> Terms:
-    """What the parameters become for one model.
+    """Negotiate the parameters for one model.
 
     Args:
-        params: as requested.
-        facts: of the model.
+        params: the requested parameters.
+        facts: facts about the model.
         refused: what the model refused before.
-        legacy_sampling: whether the old API version may be used to set the
-            temperature of models that still have one.
+        legacy_sampling: whether the old API version may be used to set the temperature of models
+            that still have one.
 
     Raises:
-        CallRejected: for a thinking budget that no request could carry.
+        CallRejected: the thinking budget is impossible.
     """
     talk = Negotiation(params, refused, "Anthropic's API")
     talk.fix("max_tokens", "max_tokens", params.max_tokens or FALLBACK_MAX_TOKENS)

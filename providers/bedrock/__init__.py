@@ -1,7 +1,7 @@
-"""Models on Amazon Bedrock, through boto3 in threads of its own.
+"""Models on Amazon Bedrock, through boto3 in its own threads.
 
-boto3 is imported on first use, in a thread. It signs and carries requests;
-bodies are made and read here.
+boto3 is imported on first use, in a thread. It signs and sends requests; bodies are built and
+parsed here.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Batch jobs: a request file in a bucket of one's own, a job over it, results in the bucket.
+"""Batch jobs: a request file in the user's bucket, a job that reads it, results in the bucket.
 
-Bedrock reads and writes the bucket as a role that the user made for it. Jobs
-carry a name and a token, so that one whose creation went unanswered is found,
-and creating it again makes no second one.
+Bedrock accesses the bucket through a role that the user created for it. Jobs have a name and a
+token, so one whose creation got no response can be found, and creating it again does not make a
+second one.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ BATCH_OPTIONS = (
     Option("batch_role", str, None, "ARN of the role Bedrock uses to read and write batch files"),
 )
 LEAST_RECORDS = 100
-"""What Bedrock demands of a job for most models; a quota that can be looked up, not raised."""
+"""Bedrock's minimum records per job for most models; a quota that cannot be raised."""
 TERMS = BatchTerms(
     most_requests=50_000, most_bytes=1_000_000_000, least_requests=LEAST_RECORDS,
     creates_per_minute=10, made_once=True,
@@ -57,25 +57,25 @@ _STATES = {
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A folder of a bucket, without slashes around it."""
+    """A folder in a bucket, without leading or trailing slashes."""
 
     bucket: str
     folder: str
 
     def key(self, *parts: str) -> str:
-        """The key of something in it."""
+        """The key of an object in it."""
         return "/".join(filter(None, (self.folder, *parts)))
 
     def uri(self, *parts: str) -> str:
-        """Its address."""
+        """Its URL."""
         return f"s3://{self.bucket}/{self.key(*parts)}"
 
 
 def read_place(given: str) -> Place:
-    """Read ``s3://BUCKET/FOLDER``.
+    """Parse ``s3://BUCKET/FOLDER``.
 
     Raises:
-        SpecError: it is none.
+        SpecError: it is invalid.
     """
     found = _PLACE.fullmatch(given.strip())
     if found is None:
@@ -100,11 +100,11 @@ class InvocationJobs(BatchingProvider):
     @property
     @abstractmethod
     def boto(self) -> Boto:
-        """Carries requests and files."""
+        """The transport for requests and files."""
 
     @abstractmethod
     def failure(self, answered: Answered, model: str = "") -> ProviderError:
-        """What an error response means."""
+        """Interpret an error response."""
 
     @override
     def batch_terms(self, model: str) -> BatchTerms | None:
@@ -174,7 +174,7 @@ class InvocationJobs(BatchingProvider):
             listed = body.get("invocationJobSummaries") or []
             if ours := [job for job in listed if job.get("jobName") == _job_name(name)]:
                 return [self._job(job) for job in ours]
-            # A page that is filtered may be empty although another follows.
+            # A filtered page may be empty although another follows.
             following = body.get("nextToken")
             if not following or following == query.get("nextToken"):
                 return []
@@ -192,7 +192,7 @@ class InvocationJobs(BatchingProvider):
     @without_key
     @override
     async def batch_fetch(self, job: BatchJob, into: Path) -> None:
-        """Who had no turn has no line."""
+        """A call that was never processed has no line."""
         self.check_secret()
         await self.clients.get()
         place = read_place(job.results["output"])
@@ -204,7 +204,7 @@ class InvocationJobs(BatchingProvider):
 
     @override
     async def batch_cancel(self, job: str, model: str) -> None:
-        """One that is over stays as it is."""
+        """A job that has ended stays as it is."""
         self.check_secret()
         await self.clients.get()
         answered = await self.within(
@@ -238,7 +238,7 @@ class InvocationJobs(BatchingProvider):
             arn, status = str(told_job["jobArn"]), told_job.get("status")
         except (KeyError, TypeError):
             raise self._unclear() from None
-        # A state that nobody knows yet is one that goes on.
+        # An unknown state counts as running.
         state = _STATES.get(str(status), JobState.RUNNING)
         why = str(told_job.get("message") or "")
         return BatchJob(

@@ -1,8 +1,8 @@
-"""boto3 on a loop: its clients, the threads that wait for them, fresh credentials.
+"""boto3 on an event loop: its clients, their threads, fresh credentials.
 
-boto3 is synchronous. Its calls wait in threads of a pool that grows to as many
-as calls are in flight, so the run's concurrency decides, also when it changes.
-Only threads import boto3: it takes a second from a cold disk.
+boto3 is synchronous. Its calls block threads of a pool that grows to the number of calls in flight,
+so the run's concurrency decides, even when it changes. Only threads import boto3, as that takes a
+second from a cold disk.
 """
 
 from __future__ import annotations
@@ -34,21 +34,21 @@ if TYPE_CHECKING:
     from evalbench.providers.bedrock.lines import Line
 
 MOST_THREADS = 1024
-"""Maximum concurrent calls; beyond, they queue here. A thread costs some 100 kB."""
+"""Maximum concurrent calls; further ones queue here. A thread costs about 100 kB."""
 RUNTIME, CONTROL, IDENTITY, STORE = "bedrock-runtime", "bedrock", "sts", "s3"
 _CHUNK = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """With whose credentials, where, and how long to wait.
+    """Credentials, region and timeout.
 
     Attributes:
-        credentials: those given; empty ones leave it to boto3's chain.
-        profile: of AWS's configuration; empty: what the environment says.
-        region: empty: the profile's.
-        endpoint: another address for everything; empty: AWS's own.
-        timeout: seconds that a connection may be silent.
+        credentials: explicit credentials; if empty, boto3's chain finds them.
+        profile: AWS profile; empty: what the environment says.
+        region: AWS region; empty: the profile's.
+        endpoint: alternative URL for all services; empty: AWS's own.
+        timeout: maximum seconds of silence on a connection.
     """
 
     credentials: Credentials
@@ -59,12 +59,12 @@ class Account:
 
 
 class Boto:
-    """Calls operations of AWS's services; one set of clients for each event loop.
+    """Calls operations of AWS services; one set of clients per event loop.
 
     Args:
-        account: whose and where.
-        explain: turns an exception of botocore without a response into ours.
-        learn: told the secrets that boto3 finds.
+        account: credentials and region.
+        explain: converts a botocore exception without a response to ours.
+        learn: called with the secrets that boto3 finds.
     """
 
     def __init__(
@@ -79,13 +79,13 @@ class Boto:
         self.clients: OnePerLoop[Clients] = OnePerLoop(self._open, Clients.close)
 
     async def call(self, service: str, operation: str, **arguments: Any) -> Answered:
-        """One request and its response, whatever its status; no retries.
+        """Send one request and return the response, whatever its status; no retries.
 
-        Credentials that have expired are found anew, once, where they were not
-        given: a profile or role may have fresh ones by now.
+        Expired credentials are looked up again, once, unless they were given explicitly: a profile
+        or role may have fresh ones by now.
 
         Raises:
-            ProviderError: when no complete response came back.
+            ProviderError: no complete response arrived.
         """
         clients = self.clients.here() or await self.clients.get()
         used = clients.used
@@ -95,10 +95,10 @@ class Boto:
         return answered
 
     async def download(self, bucket: str, key: str, into: Path) -> Answered:
-        """Write an object to a file as it comes; its body is not in the response.
+        """Stream an object to a file; the response is returned without its body.
 
         Raises:
-            ProviderError: as :meth:`call`.
+            ProviderError: as for :meth:`call`.
         """
         clients = self.clients.here() or await self.clients.get()
         return await clients.download(bucket, key, into)
@@ -118,17 +118,17 @@ _EXPIRED = frozenset({"ExpiredTokenException", "ExpiredToken", "TokenRefreshRequ
 
 
 def error_type(answered: Answered) -> str:
-    """The name of an error, without what the header may say behind it."""
+    """An error's name, without anything that follows it in the header."""
     return answered.headers.get("x-amzn-errortype", "").partition(":")[0]
 
 
 def expired(answered: Answered) -> bool:
-    """Whether the credentials of a request had expired."""
+    """Whether a request's credentials had expired."""
     return answered.status in (400, 401, 403) and error_type(answered) in _EXPIRED
 
 
 class Clients:
-    """boto3's clients and the threads that wait for them. Made in a thread."""
+    """boto3's clients and the threads that block on them. Created in a thread."""
 
     def __init__(
         self,
@@ -139,12 +139,12 @@ class Clients:
         """Load boto3 and find credentials.
 
         Raises:
-            ImportError: boto3 is not there.
+            ImportError: boto3 is not installed.
             ProviderError: there are no credentials, or no region.
         """
         import boto3
 
-        # Their debug logs, which the environment can switch on, hold headers.
+        # Their debug logs, which the environment can enable, contain headers.
         for name in ("boto3", "botocore", "urllib3"):
             logging.getLogger(name).setLevel(logging.WARNING)
         self._boto3: Any = boto3
@@ -167,10 +167,10 @@ class Clients:
             raise explain(error) from None
 
     async def call(self, service: str, operation: str, arguments: dict[str, Any]) -> Answered:
-        """One operation in a thread. Giving it up cuts its connection.
+        """Run one operation in a thread. Cancelling it cuts its connection.
 
         Raises:
-            ProviderError: when no complete response came back.
+            ProviderError: no complete response arrived.
         """
         return await self._waited(self._work, service, operation, arguments)
 
@@ -183,7 +183,7 @@ class Clients:
 
         line = Line(self._gate)
         self._lines.add(line)
-        # In this call's context, so that the thread notes whether it has a connection.
+        # In this call's context, so that the thread records whether it has a connection.
         work = self._threads.submit(contextvars.copy_context().run, do, line, *arguments)
         try:
             return await asyncio.wrap_future(work)
@@ -233,14 +233,14 @@ class Clients:
         headers = {str(name).lower(): value for name, value in response["headers"].items()}
         body: bytes = response["body"]
         told = headers.get("content-length", "")
-        # botocore takes what there is for the whole.
+        # botocore takes a partial body for a complete one.
         if told.isdigit() and len(body) < int(told):
             cut = ConnectionError(f"{len(body)} bytes came of {told}")
             raise self._explain(cut)
         return Answered(response["status_code"], headers, body, line.seconds)
 
     def _new_session(self) -> tuple[Any, tuple[str, ...]]:
-        """A session with its credentials found, and marks of these."""
+        """A session with its credentials resolved, and a fingerprint of them."""
         import botocore.session
 
         account, given = self._account, self._account.credentials
@@ -268,7 +268,7 @@ class Clients:
         return session, (frozen.access_key, frozen.token or "")
 
     def _client(self, service: str) -> Any:
-        """The client of a service. Clients are safe in threads, their creation is not."""
+        """The client of a service. Clients are thread-safe; creating them is not."""
         client = self._made.get(service)
         if client is not None:
             return client
@@ -284,19 +284,19 @@ class Clients:
 
         account = self._account
         config = Config(
-            # Named here, so that a key in the environment does not overrule the one given.
+            # Set explicitly, so that a key in the environment does not override the given one.
             signature_version=_signature(service, bearer=bool(account.credentials.bearer)),
             retries={"total_max_attempts": 1, "mode": "standard"},
             max_pool_connections=MOST_THREADS,
             connect_timeout=CONNECT_S,
             read_timeout=account.timeout,
             tcp_keepalive=True,
-            # boto3 would send requests to this machine itself through a proxy.
+            # boto3 would send even requests to this machine through a proxy.
             proxies=_proxies(account.endpoint) if account.endpoint else None,
-            # Where a run's questions went must be in its record.
+            # The run's record must show where its prompts were sent.
             ignore_configured_endpoint_urls=True,
         )
-        # botocore knows a variable of its own, which comes first.
+        # botocore has its own variable, which takes precedence.
         named = None if os.environ.get("AWS_CA_BUNDLE") else ca_file()
         client = self._session.client(
             service,
@@ -309,9 +309,9 @@ class Clients:
         return client
 
     async def renewed(self, used: tuple[str, ...]) -> bool:
-        """Find the credentials anew; whether there are others than those that were used.
+        """Look up the credentials again; returns whether they differ from those that were used.
 
-        However many calls find out at once, it is done once.
+        Done once, however many calls detect the expiry at the same time.
         """
         async with self._renewing:
             if self.used != used:
@@ -330,7 +330,7 @@ class Clients:
             return True
 
     async def close(self) -> None:
-        """Cut what is in flight and let the threads end."""
+        """Cut calls in flight and let the threads end."""
         for line in list(self._lines):
             line.cut()
         self._threads.shutdown(wait=False, cancel_futures=True)
@@ -354,14 +354,14 @@ def _proxies(url: str) -> dict[str, str]:
 
 @cache
 def _descriptions() -> Any:
-    """Descriptions of services: large, and the same for every session of a process."""
+    """Service descriptions: large, and the same for every session in a process."""
     from botocore.loaders import create_loader
 
     return create_loader()
 
 
 class _Bearer:
-    """A Bedrock API key in botocore's terms, instead of the environment's."""
+    """Supplies a Bedrock API key to botocore, instead of the environment's."""
 
     def __init__(self, token: str) -> None:
         self._token = token
@@ -371,7 +371,7 @@ class _Bearer:
         return self
 
     def get_frozen_token(self) -> Any:
-        """The token as botocore signs with it."""
+        """The token in botocore's form."""
         from botocore.tokens import FrozenAuthToken
 
         return FrozenAuthToken(self._token)

@@ -1,4 +1,4 @@
-"""What Bedrock's control plane says of models and inference profiles."""
+"""Reading Bedrock's lists of models and inference profiles."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ def listed_models(
     profiles: Iterable[Mapping[str, Any]],
     context: Callable[[str], int | None],
 ) -> list[ModelInfo]:
-    """What can be asked for text: models that answer by their own id, and profiles.
+    """Everything that can generate text: models that respond to their own id, and profiles.
 
-    Many foundation models are listed that only a profile, or bought capacity,
-    answers for; of these the profile is shown.
+    Many listed foundation models are available only through a profile or purchased capacity; for
+    these, the profile is shown.
 
     Args:
-        foundations: of ListFoundationModels.
-        profiles: of ListInferenceProfiles.
-        context: a model's context size in tokens, where known.
+        foundations: response of ListFoundationModels.
+        profiles: response of ListInferenceProfiles.
+        context: returns a model's context size in tokens, if known.
 
     Raises:
-        KeyError, TypeError: when the lists are none.
+        KeyError, TypeError: the responses have an unexpected form.
     """
     writers = {
         entry["modelId"]: entry

@@ -1,8 +1,8 @@
 """How AWS credentials reach a provider.
 
-Keys that the environment or the keychain hold travel as one text. Everything
-else (a profile, SSO, a role) is left to boto3's own chain, which finds it anew
-in the process that needs it, and refreshes it.
+Keys from the environment or the keychain are passed as one string. Everything else (a profile, SSO,
+a role) is left to boto3's own chain, which resolves it in the process that needs it, and refreshes
+it.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ _HALF = re.compile(r"A[KS]IA[A-Z0-9]{12,}:?")
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
-    """What a key text holds. All empty: boto3's own chain decides.
+    """The parsed key string. If all are empty, boto3's own chain decides.
 
     Attributes:
-        access_key, secret_key, token: a pair of keys, with the token of a session.
+        access_key, secret_key, token: an access key pair, with an optional session token.
         bearer: a Bedrock API key.
     """
 
@@ -33,15 +33,15 @@ class Credentials:
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """What must not appear anywhere."""
+        """Strings that must never be stored or shown."""
         return tuple(filter(None, (self.secret_key, self.token, self.bearer)))
 
 
 def read_credentials(secret: str) -> Credentials:
-    """Read ``ACCESS_KEY:SECRET_KEY[:SESSION_TOKEN]`` or a Bedrock API key.
+    """Parse ``ACCESS_KEY:SECRET_KEY[:SESSION_TOKEN]`` or a Bedrock API key.
 
     Raises:
-        ValueError: for half a pair.
+        ValueError: half of a pair is missing.
     """
     text = secret.strip()
     if _HALF.fullmatch(text):

@@ -1,4 +1,4 @@
-"""What Bedrock's error responses mean, and what botocore raises without one."""
+"""Interpreting Bedrock's error responses, and botocore's exceptions without one."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ NAMES = {
     500: "InternalServerException",
     503: "ServiceUnavailableException",
 }
-"""Errors by their statuses; lines of batches name the status only."""
+"""Errors by status; lines of batches have only the status."""
 _STATUS = {name: status for status, name in NAMES.items()}
 _SIGNED_BADLY = frozenset(
     {"InvalidSignatureException", "SignatureDoesNotMatch", "RequestTimeTooSkewed"}
@@ -87,13 +87,13 @@ _BAD_TIMES: dict[str, tuple[type[ProviderError], str, bool]] = {
 
 
 def hidden_status(body: Mapping[str, Any]) -> int | None:
-    """The HTTP status that an error inside a good response stands for; None without one."""
+    """The HTTP status equivalent to an error inside a good response; None if there is none."""
     kind = _from_json(body)
     return _STATUS.get(kind, 500) if kind and "output" not in body else None
 
 
 def _from_json(body: object) -> str:
-    """The name of an error in a body; gateways may have lost the header that has it."""
+    """An error's name from the body; gateways may have dropped the header that has it."""
     return as_text(as_object(body).get("__type")).rpartition("#")[2]
 
 
@@ -106,15 +106,15 @@ def read_error(
     region: str,
     source: str,
 ) -> ProviderError:
-    """The error to raise: by its name where that decides, else by the status.
+    """The error to raise: by its name if that is decisive, else by the status.
 
     Args:
         answered: the response.
         who: the provider.
-        model: the model asked for; empty when the request was about none.
-        scrub: takes secrets out.
-        region: where it was asked.
-        source: where the credentials came from, as a hint names it.
+        model: the requested model; empty if the request was not about a model.
+        scrub: removes secrets.
+        region: the region of the request.
+        source: where the credentials came from, for the hint.
     """
     body = json_body(answered)
     fields = None
@@ -149,7 +149,7 @@ def read_error(
 
 
 def _from_xml(answered: Answered, name: str) -> str:
-    """An element of an error of STS, which speaks XML."""
+    """An element of an STS error, which is XML."""
     found = re.search(rf"<{name}>([^<]*)</{name}>".encode(), answered.body)
     return found[1].decode("utf-8", "replace") if found else ""
 
@@ -157,7 +157,7 @@ def _from_xml(answered: Answered, name: str) -> str:
 def _credentials(
     answered: Answered, said: ErrorResponse, who: ProviderIdentity, kind: str, source: str
 ) -> ProviderError | None:
-    """An error that is about whose request it is; None for others."""
+    """An authentication or permission error; None for others."""
     if kind in _EXPIRED:
         return build(
             BadKey, "the AWS session has expired", said,
@@ -234,7 +234,7 @@ def _invalid(said: ErrorResponse, who: ProviderIdentity, model: str, region: str
 def needs_profile(
     said: ErrorResponse, who: ProviderIdentity, model: str, region: str
 ) -> ProviderError:
-    """The model answers through an inference profile only."""
+    """The model can be called only through an inference profile."""
     base = model_name(model).base
     names = [f"{geography}.{base}" for geography in (geography_of(region), "global")]
     return build(
@@ -279,13 +279,13 @@ _NEVER_CONNECTED = frozenset(
 def explain(
     error: BaseException, who: ProviderIdentity, scrub: SecretScrubber, source: str
 ) -> ProviderError:
-    """What an exception of botocore means that carries no response.
+    """Interpret a botocore exception without a response.
 
     Args:
         error: raised while a client was made or a request sent.
         who: the provider.
-        scrub: takes secrets out.
-        source: where the credentials come from, as a hint names it.
+        scrub: removes secrets.
+        source: where the credentials come from, for the hint.
     """
     name = type(error).__name__
     why = scrub.text(str(error), 300)

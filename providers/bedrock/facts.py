@@ -1,8 +1,8 @@
-"""What is known of models on Bedrock.
+"""Facts about models on Bedrock.
 
-Claude and GPT are what they are at their makers, so the facts of those hold.
-For the others a few families stand here; sources: the model cards of the
-Bedrock user guide, November 2026. What nobody knows is sent.
+Claude and GPT are the same as at their vendors, so the facts from there apply. For the others there
+are a few families here; sources: the model cards of the Bedrock user guide, November 2026.
+Parameters with unknown support are sent.
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ _UNCACHED = ("anthropic.claude-3-haiku", "anthropic.claude-3-sonnet", "anthropic
 
 @cache
 def bedrock_facts(model: str) -> ModelFacts:
-    """Facts of a model by any of its names."""
+    """Facts about a model, by any of its names."""
     name = model_name(model)
     facts = ModelFacts()
     if name.vendor in _MAKERS:
         facts = table_facts(name.vendor, name.plain)
-        # Who retires a model at its maker need not retire it here.
+        # A model retired by its vendor is not necessarily retired here.
         facts = facts.with_known({"retires": "", "successor": ""})
     for prefix, known in _FAMILIES:
         if name.base.startswith(prefix):
@@ -58,12 +58,12 @@ def bedrock_facts(model: str) -> ModelFacts:
 
 
 def is_claude(model: str) -> bool:
-    """Whether a model is a Claude, whose thinking and sampling have rules of their own."""
+    """Whether a model is a Claude, with its own rules for thinking and sampling."""
     return model_name(model).base.startswith("anthropic.claude-")
 
 
 def takes_video(model: str) -> bool | None:
-    """Whether a model takes video; None where its name does not tell."""
+    """Whether a model accepts video; None if its name does not show that."""
     base = model_name(model).base
     if base.startswith(_FILMS):
         return True
@@ -71,7 +71,7 @@ def takes_video(model: str) -> bool | None:
 
 
 def least_cached(model: str, facts: ModelFacts) -> int:
-    """Tokens of the shortest prefix that is cached when marked; 0: the model caches none."""
+    """Minimum tokens of a prefix that is cached if marked; 0: the model caches none."""
     base = model_name(model).base
     if base.startswith(_UNCACHED) or not base.startswith(("anthropic.", "amazon.nova-")):
         return 0

@@ -1,14 +1,14 @@
-"""Calls of boto3 in flight: cut when nobody waits for them any more, and computing in turn.
+"""boto3 calls in flight: cancelled when no longer needed, and computing one at a time.
 
-boto3 blocks a thread until the answer is there, and knows no way to give a
-call up. Here every call notes the connection that it goes out on; cutting it
-shuts that connection's socket down, which wakes the thread at once.
+boto3 blocks a thread until the answer arrives, and has no way to cancel a call. Here every call
+records its connection; cancelling the call shuts down that connection's socket, which wakes the
+thread at once.
 
-Many threads that compute at once would keep the event loop waiting for the
-interpreter, each for its slice. So a call holds a gate while it computes (before
-it is sent, and when its answer is there), and gives it up while it waits.
+Many threads computing at once would make the event loop wait for the interpreter, each for its time
+slice. So a call holds a gate while it computes (before it is sent, and after its answer arrives),
+and releases it while it waits.
 
-Imports botocore: for threads that have to load it anyway.
+Imports botocore, so it is only for threads that have to load that anyway.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _here = threading.local()
 
 
 class CutOff(Exception):
-    """The call was given up before it went out."""
+    """The call was cancelled before it was sent."""
 
 
 @dataclass(eq=False)
@@ -42,8 +42,8 @@ class Line:
 
     Attributes:
         gate: held while the call computes; shared by all calls.
-        response: what came back, as botocore read it from the wire, whatever its status.
-        seconds: from sending the request to the last byte of its response.
+        response: the response as botocore read it, whatever its status.
+        seconds: time from sending the request to the last byte of its response.
     """
 
     gate: threading.Lock
@@ -67,24 +67,24 @@ class Line:
             self._connection = None
 
     def compute(self) -> None:
-        """Take the gate."""
+        """Acquire the gate."""
         if not self._computing:
             self.gate.acquire()
             self._computing = True
 
     def wait(self) -> None:
-        """Give the gate up."""
+        """Release the gate."""
         if self._computing:
             self._computing = False
             self.gate.release()
 
     def check(self) -> None:
-        """Go no further with a call that was cut."""
+        """Stop a call that was cancelled."""
         if self._cut:
             raise CutOff
 
     def take(self, connection: Any) -> None:
-        """The call goes out on this connection, which has carried others."""
+        """The call is sent on this connection, which may be a reused one."""
         with self._lock:
             self.check()
             self._connection = connection
@@ -97,11 +97,11 @@ class Line:
         self.seconds = time.perf_counter() - self._started
 
     def cut(self) -> None:
-        """Give the call up; from any thread."""
+        """Cancel the call; from any thread."""
         with self._lock:
             self._cut = True
             connection = self._connection
-            # One that another call took over since is not touched.
+            # A connection that another call has since taken over is left alone.
             if connection is None or connection.line is not self:
                 return
             if connection.wire is not None:
@@ -110,14 +110,14 @@ class Line:
 
 
 def note_request(**_: object) -> None:
-    """For botocore's event ``before-send``: from here on a call waits."""
+    """For botocore's ``before-send`` event: from here on the call waits."""
     line: Line | None = getattr(_here, "line", None)
     if line is not None:
         line.wait()
 
 
 def note_response(response_dict: dict[str, Any], **_: object) -> None:
-    """For botocore's event ``before-parse``: the whole response is there."""
+    """For botocore's ``before-parse`` event: the whole response has arrived."""
     line: Line | None = getattr(_here, "line", None)
     if line is not None:
         line.answered(response_dict)
@@ -125,11 +125,11 @@ def note_response(response_dict: dict[str, Any], **_: object) -> None:
 
 
 class _Noted:
-    """A connection that tells its call's line of itself."""
+    """A connection that registers itself with its call's line."""
 
     line: Line | None = None
     wire: Any = None
-    """Its socket. The connection itself forgets it while an answer comes that is to be the last."""
+    """Its socket. The connection itself drops it while reading its last response."""
 
     def request(self, *args: Any, **kwargs: Any) -> Any:
         line: Line | None = getattr(_here, "line", None)
@@ -164,13 +164,13 @@ class _SafePool(AWSHTTPSConnectionPool):  # type: ignore[misc]
 
 
 def watch(client: Any) -> bool:
-    """Let a client's calls note their connections and responses, and compute in turn.
+    """Make a client's calls record their connections and responses, and compute one at a time.
 
-    botocore has no public door to its connections. Were this one to close, calls
-    would only be given up later, at their read time-out.
+    botocore has no public access to its connections. If this private one disappeared, calls could
+    be cancelled only at their read timeout.
 
     Returns:
-        Whether they note their connections.
+        Whether calls record their connections.
     """
     client.meta.events.register("before-send", note_request)
     client.meta.events.register("before-parse", note_response)
@@ -181,8 +181,8 @@ def watch(client: Any) -> bool:
 
 
 def let_go(client: Any) -> None:
-    """Close the connections that a client keeps; its own ``close`` leaves them to the collector."""
+    """Close a client's pooled connections; its ``close`` leaves them to the garbage collector."""
     with contextlib.suppress(AttributeError):
         pools = client._endpoint.http_session._manager.pools
-        for key in pools.keys():  # noqa: SIM118 - urllib3's own container, which cannot be walked
+        for key in pools.keys():  # noqa: SIM118 - urllib3's own container, which cannot be iterated
             pools.get(key).close()

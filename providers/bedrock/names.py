@@ -10,7 +10,7 @@ GEOGRAPHIES = (
     *("us", "eu", "apac", "jp", "au", "ca", "sa", "me", "af", "in", "mx", "us-gov"),
     "global",
 )
-"""What a system-defined inference profile is called after: where its model may run."""
+"""Prefixes of system-defined inference profiles: where the model may run."""
 
 _ARN = re.compile(r"arn:aws[\w-]*:(?:bedrock|sagemaker):(?P<region>[a-z0-9-]*):\d*:(?P<rest>.+)")
 _VERSION = re.compile(r"(?:-v\d+)?(?::[\w.]+)*$")
@@ -18,14 +18,14 @@ _VERSION = re.compile(r"(?:-v\d+)?(?::[\w.]+)*$")
 
 @dataclass(frozen=True, slots=True)
 class ModelName:
-    """A model's name, taken apart.
+    """A parsed model name.
 
     Attributes:
-        text: the whole name, as the API takes it.
-        base: the foundation model's own name, ``vendor.model``; empty where the
-            name does not tell it (an application profile, a model of one's own).
-        geography: of an inference profile, such as ``us`` or ``global``.
-        region: the region that an ARN names.
+        text: the full name, as the API takes it.
+        base: the foundation model's own name, ``vendor.model``; empty if the name does not contain
+            it (an application profile, a custom model).
+        geography: the inference profile's, such as ``us`` or ``global``.
+        region: the region in an ARN.
     """
 
     text: str
@@ -35,18 +35,18 @@ class ModelName:
 
     @property
     def vendor(self) -> str:
-        """Who made the model, such as ``anthropic``."""
+        """The vendor, such as ``anthropic``."""
         return self.base.partition(".")[0]
 
     @property
     def plain(self) -> str:
-        """The model's name as its maker writes it: without vendor and Bedrock's version."""
+        """The vendor's own name for the model: without the vendor and Bedrock's version."""
         return _VERSION.sub("", self.base.partition(".")[2])
 
 
 @cache
 def model_name(text: str) -> ModelName:
-    """Take a name apart; anything is a name, if not one that tells much."""
+    """Parse a name; any string is a name, though not always an informative one."""
     found = _ARN.fullmatch(text)
     region, name = (found["region"], found["rest"]) if found else ("", text)
     kind, slash, inner = name.partition("/")

@@ -1,7 +1,6 @@
-"""From a call to the body of Converse: pure, for realtime and batch alike.
+"""Build a Converse body from a call: pure, for realtime and batch alike.
 
-Media stand in the body as bytes, as boto3 takes them; :func:`as_json` writes
-them as the wire has them.
+Media are bytes in the body, as boto3 expects; :func:`as_json` encodes them as on the wire.
 """
 
 from __future__ import annotations
@@ -54,11 +53,11 @@ _KINDS = (("image", IMAGES), ("video", VIDEOS), ("document", DOCUMENTS))
 
 @dataclass(frozen=True, slots=True)
 class BodySettings:
-    """Settings that shape a body without being negotiated.
+    """Settings that affect the body but are not negotiated.
 
     Attributes:
-        prompt_cache: life of a cached prefix, ``5m`` or ``1h``; empty: no caching.
-        service_tier: ``default``, ``priority``, ``flex`` or ``reserved``; empty leaves it out.
+        prompt_cache: lifetime of a cached prefix, ``5m`` or ``1h``; empty: no caching.
+        service_tier: ``default``, ``priority``, ``flex`` or ``reserved``; empty: omitted.
     """
 
     prompt_cache: str = "5m"
@@ -68,12 +67,11 @@ class BodySettings:
 def prepare(call: Call, facts: ModelFacts, terms: Terms, habits: BodySettings) -> Prepared:
     """The request for a call.
 
-    A prefix marked as shared that is long enough gets a cache point. Turns
-    without any text are left out, and neighbours of one role are joined: the
-    API takes neither.
+    A prefix marked as shared gets a cache point if it is long enough. Turns without text are
+    omitted, and adjacent turns of the same role are merged: the API rejects both.
 
     Raises:
-        CallRejected: when the conversation has a form that the model does not take.
+        CallRejected: the model does not accept this form of conversation.
     """
     messages = call.prompt.messages
     name = wire_name(call)
@@ -103,7 +101,7 @@ def prepare(call: Call, facts: ModelFacts, terms: Terms, habits: BodySettings) -
 
 
 def as_json(body: dict[str, Any]) -> bytes:
-    """A body as it goes over the wire, or into a line of a batch."""
+    """A body as sent over the wire, or written to a line of a batch."""
     return orjson.dumps(body, default=lambda media: b64encode(media).decode("ascii"))
 
 
@@ -129,7 +127,7 @@ class _Writer:
         return turns
 
     def blocks(self, message: Message) -> list[dict[str, Any]]:
-        """A message's parts; texts without anything between them are one block."""
+        """A message's parts; consecutive texts become one block."""
         self._message += 1
         blocks: list[dict[str, Any]] = []
         for index, part in enumerate(message.parts):
@@ -139,7 +137,7 @@ class _Writer:
                 _append(blocks, part)
             if (self._message, index) == self._point_at and blocks:
                 blocks.append({"cachePoint": self._point})
-        # The API refuses blocks of white space.
+        # The API rejects blocks of white space.
         return [block for block in blocks if "text" not in block or block["text"].strip()]
 
     def _media(self, part: MediaPart) -> dict[str, Any]:
@@ -159,7 +157,7 @@ class _Writer:
         block: dict[str, Any] = {"format": form, "source": {"bytes": part.data}}
         if kind == "document":
             self._documents += 1
-            # Neutral on purpose: models read the name.
+            # Deliberately neutral: models read the name.
             block["name"] = f"document {self._documents}"
         return {kind: block}
 

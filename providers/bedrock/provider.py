@@ -53,7 +53,7 @@ _COUNTED = ("messages", "system", "additionalModelRequestFields")
 
 
 class Bedrock(InvocationJobs):
-    """Answers calls with models on Amazon Bedrock, by its Converse API."""
+    """Calls models on Amazon Bedrock through its Converse API."""
 
     name: ClassVar[str] = "bedrock"
     title: ClassVar[str] = "Amazon Bedrock"
@@ -108,7 +108,7 @@ class Bedrock(InvocationJobs):
         self._profile: str = settings.get("profile") or ""
         self._half_a_key = ""
         try:
-            # A profile that is named comes before a key that happens to be there.
+            # An explicit profile takes precedence over a key that happens to be set.
             given = Credentials() if self._profile else read_credentials(secret)
         except ValueError as error:
             given, self._half_a_key = Credentials(), str(error)
@@ -132,7 +132,7 @@ class Bedrock(InvocationJobs):
             service_tier=settings.get("service_tier") or "",
         )
         self.place = read_place(bucket) if (bucket := settings.get("batch_bucket")) else None
-        # Files lie in a bucket, which takes signatures only.
+        # Files are in a bucket, which accepts only signed requests.
         self.role = "" if given.bearer else settings.get("batch_role") or ""
         self._latency: str = settings.get("latency") or ""
         account = Account(
@@ -147,7 +147,7 @@ class Bedrock(InvocationJobs):
 
     @property
     def region(self) -> str:
-        """The region asked for, by option or environment; empty: the profile's decides."""
+        """The requested region, from the option or environment; empty: the profile's."""
         if self._region:
             return self._region
         named = (os.environ.get(name, "") for name in REGION_VARIABLES)
@@ -155,13 +155,13 @@ class Bedrock(InvocationJobs):
 
     @property
     def _here(self) -> str:
-        """The region that is asked, also where a profile decides."""
+        """The region in use, even if a profile decides it."""
         clients = self.clients.here()
         return clients.region if clients else self.region
 
     @property
     def _source(self) -> str:
-        """Where the credentials came from, as a hint names it."""
+        """Where the credentials came from, for hints."""
         if self._given.bearer:
             return "AWS_BEARER_TOKEN_BEDROCK, or evalbench keys set bedrock"
         if self._given.access_key:
@@ -182,7 +182,7 @@ class Bedrock(InvocationJobs):
     @classmethod
     @override
     def batch_discount(cls, model: str) -> Literal["", "all", "uncached"]:
-        return "all"  # by the price page of AWS
+        return "all"  # from AWS's price page
 
     @override
     def capabilities(self, model: str) -> Capabilities:
@@ -200,7 +200,7 @@ class Bedrock(InvocationJobs):
         )
 
     def check_model(self, model: str) -> None:
-        """Refuse what cannot be a model here, with the form that names have."""
+        """Reject impossible model names, and describe the valid form."""
         self.check_name(model)
         if not self.address.official:
             return
@@ -214,7 +214,7 @@ class Bedrock(InvocationJobs):
         super().check_model(model)
 
     def check_secret(self) -> None:
-        """Stop before anything is sent when the key cannot work."""
+        """Fail before anything is sent if the key cannot work."""
         if self._half_a_key:
             raise BadKey(
                 "there is no whole key for Amazon Bedrock",
@@ -266,7 +266,7 @@ class Bedrock(InvocationJobs):
         return await self._boto.call(RUNTIME, "converse", modelId=prepared.model, **prepared.body)
 
     async def get(self, path: str) -> Answered:
-        """Ask the control plane; ``path`` is the operation's name, as boto3 has it."""
+        """Call the control plane; ``path`` is the operation's boto3 name."""
         return await self._boto.call(CONTROL, path)
 
     @override
@@ -285,7 +285,7 @@ class Bedrock(InvocationJobs):
         )
 
     async def check_key(self) -> str:
-        """Ask AWS whose key it is; then what it sees, where it may look."""
+        """Ask AWS whose key it is; then list what it can access, if permitted."""
         self.check_secret()
         await self.clients.get()
         whose = ""
@@ -320,7 +320,7 @@ class Bedrock(InvocationJobs):
             raise ServerFault("Bedrock's model list cannot be read", why=str(error)) from None
 
     async def _listed(self, operation: str, field: str, **query: Any) -> list[Any]:
-        """All pages of a list of the control plane."""
+        """All pages of a control plane list."""
         listed: list[Any] = []
         while True:
             answered = await self._boto.call(CONTROL, operation, **query)
@@ -333,15 +333,15 @@ class Bedrock(InvocationJobs):
             query["nextToken"] = body["nextToken"]
 
     async def count_tokens(self, call: Call) -> int:
-        """Input tokens of a call by Bedrock's own count: free, for Claude models.
+        """Input tokens of a call, counted by Bedrock: free, for Claude models.
 
         Raises:
-            ProviderError: as :meth:`answer` does.
+            ProviderError: as for :meth:`answer`.
         """
         self.check_secret()
         await self.clients.get()
         prepared = self.prepare(call)
-        # It counts for foundation models, whatever profile a call goes through.
+        # It counts for foundation models, whatever profile a call uses.
         model = model_name(prepared.model).base or prepared.model
         asked = {name: prepared.body[name] for name in _COUNTED if name in prepared.body}
         answered = await self._boto.call(
@@ -352,7 +352,7 @@ class Bedrock(InvocationJobs):
         return int(parsed(answered, self.who, self.scrub)["inputTokens"])
 
     async def _with_nearest(self, error: NoSuchModel, model: str) -> NoSuchModel:
-        """The error with the names by which the region has the model, or the nearest ones."""
+        """The error with the model's names in the region, or similar ones."""
         if model_name(model).region not in ("", self._here):
             return error
         await self._aside("names", self._learn_names)
@@ -368,10 +368,10 @@ class Bedrock(InvocationJobs):
 
 
 def _region(name: str) -> str:
-    """A region, which becomes a part of the host that requests are signed for.
+    """A region; it becomes part of the host that requests are signed for.
 
     Raises:
-        SpecError: it cannot be one.
+        SpecError: it is invalid.
     """
     if name and not re.fullmatch(r"[A-Za-z0-9-]{1,63}", name):
         raise SpecError(

@@ -1,4 +1,4 @@
-"""Reading Converse's answers: text, reasoning, why it stopped, and what it took."""
+"""Reading Converse's answers: text, reasoning, stop reason and usage."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ _OUTCOMES = {
     "content_filtered": Outcome.FILTERED,
     "refusal": Outcome.REFUSED,
 }
-"""Others are answers, also ``malformed_model_output``: what the model did not bring
-into form is its own, and asking again would cost as much."""
+"""All others are answers, including ``malformed_model_output``: the model failed to produce the
+format, and asking again would cost as much."""
 
 
 def read_converse(body: Mapping[str, Any], arrival: Arrival, model: str) -> Reply:
     """An answer as a reply; ``raw`` is the body itself.
 
-    Blocks are told apart by their one key: unknown ones are skipped.
+    Blocks are identified by their single key: unknown ones are skipped.
 
     Args:
         body: the parsed response.
-        arrival: what came beside it.
-        model: whom the request named; Bedrock says only which model a router chose.
+        arrival: response metadata.
+        model: the requested model; Bedrock names only the model that a router chose.
 
     Raises:
-        KeyError, TypeError, ValueError: when the body is no answer.
+        KeyError, TypeError, ValueError: the body is not an answer.
     """
     text: list[str] = []
     thinking: list[str] = []
@@ -62,9 +62,8 @@ def read_converse(body: Mapping[str, Any], arrival: Arrival, model: str) -> Repl
 def read_usage(usage: object) -> Usage:
     """Token counts in canonical form.
 
-    Bedrock's ``inputTokens`` leaves out what was read from or written to the
-    cache; the total is the sum of the three. Reasoning is part of the output
-    and not told apart.
+    Bedrock's ``inputTokens`` excludes tokens read from or written to the cache; the total is the
+    sum of the three. Reasoning is part of the output and not reported separately.
     """
     counts = as_object(usage)
     read, written = (counts.get(f"cache{what}InputTokens") for what in ("Read", "Write"))

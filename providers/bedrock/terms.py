@@ -1,7 +1,7 @@
-"""Requested parameters in the terms of Bedrock's Converse.
+"""Requested parameters in the terms of Bedrock's Converse API.
 
-Converse has one form for all models; what a model takes of it differs by its
-maker. Claude's generations keep their own rules here too.
+Converse has one form for all models; what a model supports depends on its vendor. The rules for
+Claude's generations apply here too.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ _MOST_STOPS = 2500
 def terms(
     params: Params, facts: ModelFacts, refused: Refused, *, claude: str = "", latency: str = ""
 ) -> Terms:
-    """What the parameters become for one model.
+    """Negotiate the parameters for one model.
 
     Args:
-        params: as requested.
-        facts: of the model.
+        params: the requested parameters.
+        facts: facts about the model.
         refused: what the model refused before.
-        claude: the model's plain name, when it is a Claude.
-        latency: of ``performanceConfig``; empty: not asked for. A model that has no
-            such thing is asked without it.
+        claude: the model's plain name, if it is a Claude.
+        latency: ``performanceConfig`` latency; empty: not requested. A model that does not support
+            it is called without it.
 
     Raises:
-        CallRejected: for a thinking budget that no request could carry.
+        CallRejected: the thinking budget is impossible.
     """
     talk = Negotiation(params, refused, WHO, {"latency": latency} if latency else None)
     talk.fix("max_tokens", "inferenceConfig.maxTokens", params.max_tokens or FALLBACK_MAX_TOKENS)

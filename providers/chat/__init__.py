@@ -1,1 +1,1 @@
-"""The chat completions protocol, spoken by OpenAI and by every compatible server."""
+"""The chat completions protocol, spoken by OpenAI and every compatible server."""

@@ -1,4 +1,4 @@
-"""Batches as OpenAI has them: a file goes up, a batch is made of it, two files come back."""
+"""OpenAI-style batches: upload a file, create a batch from it, download two result files."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ from evalbench.providers.wire.lenient import as_object, encode, status_number
 REQUEST_ID = "x-request-id"
 TERMS = BatchTerms(most_requests=50_000, most_bytes=200_000_000)
 PAGE = 100
-"""Batches on one page of a list."""
+"""Batches per page of a list."""
 _NAME = "evalbench"
-"""The metadata under which a batch carries the engine's name for it."""
+"""The metadata key under which a batch carries the engine's name for it."""
 _STATES = {
     "validating": JobState.WAITING,
     "in_progress": JobState.RUNNING,
@@ -61,16 +61,16 @@ _MOST_PROBLEMS = 3
 _DAY_S = 86_400.0
 _CUT = -1
 _LONGEST_LINE = 1 << 24
-"""Bytes at the end of a file among which its last line begins."""
+"""The start of a file's last line is searched for in this many bytes at its end."""
 
 
 class FileBatches(CarriedProvider, BatchingProvider):
     """A provider with ``/files`` and ``/batches``."""
 
     root: ClassVar[str] = ""
-    """What stands before ``/files`` and ``/batches`` in their paths."""
+    """The path prefix of ``/files`` and ``/batches``."""
     line_statuses: ClassVar[Mapping[str, int]] = _STATUS
-    """What codes of line errors would have been as HTTP statuses; the rest are the server's."""
+    """HTTP statuses equivalent to the codes of line errors; all others are server errors."""
     _takes_batches: bool = True
 
     def __init__(self, *given: Any) -> None:
@@ -79,11 +79,11 @@ class FileBatches(CarriedProvider, BatchingProvider):
 
     @abstractmethod
     def read_answer(self, body: Mapping[str, Any], arrival: Arrival) -> Reply:
-        """A parsed good answer as a reply; raises what indexing raises."""
+        """A parsed successful answer as a reply; raises what indexing raises."""
 
     @override
     def batch_terms(self, model: str) -> BatchTerms | None:
-        """How much may wait in all is not published; a batch that was refused for it tells."""
+        """The limit on enqueued work is unpublished; it is learned from the refusal of a batch."""
         if not self._takes_batches:
             return None
         return replace(TERMS, most_tokens=self._queues.get(model))
@@ -109,10 +109,10 @@ class FileBatches(CarriedProvider, BatchingProvider):
         return {"file": stored}
 
     def unless_none_taken(self, answered: Answered) -> None:
-        """Refuse to go on where the answer to an upload means that there are no batches.
+        """Stop if the answer to an upload means that batches are not available.
 
         Raises:
-            RunFatal: when it does.
+            RunFatal: if so.
         """
         if answered.status not in _NO_SUCH_PATH or self.address.official:
             return
@@ -142,8 +142,8 @@ class FileBatches(CarriedProvider, BatchingProvider):
     async def batch_find(
         self, name: str, model: str, uploaded: Mapping[str, Any], *, requests: int, since: float
     ) -> Sequence[BatchJob]:
-        """By the name, and by the file where a server keeps no names. The time only ends the
-        search, a day further back than it must: clocks may have been set since.
+        """Searched by name, and by file where a server keeps no names. The time only bounds the
+        search, with a day's margin in case clocks were changed since.
         """
         self.check_secret()
         path = f"/batches?limit={PAGE}"
@@ -196,7 +196,7 @@ class FileBatches(CarriedProvider, BatchingProvider):
 
     @override
     async def batch_cancel(self, job: str, model: str) -> None:
-        """One that is over stays as it is."""
+        """A batch that has ended stays as it is."""
         self.check_secret()
         path = f"{self.root}/batches/{quote(job, safe='')}/cancel"
         answered = await self.within(self.send(Prepared(model, path, {})))
@@ -223,9 +223,9 @@ class FileBatches(CarriedProvider, BatchingProvider):
         return self.read_body(body, request_id or body.get("id") or "", call, self.read_answer)
 
     def true_status(self, status: object, body: Mapping[str, Any]) -> int:
-        """The status of an answer in a line, or what a failure inside a good one deserves.
+        """The status of an answer in a line, or the one that an error inside a good one implies.
 
-        Where a line names no status, its body tells.
+        If a line has no status, its body decides.
         """
         error_response = status_number(status)
         if 300 <= error_response < 600:
@@ -234,14 +234,14 @@ class FileBatches(CarriedProvider, BatchingProvider):
         return 200 if hidden is None else hidden
 
     def failed_status(self, body: Mapping[str, Any]) -> int | None:
-        """The status that a failure inside a good answer deserves; None when it is none."""
+        """The status that an error inside a good answer implies; None if there is no error."""
         return hidden_status(body)
 
     def _job(self, entry: Mapping[str, Any], model: str) -> BatchJob:
-        """A batch object.
+        """Parse a batch object.
 
         Raises:
-            ServerFault: when it is none.
+            ServerFault: it is not a batch object.
         """
         status, name = entry.get("status"), entry.get("id")
         if not isinstance(status, str) or not isinstance(name, str):
@@ -265,7 +265,7 @@ class FileBatches(CarriedProvider, BatchingProvider):
         )
 
     def _why(self, problems: Sequence[Mapping[str, Any]]) -> str:
-        """What is wrong with a batch, in a few sentences."""
+        """The errors of a batch, in a few sentences."""
         texts = []
         for problem in problems[:_MOST_PROBLEMS]:
             line = f"line {problem['line']}: " if problem.get("line") else ""
@@ -275,7 +275,7 @@ class FileBatches(CarriedProvider, BatchingProvider):
         return self.scrub.text("; ".join(texts), 600)
 
     def _learn_queue(self, problems: Sequence[Mapping[str, Any]], model: str) -> None:
-        """Remember how many tokens may wait, which only a refusal tells."""
+        """Remember the limit on enqueued tokens, which only a refusal reveals."""
         for problem in problems:
             found = _QUEUE_LIMIT.search(str(problem.get("message")))
             if problem.get("code") == _QUEUE_FULL and found:
@@ -291,7 +291,7 @@ class FileBatches(CarriedProvider, BatchingProvider):
 
 
 def with_results(entry: Mapping[str, Any], state: JobState) -> tuple[JobState, dict[str, str]]:
-    """A batch's state and the files of its results; one that failed with results has ended."""
+    """A batch's state and its result files; one that failed with results counts as ended."""
     files = {
         kind: file
         for kind in ("output", "error")
@@ -301,7 +301,7 @@ def with_results(entry: Mapping[str, Any], state: JobState) -> tuple[JobState, d
 
 
 def _endpoint(file: Path) -> str:
-    """The endpoint that the lines of a file are for: the first one's."""
+    """The endpoint that the lines of a file are for, taken from the first line."""
     with file.open("rb") as lines:
         endpoint: str = orjson.loads(lines.readline())["url"]
     return endpoint
@@ -312,10 +312,10 @@ def _number(value: object) -> float | None:
 
 
 def _end_line(file: Path) -> int:
-    """See to it that what is added to a file next begins a line.
+    """Ensure that data appended to a file starts on a new line.
 
     Returns:
-        Its size; ``_CUT`` when its last line is not whole.
+        The file's size; ``_CUT`` if its last line is incomplete.
     """
     with file.open("rb+") as target:
         size = target.seek(0, 2)

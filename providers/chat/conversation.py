@@ -1,4 +1,4 @@
-"""Messages as chat completions want them."""
+"""Messages in chat completions format."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ def chat_messages(
     detail: str = "",
     video: bool = False,
 ) -> list[dict[str, Any]]:
-    """The ``messages`` of a request. Turns of text alone stay plain strings.
+    """The ``messages`` of a request. Text-only turns stay plain strings.
 
     Args:
         messages: the conversation.
         who: the provider's name, for errors.
-        system_role: what system messages are called.
-        detail: image detail to ask for; empty leaves it to the provider.
+        system_role: role name of system messages.
+        detail: image detail to request; empty: the provider's default.
         video: whether videos can be sent as they are.
 
     Raises:
-        CallRejected: for raw text without turns, or a part that cannot be sent.
+        CallRejected: the prompt is raw text without turns, or a part cannot be sent.
     """
     turns = []
     for message in messages:

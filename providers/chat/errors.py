@@ -1,4 +1,4 @@
-"""Errors in the shape that OpenAI gave them, as many servers send them more or less."""
+"""Errors in OpenAI's format, which many servers follow more or less closely."""
 
 from __future__ import annotations
 
@@ -40,15 +40,15 @@ _FILTERED = frozenset(
         "imagecontentpolicyviolation",
     }
 )
-"""Codes that say the provider looked at the prompt and would not answer it: a result, no error.
+"""Codes meaning that the provider refused the prompt for its content: a result, not an error.
 
-In small letters without marks, as each server spells them its own way.
+In lower case without punctuation, since servers spell them differently.
 """
 _SAYS_FILTERED = re.compile(
     r"content[ _]management policy|content_filter\b|content_policy_violation"
     r"|ContentPolicyViolation|ResponsibleAIPolicyViolation",
 )
-"""What is left of such a code where a gateway keeps only the sentence."""
+"""What remains of such a code where a gateway keeps only the message."""
 _MOST_WRAPPINGS = 6
 
 _STATUS = {
@@ -62,7 +62,7 @@ _STATUS = {
     "invalid_request_error": 400,
     "BadRequestError": 400,
 }
-"""What types and codes of errors inside a good response would have been as HTTP statuses."""
+"""HTTP statuses equivalent to the types and codes of errors inside a successful response."""
 
 _NO_MODEL = frozenset({"model_not_found", "model_decommissioned", "model_not_available"})
 _NO_CREDIT = frozenset({"insufficient_quota", "billing_not_active", "billing_hard_limit_reached"})
@@ -71,11 +71,11 @@ _BAD_KEY = frozenset({"invalid_api_key", "account_deactivated", "invalid_authent
 
 
 def error_object(body: object) -> dict[str, Any] | None:
-    """The error of a body, whatever it is wrapped in; None when the body holds none.
+    """The error in a body, however it is wrapped; None if there is none.
 
     Known forms: ``{"error": {...}}``, ``{"error": "text"}``, the bare object
     with a ``message``, a list of one of these, and FastAPI's ``{"detail": ...}``,
-    which may itself stand in a ``message``.
+    which may itself be nested in a ``message``.
     """
     if isinstance(body, list) and body:
         body = body[0]
@@ -116,11 +116,11 @@ def read_error(
     *,
     request_id: str = "",
 ) -> ProviderError | Reply:
-    """What an error response means.
+    """Interpret an error response.
 
     Returns:
-        The error to raise, or a reply of outcome ``filtered`` when the provider
-        refused the prompt for what it says.
+        The error to raise, or a reply with outcome ``filtered`` if the provider refused the prompt
+        for its content.
     """
     body = json_body(replace(answered, body=scrub.exact(answered.body)))
     error = error_object(body)
@@ -136,7 +136,7 @@ def read_error(
 
 
 def classify(said: ErrorResponse, who: ProviderIdentity, model: str) -> ProviderError:
-    """By the protocol's own codes first, then as every API."""
+    """Uses the protocol's own codes first, then the rules common to all APIs."""
     codes = {said.code, said.kind}
     if codes & _NO_CREDIT:
         return no_credit(said, who)
@@ -153,10 +153,10 @@ def classify(said: ErrorResponse, who: ProviderIdentity, model: str) -> Provider
 
 
 def hidden_status(body: Mapping[str, Any]) -> int | None:
-    """The HTTP status that an error inside a good response stands for; None without one.
+    """The HTTP status equivalent to an error inside a successful response; None if there is none.
 
-    Routers and gateways send such. An error beside a whole answer is none: what
-    was answered is not asked again.
+    Routers and gateways send these. An error alongside a complete answer is ignored: the call was
+    answered and is not repeated.
     """
     choice = _first_choice(body)
     if not (choice.get("error") or body.get("error")) and choice:
@@ -178,14 +178,14 @@ def _first_choice(body: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _is_whole(choice: Mapping[str, Any]) -> bool:
-    """Whether a choice says that its answer came to an end of its own."""
+    """Whether a choice reports that its answer ended normally."""
     said = as_object(choice.get("message")).get("content") or choice.get("text")
     stop = as_text(choice.get("finish_reason")).lower()
     return bool(said) and outcome_of(stop) is not None and bool(stop) and not choice.get("error")
 
 
 def _filter_of(error: Mapping[str, Any] | None, said: ErrorResponse) -> str:
-    """The word by which the provider filtered a prompt, however it is wrapped; empty for none."""
+    """The code with which the provider filtered a prompt, however it is wrapped; empty if none."""
     for wrapped in _wrapped(error, _MOST_WRAPPINGS):
         for name in ("code", "type"):
             code = as_text(wrapped.get(name))
@@ -199,7 +199,7 @@ def _filter_of(error: Mapping[str, Any] | None, said: ErrorResponse) -> str:
 
 
 def _wrapped(error: object, most: int) -> Iterator[Mapping[str, Any]]:
-    """An error and those inside it: Azure's inner ones, and those that routers pass on as text."""
+    """An error and those nested in it: Azure's inner errors, and those routers send as text."""
     if isinstance(error, str) and error.lstrip()[:1] in ("{", "["):
         try:
             error = error_object(decode(error.encode(errors="replace"))[0])

@@ -1,4 +1,4 @@
-"""Reading a chat completion."""
+"""Reading chat completions."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ def read_chat(body: Mapping[str, Any], arrival: Arrival) -> Reply:
     """A completion as a reply; ``raw`` is the body itself.
 
     Raises:
-        KeyError, IndexError, TypeError: when the body is no completion.
-        BrokenOff: when the server says that it did not come to its end.
+        KeyError, IndexError, TypeError: the body is not a completion.
+        BrokenOff: the server reports that the answer is incomplete.
     """
     choice = body["choices"][0]
     message = _message(choice)
@@ -49,7 +49,7 @@ def read_chat(body: Mapping[str, Any], arrival: Arrival) -> Reply:
 
 
 def _message(choice: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The message of a choice; some servers send a bare text, or a piece of a stream."""
+    """The message of a choice; some servers send plain text, or a stream chunk."""
     message = choice.get("message")
     if isinstance(message, dict):
         return message
@@ -61,9 +61,9 @@ def _message(choice: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _text(content: object) -> tuple[str, tuple[str, ...]]:
-    """The answer's text, and what is odd about it.
+    """The answer's text, and any oddities in it.
 
-    A string, the text pieces of a list of typed ones, or one such piece.
+    Accepts a string, a list of typed parts (the text ones are used), or one such part.
     """
     if isinstance(content, str):
         return content, ()
@@ -77,7 +77,7 @@ def _text(content: object) -> tuple[str, tuple[str, ...]]:
 
 
 def _piece(piece: object) -> str:
-    """The text of one piece of an answer; empty for other kinds, as thoughts and images."""
+    """The text of one part of an answer; empty for other kinds, such as thoughts and images."""
     if isinstance(piece, str):
         return piece
     fields = as_object(piece)
@@ -85,7 +85,7 @@ def _piece(piece: object) -> str:
 
 
 def _reasoning(message: Mapping[str, Any]) -> str:
-    """The reasoning shown, in a field of its own or as ``thinking`` pieces of the content."""
+    """The visible reasoning, from its own field or from ``thinking`` parts of the content."""
     for name in ("reasoning_content", "reasoning"):
         if isinstance(shown := message.get(name), str) and shown:
             return shown
@@ -106,8 +106,8 @@ def _thought(thinking: object) -> str:
 def read_usage(usage: object) -> Usage:
     """Token counts; ``prompt_tokens`` includes cached ones.
 
-    ``completion_tokens`` includes reasoning, except at servers that count it
-    apart: there the total tells.
+    ``completion_tokens`` includes reasoning, except on servers that count it separately; for those
+    the total is decisive.
     """
     counts = as_object(usage)
     prompt = as_object(counts.get("prompt_tokens_details"))

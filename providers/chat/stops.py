@@ -1,4 +1,4 @@
-"""Why an answer ended, in the words of servers that speak chat completions."""
+"""Stop reasons, as spelled by chat completions servers."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ _OUTCOMES[""] = Outcome.OK
 
 
 def outcome_of(stop: str) -> Outcome | None:
-    """What an answer is that ended so; None when it is none: it broke off.
+    """The outcome for a stop reason; None if the answer was cut off and is no answer.
 
-    That holds for ``error``, ``abort``, ``insufficient_system_resource`` and
-    every word that nobody knows. A server that says no word has ended well.
+    None applies to ``error``, ``abort``, ``insufficient_system_resource`` and every unknown reason.
+    No reason at all counts as a normal end.
     """
     return _OUTCOMES.get(stop.lower())

@@ -1,7 +1,7 @@
-"""Servers that speak OpenAI's chat completions, over a connection of our own.
+"""Servers that speak OpenAI's chat completions, over our own HTTP client.
 
-No SDK is needed here: one aiohttp session answers thousands of calls a second,
-which is what a local inference server can take.
+No SDK is needed: one aiohttp session handles thousands of calls per second, as many as a local
+inference server can take.
 """
 
 from __future__ import annotations

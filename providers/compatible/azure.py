@@ -1,7 +1,7 @@
 """Azure OpenAI: deployments as models, a key or an Entra token, its v1 API or a dated one.
 
-Source: https://learn.microsoft.com/azure/foundry/openai/api-version-lifecycle, and the guide to
-Azure of OpenAI's SDKs, https://github.com/openai/openai-node/blob/master/docs/azure.md.
+Source: https://learn.microsoft.com/azure/foundry/openai/api-version-lifecycle, and the Azure guide
+of OpenAI's SDKs, https://github.com/openai/openai-node/blob/master/docs/azure.md.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _V1 = "v1"
 
 
 class Azure(Compatible):
-    """Models of a resource of Azure OpenAI. A model's name is that of its deployment."""
+    """Models of an Azure OpenAI resource. A model's name is that of its deployment."""
 
     name: ClassVar[str] = "azure"
     title: ClassVar[str] = "Azure OpenAI"
@@ -69,10 +69,10 @@ class Azure(Compatible):
     @classmethod
     @override
     def address_for(cls, settings: Mapping[str, Any]) -> Address:
-        """Whatever part of its address a resource is given by."""
+        """The base URL, from whatever part of a resource's address is given."""
         given = settings.get("base_url") or settings.get("endpoint")
         if given:
-            # Not the one in https://openai-…, where it begins a resource's name.
+            # Not the prefix of https://openai-…, where it begins a resource's name.
             given = re.sub(r"(?<!/)/openai(?:/.*)?$", "", str(given).strip().strip("'\""))
             given = given.rstrip("/")
             given = given if "://" in given else f"https://{given}"
@@ -80,14 +80,14 @@ class Azure(Compatible):
         return super().address_for(settings)
 
     def key_headers(self) -> dict[str, str]:
-        """A key goes in a header of its own; an Entra token is a JSON Web Token."""
+        """A key goes in its own header; an Entra token is a JSON Web Token."""
         if self.secret.startswith("eyJ"):
             return {"Authorization": f"Bearer {self.secret}"}
         return {"api-key": self.secret} if self.secret else {}
 
     @override
     def prepared(self, call: Call, refused: Refused) -> Prepared:
-        """Dated versions name the deployment in the path."""
+        """Dated versions have the deployment in the path."""
         prepared = super().prepared(call, refused)
         if self._version == _V1:
             return prepared

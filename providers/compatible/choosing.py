@@ -1,10 +1,9 @@
-"""Log-likelihoods of given texts from a server that reports those of the prompt (vLLM).
+"""Log-likelihoods of given texts, from a server that reports prompt log-probabilities (vLLM).
 
-The server's own tokenizer cuts the context alone and the context with each
-continuation; the tokens behind the context are the continuation's, which is
-how evaluation harnesses have always counted. One completion request then
-scores all continuations: the prompt is echoed with the log-probability of each
-of its tokens.
+The server's own tokenizer encodes the context alone, and the context with each continuation; the
+tokens after the context belong to the continuation, as evaluation harnesses have always counted.
+One completion request then scores all continuations: the prompt is echoed with the log-probability
+of each of its tokens.
 """
 
 from __future__ import annotations
@@ -24,17 +23,17 @@ from evalbench.providers.wire.lenient import as_list, as_text
 
 @dataclass(frozen=True, slots=True)
 class Texts:
-    """What is to be tokenized for one call: the context, and it with each continuation."""
+    """The texts to tokenize for one call: the context, alone and with each continuation."""
 
     context: str
     wholes: tuple[str, ...]
 
 
 def texts_of(call: Call) -> Texts:
-    """The texts of a ``choose`` call; white space that ends the context goes to the continuations.
+    """The texts of a ``choose`` call; the context's trailing white space goes to the continuations.
 
     Raises:
-        CallRejected: for turns or images, or a context without text.
+        CallRejected: the call has turns or images, or a context without text.
     """
     messages = call.prompt.messages
     raw = len(messages) == 1 and messages[0].role == "context"
@@ -51,7 +50,7 @@ def texts_of(call: Call) -> Texts:
 def scoring_request(
     model: str, context: Sequence[int], wholes: Sequence[Sequence[int]]
 ) -> Prepared:
-    """The request that scores every whole at once.
+    """The request that scores all continuations at once.
 
     Args:
         model: the model's name.
@@ -59,7 +58,7 @@ def scoring_request(
         wholes: tokens of the context with each continuation.
 
     Raises:
-        CallRejected: when a continuation adds no token.
+        CallRejected: a continuation adds no token.
     """
     if not wholes:
         raise CallRejected("the call has no continuations to choose from")
@@ -81,18 +80,18 @@ def read_scores(
 ) -> Reply:
     """Summed natural-log likelihoods of the continuations, in the order asked.
 
-    ``raw`` keeps the continuations' tokens only: the echo of a few-shot prompt,
-    once per continuation, would be a hundred times the answer. A likelihood that JSON has no
-    number for (minus infinity, of what a model holds to be impossible) came as null.
+    ``raw`` keeps only the continuations' tokens: the echo of a few-shot prompt, repeated per
+    continuation, would be a hundred times the size of the answer. A likelihood that JSON cannot
+    express (minus infinity, for what a model considers impossible) arrives as null.
 
     Args:
         body: the completion response.
-        arrival: what came beside it.
+        arrival: response metadata.
         context: tokens of the context.
         wholes: tokens of each whole.
 
     Raises:
-        KeyError, IndexError, TypeError, ValueError: when the response lacks what was asked for.
+        KeyError, IndexError, TypeError, ValueError: the response lacks requested data.
     """
     choices = _in_order(body["choices"])
     sums = []
@@ -118,7 +117,7 @@ def read_scores(
 
 
 def _in_order(choices: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
-    """Choices by their index; as they came where these do not number them."""
+    """Choices sorted by index, or in the received order if they have none."""
     numbers = [choice.get("index") for choice in choices]
     if set(numbers) != set(range(len(choices))):
         return choices

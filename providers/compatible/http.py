@@ -1,7 +1,7 @@
-"""One aiohttp session, made for thousands of short answers a second.
+"""One aiohttp session, built for thousands of short answers per second.
 
-Everything that can be made once is: headers, parsed addresses, the connector.
-aiohttp itself is imported on first use, in a thread.
+Everything reusable is made once: headers, parsed addresses, the connector. aiohttp itself is
+imported on first use, in a thread.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     from yarl import URL
 
 _IDLE_S = 4.0
-"""Shorter than the 5 seconds after which common servers hang up, so that no
-request runs into a connection that is just being closed."""
+"""Shorter than the 5 seconds after which common servers close idle connections, so that no request
+meets a connection that is being closed."""
 _LARGE = 1 << 20
 
 
@@ -53,7 +53,7 @@ class Http(FileCarrier):
         headers: Mapping[str, str] | None = None,
         query: Mapping[str, str] | None = None,
     ) -> None:
-        """``headers`` go with every request, also that of the key; ``query`` with its address."""
+        """``headers`` are sent with every request, including the key; ``query`` goes with URLs."""
         self._address = address
         self._title = title
         self._headers = dict(headers or {})
@@ -66,7 +66,7 @@ class Http(FileCarrier):
         """Send a prepared request and read the whole response.
 
         Raises:
-            ProviderError: when no complete response came back.
+            ProviderError: no complete response arrived.
         """
         session = self.clients.here() or await self.clients.get()
         body: Any = orjson.dumps(prepared.body)
@@ -78,7 +78,7 @@ class Http(FileCarrier):
         )
 
     async def fetch(self, path: str) -> Answered:
-        """Fetch a path; raises as :meth:`post`."""
+        """GET a path; raises as :meth:`post`."""
         session = self.clients.here() or await self.clients.get()
         return await self._answered(session.get(self._url(path), allow_redirects=False))
 
@@ -91,7 +91,7 @@ class Http(FileCarrier):
             with await asyncio.to_thread(Watched, file, moved) as source:
                 form = _aiohttp().FormData(fields)
                 form.add_field("file", source, filename=name, content_type=FORM_TYPE)
-                # The session's own header says JSON; only the form knows its boundary.
+                # The session's default header says JSON; only the form knows its boundary.
                 whole = form()
                 return await self._answered(
                     session.post(

@@ -1,10 +1,9 @@
-"""The preset ``ollama``: a server that drops the start of prompts longer than its own context.
+"""The preset ``ollama``: a server that truncates prompts longer than its own context.
 
-It says nothing of that but the number of tokens that it read. That number is
-compared with the text, and with the context that the server has given to the
-model, which is seldom the model's own. A cut prompt is read up to the whole
-context by older servers, and up to its half and two more tokens by newer ones
-(ollama/ollama#17427); where there are several turns, older ones go first.
+The only sign is the number of tokens that it reports having read. That number is compared with the
+text, and with the context that the server allocated to the model, which is seldom the model's own.
+Older servers read a truncated prompt up to the whole context; newer ones up to half of it plus two
+tokens (ollama/ollama#17427). With several turns, older ones are dropped first.
 """
 
 from __future__ import annotations
@@ -27,13 +26,13 @@ from evalbench.providers.wire.exchange import Answered, Prepared
 from evalbench.providers.wire.provider import wire_name
 
 _CHARS_PER_TOKEN_AT_MOST = 8.0
-"""No tokenizer in use packs ordinary text tighter than this."""
+"""No common tokenizer packs ordinary text more tightly than this."""
 _TIGHT, _USUAL, _LOOSE = 6.0, 4.0, 3.0
-"""Characters that a token stands for: in few texts, in most, and in code and tables."""
+"""Characters per token: in a few texts, in most, and in code and tables."""
 _SHORT = 4_000
-"""Characters that fit the smallest context in use, 2,048 tokens."""
+"""Characters that fit the smallest common context, 2,048 tokens."""
 _KEPT = 16
-"""A newer server keeps half of the context, and a few tokens of the beginning."""
+"""Newer servers keep half of the context, and a few tokens of the beginning."""
 
 
 class Ollama(Compatible):
@@ -65,7 +64,7 @@ class Ollama(Compatible):
 
     @override
     def prepared(self, call: Call, refused: Refused) -> Prepared:
-        """Through Ollama's own API where a context is asked for."""
+        """Uses Ollama's own API if a context size is requested."""
         prepared = super().prepared(call, refused)
         return native(prepared, self._root, self._num_ctx) if self._num_ctx else prepared
 
@@ -80,15 +79,15 @@ class Ollama(Compatible):
 
     @override
     async def attempt(self, call: Call) -> Reply:
-        """An answer to a cut prompt is refused."""
+        """An answer to a truncated prompt is rejected."""
         reply = await super().attempt(call)
         if self._num_ctx:
-            # There a prompt that does not fit is an error.
+            # That API reports a prompt that does not fit as an error.
             return reply
         if (sent := _characters(call)) < _SHORT:
             return reply
         model = wire_name(call)
-        # Known only once the model is loaded, and asked once.
+        # Known only once the model is loaded, and queried once.
         await self._aside(f"context of {model}", lambda: self._learn_window(model))
         window = self._windows.get(model, 0)
         check_whole_prompt(call, reply, window)
@@ -100,7 +99,7 @@ class Ollama(Compatible):
         return reply
 
     async def _learn_window(self, model: str) -> None:
-        """Ask the server how many tokens of context it has given to each loaded model."""
+        """Ask the server how many tokens of context each loaded model has."""
         answered = await self.get(f"{self._root}/api/ps")
         loaded = parsed(answered, self.who, self.scrub).get("models")
         for entry in loaded if isinstance(loaded, list) else ():
@@ -120,19 +119,19 @@ def _characters(call: Call) -> int:
 
 
 def check_whole_prompt(call: Call, reply: Reply, window: int = 0) -> None:
-    """Refuse an answer to a prompt that the server cut.
+    """Reject an answer to a prompt that the server truncated.
 
-    The server counts the tokens it read. Far fewer than the text can have
-    been made of, or exactly as many as a cut prompt has, means that the start
-    is gone, and with it the examples or the question: such an answer is no answer.
+    The server reports the tokens it read. If they are far fewer than the text can consist of, or
+    exactly as many as in a truncated prompt, the start is missing, and with it the examples or the
+    question: such an answer is worthless.
 
     Args:
-        call: what was asked.
-        reply: what came back.
-        window: tokens of context that the server has given to the model; 0: unknown.
+        call: the call.
+        reply: its reply.
+        window: tokens of context that the server gives the model; 0: unknown.
 
     Raises:
-        ContextTooLong: when that happened.
+        ContextTooLong: the prompt was truncated.
     """
     read = reply.usage.input_tokens
     if not read:

@@ -1,7 +1,6 @@
-"""Ollama's own API, for what its chat completions have no field for: how much context to load.
+"""Ollama's own API, which unlike its chat completions can set the context size to load.
 
-With ``truncate`` and ``shift`` off a prompt that does not fit is an error here,
-never cut.
+With ``truncate`` and ``shift`` off, a prompt that does not fit is an error, and is never truncated.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ def native(prepared: Prepared, root: str, num_ctx: int) -> Prepared:
     """The same request for Ollama's own API.
 
     Args:
-        prepared: for chat completions or completions.
+        prepared: a request for chat completions or completions.
         root: the server's address without ``/v1``.
         num_ctx: tokens of context to load the model with.
     """
@@ -55,14 +54,14 @@ def native(prepared: Prepared, root: str, num_ctx: int) -> Prepared:
         body["think"] = _EFFORTS.get(effort, effort)
     if wanted := asked.get("response_format"):
         body["format"] = wanted["json_schema"]["schema"]
-    # Completions name the number itself ``logprobs``.
+    # Completions call the number itself ``logprobs``.
     if top := asked.get("top_logprobs", asked.get("logprobs")):
         body |= {"logprobs": True, "top_logprobs": top}
     return replace(prepared, path=path, body=body)
 
 
 def _message(message: Mapping[str, Any]) -> dict[str, Any]:
-    """A turn with its images beside its text."""
+    """A turn with its images in a separate field."""
     content = message["content"]
     if isinstance(content, str):
         return {"role": message["role"], "content": content}
@@ -77,8 +76,8 @@ def read_native(body: Mapping[str, Any], arrival: Arrival) -> Reply:
     """An answer of ``/api/chat`` or ``/api/generate``; ``raw`` is the body itself.
 
     Raises:
-        KeyError, TypeError: when the body is no answer.
-        BrokenOff: when the server says that it did not come to its end.
+        KeyError, TypeError: the body is not an answer.
+        BrokenOff: the server reports that the answer is incomplete.
     """
     message = body.get("message")
     text = body["response"] if message is None else message["content"]
@@ -103,7 +102,7 @@ def read_native(body: Mapping[str, Any], arrival: Arrival) -> Reply:
 
 
 def native_failure(body: Mapping[str, Any]) -> int | None:
-    """The status that an error inside a good response stands for; None without one."""
+    """The HTTP status equivalent to an error inside a good response; None if there is none."""
     if not body.get("error") or "message" in body or "response" in body:
         return None
     return told_status(as_object(body["error"])) or 500

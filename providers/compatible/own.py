@@ -1,6 +1,6 @@
-"""Servers that users describe themselves, in ``providers.toml`` of the configuration folder.
+"""User-defined servers, from ``providers.toml`` in the configuration folder.
 
-A table for each: where it is, how it takes its key, and which preset it is like. See
+Each table says where the server is, how it takes its key, and which preset it resembles. See
 docs/providers.md.
 """
 
@@ -61,10 +61,10 @@ def _class(name: str, path: Path, _changed: int) -> type[Compatible]:
 
 
 def make_class(name: str, table: Mapping[str, Any]) -> type[Compatible]:
-    """The provider that a table describes.
+    """The provider described by a table.
 
     Raises:
-        SpecError: what is wrong with it.
+        SpecError: the table is invalid; says why.
     """
     for field, value in table.items():
         kind = _FIELDS.get(field)
@@ -100,19 +100,19 @@ def make_class(name: str, table: Mapping[str, Any]) -> type[Compatible]:
             raise _wrong(name, f"the price of {model} is not IN/OUT", _PRICE)
     if table.get("base_url"):
         made["own_address"] = table["base_url"]
-        # Limits are those of the vendor's own address.
+        # Limits apply only at the vendor's own address.
         made["published"] = Published()
     if table.get("key_header"):
         made["key_header"] = table["key_header"]
     made_class: type[Compatible] = type(_class_name(name), (base,), made)
-    # An address that is none is told here, with its table, and not by a run.
+    # An invalid address is reported here, with its table, and not by a run.
     if "{" not in made_class.own_address:
         made_class.address_for({"base_url": made_class.own_address})
     return made_class
 
 
 def _defaults(name: str, table: Mapping[str, Any]) -> dict[str, Any]:
-    """Values of options and settings, by the options' names."""
+    """Values of options and settings, by option name."""
     found = {
         field: table[field]
         for field in ("concurrency", "qps", "timeout", "batches")

@@ -1,4 +1,4 @@
-"""From a call to a body for a compatible server: pure, for realtime and batch alike."""
+"""Build a body for a compatible server from a call: pure, for realtime and batch alike."""
 
 from __future__ import annotations
 
@@ -24,11 +24,10 @@ def is_raw(call: Call) -> bool:
 
 
 def prepare(call: Call, terms: Terms, quirks: Quirks, who: str) -> Prepared:
-    """The request for a call: chat turns, or raw text where the server continues it.
+    """The request for a call: chat turns, or raw text if the server can continue it.
 
     Raises:
-        CallRejected: for raw text that the server does not take, or a part that
-            cannot be sent.
+        CallRejected: the server does not accept raw text, or a part cannot be sent.
     """
     messages = call.prompt.messages
     body: dict[str, Any] = {"model": wire_name(call)}
@@ -65,7 +64,7 @@ def _check_images(call: Call, quirks: Quirks, who: str) -> None:
 
 
 def _for_text(terms: Terms) -> dict[str, Any]:
-    """The fields as ``/completions`` names them: ``logprobs`` is a number there."""
+    """The fields in the form of ``/completions``, where ``logprobs`` is a number."""
     fields = dict(terms.fields)
     if fields.pop("logprobs", None):
         fields["logprobs"] = fields.pop("top_logprobs")

@@ -29,7 +29,7 @@ from evalbench.providers.wire.headers import day_limits, minute_limits, router_l
 
 
 class Groq(Compatible):
-    """Open-weight models at Groq. Its request limits are per day, its token limits per minute."""
+    """Open-weight models on Groq. Its request limits are per day, its token limits per minute."""
 
     name: ClassVar[str] = "groq"
     title: ClassVar[str] = "Groq"
@@ -72,7 +72,7 @@ class Groq(Compatible):
 
 
 class OpenRouter(Compatible):
-    """Models of many providers through one router, which says what each answer cost."""
+    """Models of many providers behind one router, which reports the cost of each answer."""
 
     name: ClassVar[str] = "openrouter"
     title: ClassVar[str] = "OpenRouter"
@@ -98,7 +98,7 @@ class OpenRouter(Compatible):
 
     @override
     async def warm(self, model: str) -> None:
-        """Once a week, what the routes to every model honour."""
+        """Weekly: the parameters that the routes to every model support."""
         if not self.facts.fresh(model):
             await self.fetch_models()
 
@@ -116,7 +116,7 @@ class OpenRouter(Compatible):
 
     @override
     def read(self, answered: Answered, prepared: Prepared) -> Reply:
-        """The reply knows what was charged for it."""
+        """The reply reports its own cost."""
         reply = super().read(answered, prepared)
         usage = reply.raw.get("usage") if isinstance(reply.raw, Mapping) else None
         return replace(reply, billed=routes.billed(usage))
@@ -136,7 +136,7 @@ class OpenRouter(Compatible):
         limits: RateLimits | None,
         notes: tuple[ParamNote, ...] = (),
     ) -> Reply:
-        """No route for these parameters is not an unknown model."""
+        """Missing routes for these parameters do not mean an unknown model."""
         if answered.status == 404 and b"No endpoints found" in answered.body:
             said = error_response(answered, self.scrub, error_object(json_body(answered)), "")
             raise build(
@@ -149,7 +149,7 @@ class OpenRouter(Compatible):
         return super().refuse(answered, model, limits, notes)
 
     def key_words(self, body: Mapping[str, Any]) -> str:
-        """What is left of the key's own spending limit."""
+        """The remainder of the key's own spending limit."""
         data = body.get("data")
         left = data.get("limit_remaining") if isinstance(data, Mapping) else None
         return f"; ${left:.2f} of its limit is left" if isinstance(left, int | float) else ""
@@ -178,7 +178,7 @@ class LlamaCpp(Compatible):
 
 
 class DeepSeek(Compatible):
-    """DeepSeek's models at DeepSeek."""
+    """DeepSeek's own API."""
 
     name: ClassVar[str] = "deepseek"
     title: ClassVar[str] = "DeepSeek"
@@ -195,7 +195,7 @@ class DeepSeek(Compatible):
 
 
 class Mistral(Compatible):
-    """Mistral's models at Mistral."""
+    """Mistral's own API."""
 
     name: ClassVar[str] = "mistral"
     title: ClassVar[str] = "Mistral"
@@ -215,7 +215,7 @@ class Mistral(Compatible):
 
 
 class Xai(Compatible):
-    """Grok models at xAI."""
+    """Grok models on xAI."""
 
     name: ClassVar[str] = "xai"
     title: ClassVar[str] = "xAI"
@@ -235,7 +235,7 @@ class Xai(Compatible):
 
 
 class Fireworks(Compatible):
-    """Open-weight models at Fireworks."""
+    """Open-weight models on Fireworks."""
 
     name: ClassVar[str] = "fireworks"
     title: ClassVar[str] = "Fireworks"

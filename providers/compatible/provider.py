@@ -46,7 +46,7 @@ from evalbench.providers.wire.negotiation import Terms
 from evalbench.providers.wire.provider import counted, wire_name
 
 SYSTEM = "messages.system"
-"""Stands for the system role among what a model may refuse."""
+"""Stands for the system role among the things a model may refuse."""
 _NO_SYSTEM_ROLE = re.compile(
     r"system (?:role|message|prompt)s?\b.{0,40}\b(?:not|n't|un)\s?(?:support|allow|accept)"
     r"|(?:does not|doesn't|cannot|can't) (?:support|accept|take|have) (?:a |the )?system"
@@ -58,7 +58,7 @@ _NO_CHOICE = "the server gives no likelihoods of given texts"
 
 
 class Compatible(FileBatches):
-    """Answers calls at a server named by ``--base-url``; presets name their own."""
+    """Calls a server given by ``--base-url``; presets have their own address."""
 
     name: ClassVar[str] = "compatible"
     title: ClassVar[str] = "the server"
@@ -74,9 +74,9 @@ class Compatible(FileBatches):
     )
     key: ClassVar[KeyNeed | None] = KeyNeed(variables=("COMPATIBLE_API_KEY",), required=False)
     own_address: ClassVar[str] = ""
-    """Where it is asked; ``{name}`` in it is an option of its own."""
+    """Default address; ``{name}`` in it is an option of the provider."""
     key_header: ClassVar[str] = ""
-    """The header that the key goes in, alone; empty: ``Authorization: Bearer``."""
+    """Header that holds the bare key; empty: ``Authorization: Bearer``."""
     quirks: ClassVar[Quirks] = Quirks(batches="auto")
 
     def __init__(self, settings: Mapping[str, Any], secret: str = "") -> None:
@@ -104,10 +104,10 @@ class Compatible(FileBatches):
 
     @classmethod
     def address_for(cls, settings: Mapping[str, Any]) -> Address:
-        """Where these settings lead.
+        """The address that these settings give.
 
         Raises:
-            SpecError: to no address, or an option is missing that is a part of it.
+            SpecError: there is no address, or an option that is part of it is missing.
         """
         given = settings.get("base_url")
         own = cls.own_address
@@ -153,7 +153,7 @@ class Compatible(FileBatches):
 
     @override
     def check_model(self, model: str) -> None:
-        """Servers may call their models whatever they like."""
+        """Servers may use any model names."""
         self.check_name(model)
 
     @override
@@ -177,7 +177,7 @@ class Compatible(FileBatches):
     def _without_blamed(
         self, error: ProviderError, prepared: Prepared, call: Call
     ) -> Prepared | None:
-        """A chat template may refuse the system role."""
+        """A chat template may reject the system role."""
         system = Negotiable(SYSTEM, ANY)
         if system in prepared.negotiable and _NO_SYSTEM_ROLE.search(error.why):
             self.refusals.learn(prepared.model, system, error.why, value_only=False)
@@ -211,7 +211,7 @@ class Compatible(FileBatches):
 
     @override
     def write_line(self, prepared: Prepared, item: str) -> bytes:
-        """Raw text is not for batches."""
+        """Raw text is not supported in batches."""
         if prepared.path != CHAT:
             raise CallRejected(f"{self.title} takes chats only in batches, not raw text")
         return super().write_line(prepared, item)
@@ -227,7 +227,7 @@ class Compatible(FileBatches):
         limits: RateLimits | None,
         notes: tuple[ParamNote, ...] = (),
     ) -> Reply:
-        """Raise what an error response means, or give the outcome that it is."""
+        """Raise the error of an error response, or return the outcome it stands for."""
         request_id = answered.headers.get(REQUEST_ID, "")
         result = read_error(answered, self.who, model, self.scrub, request_id=request_id)
         if isinstance(result, Reply):
@@ -281,7 +281,7 @@ class Compatible(FileBatches):
 
     @override
     async def check_key(self) -> str:
-        """By the path that needs the key."""
+        """Uses the path that requires the key."""
         if self.key is not None and not self.key.required:
             await self.clients.get()
             return f"{self.title} answers; it offers {counted(len(await self.fetch_models()))}"
@@ -296,5 +296,5 @@ class Compatible(FileBatches):
         return f"{self.title} accepts the key{self.key_words(body)}"
 
     def key_words(self, body: Mapping[str, Any]) -> str:
-        """What the server says about a key, to follow "accepts the key"."""
+        """What the server says about a key, to append to "accepts the key"."""
         return ""

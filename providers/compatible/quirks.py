@@ -12,26 +12,26 @@ from evalbench.providers.wire.headers import openai_limits
 
 @dataclass(frozen=True, slots=True)
 class Quirks:
-    """One kind of server.
+    """The quirks of one kind of server.
 
     Attributes:
-        cap: field that caps generated tokens. When a server refuses it, the
-            other one is learned and used.
-        seed: field of the sampling seed; empty: there is none.
-        top_k: whether ``top_k`` is a field.
-        effort: how reasoning effort is said: a field of its own, OpenRouter's
-            ``reasoning`` object, or not at all.
+        cap: field that caps generated tokens. If a server refuses it, the other one is learned and
+            used.
+        seed: field of the sampling seed; empty: not supported.
+        top_k: whether ``top_k`` is supported.
+        effort: how reasoning effort is sent: its own field, OpenRouter's ``reasoning`` object, or
+            not at all.
         budget: whether the ``reasoning`` object takes a token budget.
         logprobs: whether log-probabilities are reported.
-        most_logprobs: most alternatives per token.
-        cached_from: tokens of the shortest prefix whose later uses are cheaper; 0: none.
+        most_logprobs: maximum alternatives per token.
+        cached_from: minimum tokens of a prefix that is cheaper when reused; 0: none.
         schema: whether answers can be made to follow a JSON schema.
-        batches: whether there are files and batches as OpenAI has them.
-        most_images: images in one request; 0: no limit is known.
+        batches: whether OpenAI-style files and batches are supported.
+        most_images: maximum images per request; 0: no known limit.
         raw_text: whether ``/completions`` continues raw text.
-        day_requests: the request limit in headers is per day.
-        key_path: path that says whether a key is good.
-        extra: fields of every request.
+        day_requests: whether the request limit in headers is per day.
+        key_path: path that verifies a key.
+        extra: fields added to every request.
         limits: reads the rate-limit headers.
     """
 

@@ -1,4 +1,4 @@
-"""Reading what compatible servers send."""
+"""Reading responses of compatible servers."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ def read_completion(body: Mapping[str, Any], arrival: Arrival) -> Reply:
     """A chat completion; thoughts that a server left in the text are moved to ``reasoning``.
 
     Raises:
-        KeyError, IndexError, TypeError: when the body is no completion.
+        KeyError, IndexError, TypeError: the body is not a completion.
     """
     reply = read_chat(body, arrival)
     return _without_thoughts(reply) if _OPEN in reply.text or _CLOSE in reply.text else reply
 
 
 def read_text(body: Mapping[str, Any], arrival: Arrival) -> Reply:
-    """A completion of raw text; raises as :func:`read_completion`."""
+    """A raw text completion; raises as :func:`read_completion`."""
     return read_chat(body, arrival)
 
 
 def _without_thoughts(reply: Reply) -> Reply:
-    """Split one leading block of thoughts off; templates often put its opening mark in the prompt.
+    """Split off one leading block of thoughts; templates often put its opening tag in the prompt.
 
-    Marks elsewhere are text like any other.
+    Tags elsewhere are ordinary text.
     """
     text = reply.text
     thoughts, closed, answer = text.partition(_CLOSE)

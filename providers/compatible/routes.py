@@ -1,4 +1,4 @@
-"""What OpenRouter's model list says of a model: prices, and what some route to it honours."""
+"""Reading OpenRouter's model list: prices, and parameters that some route supports."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Any
 
 _RATES = (("prompt", "input"), ("completion", "output"), ("input_cache_read", "cache_read"))
 _FREE = ("request", "image", "web_search", "internal_reasoning")
-"""Charges that rates per token cannot say."""
+"""Charges that cannot be expressed as token prices."""
 
 
 def rates_of(entry: Mapping[str, Any]) -> dict[str, str]:
-    """US dollars per million tokens; empty where there are other charges, or no fixed price."""
+    """US dollars per million tokens; empty if there are other charges or no fixed price."""
     pricing = entry.get("pricing")
     if not isinstance(pricing, Mapping) or any(_number(pricing.get(name)) for name in _FREE):
         return {}
@@ -25,7 +25,7 @@ def rates_of(entry: Mapping[str, Any]) -> dict[str, str]:
 
 
 def facts_of(entry: Mapping[str, Any]) -> dict[str, Any]:
-    """Facts of :class:`~evalbench.providers.modelfacts.ModelFacts` in an entry."""
+    """Facts for :class:`~evalbench.providers.modelfacts.ModelFacts` from an entry."""
     known: dict[str, Any] = {}
     if isinstance(context := entry.get("context_length"), int) and context > 0:
         known["context_tokens"] = context
@@ -46,7 +46,7 @@ def facts_of(entry: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def billed(usage: object) -> Decimal | None:
-    """US dollars that an answer was charged, with those of a key of one's own at the provider."""
+    """US dollars charged for an answer, including charges to the user's own upstream key."""
     if not isinstance(usage, Mapping) or (cost := _number(usage.get("cost"))) is None:
         return None
     details = usage.get("cost_details")
@@ -56,7 +56,7 @@ def billed(usage: object) -> Decimal | None:
 
 
 def _number(value: object) -> Decimal | None:
-    """A finite number, from JSON or from a text."""
+    """A finite number, from a JSON number or text."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None
     try:

@@ -1,9 +1,9 @@
-"""Servers that differ from others in their address, their key and a few quirks: a table.
+"""Servers that differ only in their address, key and a few quirks: a table.
 
-Facts come from the vendors' own documentation, named with each; what is not said there is left at
-the defaults of :class:`Quirks`, and learned when a server refuses it. Limits and prices name the
-page that was read; a row without one (``limits_page``, ``prices_page``) is unverified: no source of
-the vendor's could be opened.
+Facts come from the vendors' own documentation, linked in each row; whatever it omits is left at the
+defaults of :class:`Quirks`, and learned when a server refuses it. Limits and prices link the page
+they were read from; a row without one (``limits_page``, ``prices_page``) is unverified: no vendor
+source could be opened.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ class Server:
     """One row.
 
     Attributes:
-        title: for people.
-        address: with ``{name}`` for what an option says.
-        variables: environment variables of the key; the first is the vendor's own.
-        source: the page that the facts come from.
-        page: where keys are made.
-        pattern: regular expression of a plausible key.
+        title: display name.
+        address: base URL, with ``{name}`` for the value of an option.
+        variables: environment variables for the key; the first is the vendor's own.
+        source: documentation page.
+        page: where to create keys.
+        pattern: regular expression for a plausible key.
         required: whether a key is needed.
-        key_header: the header of the key; empty: ``Authorization: Bearer``.
-        quirks: what else is special.
-        options: those of its own, the parts of its address.
-        price_table: its name in the bundled table of prices; empty: it is not in there.
-        published: what the vendor says of limits and prices; without a page it is unverified.
-        free: it runs on a machine of one's own.
+        key_header: the key's header; empty: ``Authorization: Bearer``.
+        quirks: other differences.
+        options: options of this provider, which are parts of its address.
+        price_table: its name in the bundled price table; empty: not included.
+        published: the vendor's published limits and prices; unverified if no page is given.
+        free: whether it runs on the user's own machine.
     """
 
     title: str
@@ -261,12 +261,12 @@ SERVERS: Mapping[str, Server] = {
         price_table="zai",
     ),
 }
-"""By the name of the provider."""
+"""Rows by provider name."""
 
 
 @cache
 def server_class(name: str) -> type[Compatible]:
-    """The provider of one row.
+    """The provider for a row.
 
     Raises:
         KeyError: there is no such row.

@@ -1,8 +1,7 @@
 """Requested parameters in the terms of a compatible server.
 
-What a server does not take is mostly unknown before it says so: parameters go
-out, and those it refuses are learned. Many servers ignore in silence what they
-do not know; "sent" means on the wire, no more.
+What a server does not support is mostly unknown until it says so: parameters are sent, and refusals
+are learned. Many servers silently ignore unknown parameters; "sent" only means on the wire.
 """
 
 from __future__ import annotations
@@ -26,18 +25,18 @@ def terms(
     *,
     raw: bool = False,
 ) -> Terms:
-    """What the parameters become at a server with these quirks.
+    """Negotiate the parameters for a server with these quirks.
 
     Args:
-        params: as requested.
-        facts: of the model.
+        params: the requested parameters.
+        facts: facts about the model.
         refused: what the model refused before.
-        quirks: of the server.
-        who: its name, for reasons.
+        quirks: the server's quirks.
+        who: the server's name, for reasons.
         raw: whether the call continues raw text.
 
     Raises:
-        CallRejected: when the server refuses every way to cap an answer.
+        CallRejected: the server refuses every way to cap an answer.
     """
     talk = Negotiation(params, refused, who)
     caps = sorted(_CAPS, key=lambda name: name != quirks.cap)

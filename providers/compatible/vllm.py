@@ -1,4 +1,4 @@
-"""The preset ``vllm``: the one kind of server that also scores given texts."""
+"""The preset ``vllm``: the only kind of server that also scores given texts."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Vllm(Compatible):
         )
 
     async def _tokens(self, model: str, text: str) -> list[int]:
-        """A text cut by the server's own tokenizer, with the marks that begin a prompt."""
+        """Tokenize a text with the server's own tokenizer, including beginning-of-prompt tokens."""
         root = self.address.url.removesuffix("/v1")
         body = {"model": model, "prompt": text, "add_special_tokens": True}
         answered = await self.send(Prepared(model, f"{root}/tokenize", body))

@@ -1,8 +1,8 @@
 """Gemini models over Google's APIs, through the official SDK.
 
-``google`` asks the Gemini API with a key, ``vertex`` asks Vertex AI with the
-machine's Google Cloud credentials. The SDK is imported on first use, in a
-thread. It carries the request and the credentials; bodies are made and read here.
+``google`` uses the Gemini API with a key; ``vertex`` uses Vertex AI with the machine's Google Cloud
+credentials. The SDK is imported on first use, in a thread. It handles transport and credentials;
+bodies are built and parsed here.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""How the API lets one in: a key or a Google Cloud account, and the SDK's client that holds it.
+"""API access: a key or a Google Cloud account, and the SDK client that holds it.
 
-Whatever the SDK would do behind one's back is off: its retries and the silent one after a
-failed connection, asking on for unfinished answers, calling functions, settings from the
-environment, redirects.
+Everything the SDK would do implicitly is off: its retries and the silent one after a failed
+connection, continuing unfinished answers, calling functions, settings from the environment,
+redirects.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ _IDLE_S = 30.0
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """How the API lets one in: with a key, or as a Google Cloud account.
+    """How to authenticate: with a key, or as a Google Cloud account.
 
     Attributes:
-        secret: the key; empty for an account: the machine's credentials.
-        vertex: whether Vertex AI is asked.
-        project, location: of Vertex AI; an empty project is the credentials' own.
+        secret: the key; empty: the machine's credentials (a Google Cloud account).
+        vertex: whether to use Vertex AI.
+        project, location: Vertex AI's; an empty project means that of the credentials.
     """
 
     secret: str = ""
@@ -45,15 +45,15 @@ class Access:
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """A client and its session. The client must be held: it closes itself when nobody does.
+    """A client and its session. Keep a reference: the client closes when garbage-collected.
 
     Attributes:
-        client: the SDK's.
-        session: what it sends through; ours for what it does not do.
-        no_timeout: for requests whose deadline is the caller's.
-        types: the SDK's module of that name.
-        config: of a generation; copied for each.
-        credentials: of an account; None where there is a key.
+        client: the SDK's client.
+        session: its HTTP session, which we also use for what the SDK lacks.
+        no_timeout: request options for when the caller enforces the deadline.
+        types: the SDK's ``types`` module.
+        config: generation config; copied for each call.
+        credentials: those of an account; None with a key.
     """
 
     client: Any
@@ -66,18 +66,18 @@ class Opened:
 
 @dataclass(slots=True)
 class Received:
-    """A response as it came, whatever the SDK makes of it; without one until it is complete."""
+    """A raw response, before the SDK processes it; ``received`` is empty until it is complete."""
 
     response: aiohttp.ClientResponse | None = None
     body: bytes | None = None
 
 
 received: ContextVar[Received] = ContextVar("received")
-"""Where the response to the next request of this task is noted."""
+"""Where the response to this task's next request is recorded."""
 
 
 def _noting(aiohttp: Any) -> Any:
-    """Notes responses in ``received``: the SDK gives bodies as texts, and fails over some."""
+    """Records responses in ``received``: the SDK decodes bodies to text and fails on some."""
 
     async def head(_session: object, _context: object, params: Any) -> None:
         if (noted := received.get(None)) is not None:
@@ -94,16 +94,16 @@ def _noting(aiohttp: Any) -> Any:
 
 
 async def open_client(access: Access, address: Address, version: str, title: str) -> Opened:
-    """A client that is let in, made in a thread, for the running event loop.
+    """An authenticated client for the running event loop, made in a thread.
 
     Args:
-        access: as whom.
-        address: where the API is.
-        version: of the API, as in its paths.
-        title: the provider's name, for people.
+        access: how to authenticate.
+        address: the API's address.
+        version: the API version, as in its paths.
+        title: the provider's display name.
 
     Raises:
-        RunFatal: the SDK is not installed, or there are no credentials or no project.
+        RunFatal: the SDK is not installed, or credentials or a project are missing.
     """
     try:
         aiohttp = await asyncio.to_thread(_modules)
@@ -142,7 +142,7 @@ def _made(
     from google.genai import client as genai_client
     from google.genai import types
 
-    # Their debug logs hold headers.
+    # Their debug logs contain headers.
     for name in ("google_genai", "google.auth", "httpx2", "httpx"):
         logging.getLogger(name).setLevel(logging.WARNING)
     options = types.HttpOptions(
@@ -150,7 +150,7 @@ def _made(
         api_version=version,
         retry_options=types.HttpRetryOptions(attempts=1),
         aiohttp_client=session,
-        # Its blocking client is never used: loading certificates for it takes long.
+        # Its blocking client is never used, and loading certificates for it is slow.
         client_args={"verify": ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)},
         async_client_args={
             "allow_redirects": False,
@@ -161,7 +161,7 @@ def _made(
     identity = _identity(access)
     client = genai.Client(
         http_options=options,
-        # Replays of recorded answers, which the environment can ask for.
+        # Replays of recorded answers, which can be enabled through the environment.
         debug_config=genai_client.DebugConfig(client_mode="api"),
         **identity,
     )
@@ -174,7 +174,7 @@ def _made(
 
 
 def _identity(access: Access) -> dict[str, Any]:
-    """What the client is let in with; raises when there are no credentials."""
+    """The credentials for the client; raises if there are none."""
     if access.secret or not access.vertex:
         return {"vertexai": access.vertex, "api_key": access.secret}
     import google.auth

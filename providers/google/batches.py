@@ -1,8 +1,8 @@
-"""Batches by key: a file of requests is uploaded, a batch made over it, its results fetched.
+"""Batches with a key: upload a file of requests, create a batch from it, fetch its results.
 
-Lines hold the API's own JSON, ``{"key": …, "request": {…}}``, with the body
-that the call would have had by itself. A batch is an operation of the API and
-carries a display name, by which one is found whose creation went unanswered.
+Lines hold the API's own JSON, ``{"key": …, "request": {…}}``, with the body that the call would
+have as a realtime request. A batch is an operation of the API and carries a display name, which is
+used to find one whose creation got no response.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ from evalbench.providers.wire.failures import error_fields, error_response
 from evalbench.providers.wire.lenient import as_object, encode
 
 LIFE_S = 172_800.0
-"""Seconds after which the API gives a batch up, and forgets a file."""
+"""Seconds after which the API expires a batch, and deletes a file."""
 TERMS = BatchTerms(
-    # Google publishes no number of requests.
+    # Google publishes no limit on the number of requests.
     most_requests=50_000, most_bytes=2_000_000_000, window_s=LIFE_S,
 )  # fmt: skip
 PAGE = 100
-"""Batches on one page of a list."""
+"""Batches per page of a list."""
 _STATES = {
     "PENDING": JobState.WAITING,
     "QUEUED": JobState.WAITING,
@@ -53,7 +53,7 @@ _HTTP = {
     2: 500, 3: 400, 4: 504, 5: 404, 6: 409, 7: 403, 8: 429, 9: 400, 10: 409, 11: 400, 12: 501,
     13: 500, 14: 503, 15: 500, 16: 401,
 }  # fmt: skip
-"""HTTP statuses of canonical codes, which lines and operations name instead."""
+"""HTTP statuses of canonical codes, which lines and operations use instead."""
 
 
 class GeminiBatches(BatchingProvider):
@@ -69,8 +69,8 @@ class GeminiBatches(BatchingProvider):
 
     @override
     def batch_line(self, call: Call, item: str) -> bytes:
-        """Media that are too large for a request would lie in files which may be
-        gone before the batch is.
+        """Media too large for a request would need uploaded files, which may expire before the
+        batch ends.
         """
         if too_large_inline(call.prompt.messages):
             raise CallRejected(
@@ -81,7 +81,7 @@ class GeminiBatches(BatchingProvider):
 
     @override
     def write_line(self, prepared: Prepared, item: str) -> bytes:
-        """Batches are a tier of their own."""
+        """Batches are a service tier of their own."""
         body = {name: value for name, value in prepared.body.items() if name != "serviceTier"}
         return b'{"key":"%s","request":%s}' % (item.encode(), orjson.dumps(body))
 
@@ -109,13 +109,13 @@ class GeminiBatches(BatchingProvider):
     async def batch_find(
         self, name: str, model: str, uploaded: Mapping[str, Any], *, requests: int, since: float
     ) -> Sequence[BatchJob]:
-        """All pages are looked through: nothing says in which order batches are listed."""
+        """Reads all pages: the order in which batches are listed is undocumented."""
         self.check_secret()
         query = {"pageSize": str(PAGE)}
         while True:
             answered = await self.within(self.client.ask("GET", f"/batches?{urlencode(query)}"))
             page = self._object(answered)
-            # An empty list is left out, as protocol buffers do.
+            # Empty lists are omitted, as usual in protocol buffers.
             listed = page.get("operations", [] if not page else None)
             if not isinstance(listed, list) or not all(isinstance(one, dict) for one in listed):
                 raise self._unclear()
@@ -136,7 +136,7 @@ class GeminiBatches(BatchingProvider):
     @without_key
     @override
     async def batch_fetch(self, job: BatchJob, into: Path) -> None:
-        """A batch that expired has none."""
+        """An expired batch has no results."""
         self.check_secret()
         await asyncio.to_thread(write_file, into, b"")
         if not (name := job.results.get("file")):
@@ -148,14 +148,14 @@ class GeminiBatches(BatchingProvider):
 
     @override
     async def batch_cancel(self, job: str, model: str) -> None:
-        """One that is over stays as it is."""
+        """A batch that has ended stays as it is."""
         self.check_secret()
         path = f"/batches/{quote(job, safe='')}:cancel"
         answered = await self.within(self.client.ask("POST", path, {}))
         if answered.status == 200:
             return
         error = self._trouble(answered, "", "this batch")
-        # A key that is wrong is a 400 here, too.
+        # An invalid key is a 400 here, too.
         if answered.status not in (400, 409) or not isinstance(error, CallRejected):
             raise error
 
@@ -173,10 +173,10 @@ class GeminiBatches(BatchingProvider):
         raise self.broken_line(encode(result), "it holds neither answer nor error")
 
     def _job(self, operation: Mapping[str, Any]) -> BatchJob:
-        """An operation as a batch.
+        """Parse an operation as a batch.
 
         Raises:
-            ServerFault: when it is none.
+            ServerFault: it is not a batch.
         """
         name, about = operation.get("name"), operation.get("metadata")
         if not isinstance(name, str) or not isinstance(about, dict):
@@ -184,14 +184,14 @@ class GeminiBatches(BatchingProvider):
         told_state, error = about.get("state"), within(operation, "error")
         if not isinstance(told_state, str):
             raise self._unclear()
-        # A state that nobody knows yet is one that goes on.
+        # An unknown state counts as running.
         known = _STATES.get(told_state.rpartition("STATE_")[2])
         file = within(about, "output").get("responsesFile")
         results = {"file": file} if isinstance(file, str) and file else {}
         state = known or JobState.RUNNING
         if state is JobState.FAILED and results:
             state = JobState.ENDED
-        # A batch that ended early brings no results, whatever it counts as done.
+        # A batch that ended early delivers no results, whatever its counts say.
         lost = state in (JobState.EXPIRED, JobState.CANCELLED) and not results
         told_stats = within(about, "batchStats")
         stats = {} if lost else told_stats
@@ -220,7 +220,7 @@ class GeminiBatches(BatchingProvider):
                     " other version of the API: --api-version v1beta"
                 )
             return error
-        # What is not there and what belongs to others is told alike.
+        # The response is the same for missing items and those of other accounts.
         missing = answered.status == 403 and "may not exist" in error.why
         if what and (missing or answered.status in (404, 410)):
             return self.gone(error_response(answered, self.scrub, error_fields(answered), ""), what)
@@ -228,7 +228,7 @@ class GeminiBatches(BatchingProvider):
 
 
 def _count(stats: Mapping[str, Any], name: str) -> int | None:
-    """A count, which is written as text and left out when it is zero; None without any."""
+    """A count, which is sent as text and omitted if zero; None if there are no counts."""
     value = stats.get(name, 0)
     if not stats or isinstance(value, bool) or not str(value).isdecimal():
         return None

@@ -1,4 +1,4 @@
-"""What Google's model lists say."""
+"""Reading Google's model lists."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from evalbench.providers.modelfacts import FactsResolver
 
 
 def model_info(entry: Mapping[str, Any], facts_resolver: FactsResolver) -> ModelInfo | None:
-    """One line of the list; None for a model that does not answer prompts.
+    """A line of the model list; None for a model that does not answer prompts.
 
     Args:
-        entry: a model in the SDK's terms.
-        facts_resolver: what is known of models besides.
+        entry: a model as the SDK returns it.
+        facts_resolver: what else is known about models.
 
     Raises:
-        KeyError: when the entry has no name.
+        KeyError: the entry has no name.
     """
     actions = entry.get("supported_actions")
     if actions and "generateContent" not in actions:
@@ -33,7 +33,7 @@ def model_info(entry: Mapping[str, Any], facts_resolver: FactsResolver) -> Model
 
 
 def told_facts(entry: Mapping[str, Any]) -> dict[str, Any]:
-    """Facts of :class:`~evalbench.providers.modelfacts.ModelFacts` in a model's own entry."""
+    """Facts for :class:`~evalbench.providers.modelfacts.ModelFacts` from a model's entry."""
     known = {
         "context_tokens": entry.get("input_token_limit"),
         "output_tokens": entry.get("output_token_limit"),

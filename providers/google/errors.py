@@ -1,4 +1,4 @@
-"""What Google's error responses mean: by reason and quota first, then by status."""
+"""Interpreting Google's error responses: by reason and quota first, then by status."""
 
 from __future__ import annotations
 
@@ -57,12 +57,12 @@ class _Details:
     """The typed details of an error.
 
     Attributes:
-        reason: of its ErrorInfo, such as ``SERVICE_DISABLED``.
-        page: where to turn a disabled service on.
-        field: the request field that is at fault.
-        delay: seconds until another try, by its RetryInfo.
-        quotas: names of the quotas that are used up.
-        none: whether one of them is zero: the project has no such quota at all.
+        reason: the ErrorInfo's reason, such as ``SERVICE_DISABLED``.
+        page: where to enable a disabled service.
+        field: the invalid request field.
+        delay: seconds until a retry, from RetryInfo.
+        quotas: names of the exhausted quotas.
+        none: whether one of them is zero, so that the project has no such quota at all.
     """
 
     reason: str = ""
@@ -74,7 +74,7 @@ class _Details:
 
 
 def hidden_status(body: Mapping[str, Any]) -> int | None:
-    """The HTTP status that an error inside a good response stands for; None without one."""
+    """The HTTP status equivalent to an error inside a good response; None if there is none."""
     error = as_object(body.get("error"))
     if not error or body.get("candidates"):
         return None
@@ -144,7 +144,7 @@ def _by_reason(
 def _limited(
     said: ErrorResponse, details: _Details, who: ProviderIdentity, model: str
 ) -> ProviderError:
-    """A 429. Its usual sentence speaks of plan and billing even for a limit per minute."""
+    """A 429. Its usual message mentions plan and billing even for a per-minute limit."""
     if details.none:
         return build(
             QuotaExhausted,
@@ -162,7 +162,7 @@ def _limited(
 
 
 def _details(value: Any, scrub: SecretScrubber) -> _Details:
-    """The details that matter; of several of a kind, the first."""
+    """The relevant details; the first of each kind."""
     reason = page = field = ""
     delay: float | None = None
     quotas: list[str] = []
@@ -188,7 +188,7 @@ def _details(value: Any, scrub: SecretScrubber) -> _Details:
 def _typed(value: Any) -> Iterator[tuple[str, dict[str, Any]]]:
     for detail in _records(value):
         kind = str(detail.get("@type") or "").rpartition(".")[2]
-        # Some gateways leave the type out and keep the reason.
+        # Some gateways omit the type and keep the reason.
         yield kind or ("ErrorInfo" if "reason" in detail else ""), detail
 
 
@@ -198,7 +198,7 @@ def _records(value: Any) -> Iterator[dict[str, Any]]:
 
 
 def credentials_error(error: BaseException) -> ProviderError:
-    """Google Cloud credentials are missing, or cannot be renewed."""
+    """Google Cloud credentials are missing or cannot be refreshed."""
     return BadKey(
         "there are no Google Cloud credentials that work",
         why=SecretScrubber().text(str(error).strip(), 300),

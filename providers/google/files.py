@@ -1,4 +1,4 @@
-"""Media that are too large for a request: uploaded once, shown by address, deleted at the end."""
+"""Media too large for a request: uploaded once, referenced by URI, deleted at the end."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from evalbench.providers.wire.failures import ProviderIdentity
 from evalbench.providers.wire.scrub import SecretScrubber
 
 LIFE_S = 46 * 3600.0
-"""Files are kept for 48 hours; an answer takes time, too."""
+"""Files are kept for 48 hours; leave time for the answer."""
 _FIRST_LOOK_S = 0.25
 _LONGEST_LOOK_S = 5.0
 _DELETING_S = 5.0
@@ -28,7 +28,7 @@ _DELETED_AT_ONCE = 8
 
 @dataclass(frozen=True, slots=True)
 class _File:
-    """An uploaded file: its name and address at Google, and when it is too old to be used."""
+    """An uploaded file: its name and URI at Google, and when it becomes too old to use."""
 
     name: str
     uri: str
@@ -47,15 +47,15 @@ class Uploads:
 
     @property
     def uris(self) -> Mapping[str, str]:
-        """Addresses of the files that can be used now."""
+        """URIs of the files that can be used now."""
         now = time.time()
         return {sha: file.uri for sha, file in self._files.items() if now < file.until}
 
     async def ready(self, parts: Iterable[MediaPart]) -> None:
-        """Upload what is not there yet, each once, however many calls wait for it.
+        """Upload what is missing, each file once, however many calls wait for it.
 
         Raises:
-            ProviderError: when an upload failed; the next call tries it anew.
+            ProviderError: an upload failed; the next call retries it.
         """
         for part in parts:
             file = self._files.get(part.sha256)
@@ -67,7 +67,7 @@ class Uploads:
         if task is None:
             task = self._going[part.sha256] = asyncio.ensure_future(self._uploaded(part))
             task.add_done_callback(lambda done: self._going.pop(part.sha256, None))
-        # Shielded: a call that is cancelled must not take the file from the others.
+        # Shielded: cancelling one call must not cancel the upload for the others.
         self._files[part.sha256] = await asyncio.shield(task)
 
     async def _uploaded(self, part: MediaPart) -> _File:
@@ -82,7 +82,7 @@ class Uploads:
         return file
 
     async def _processed(self, file: _File, state: object) -> None:
-        """Wait until a file can be used; videos are looked through first."""
+        """Wait until a file is usable; videos are processed first."""
         pause = _FIRST_LOOK_S
         while state not in (None, "ACTIVE"):
             if state == "FAILED":
@@ -98,12 +98,12 @@ class Uploads:
             state = found.get("state")
 
     def forget(self, parts: Iterable[MediaPart]) -> None:
-        """Files that Google no longer has."""
+        """Forget files that Google no longer has."""
         for part in parts:
             self._files.pop(part.sha256, None)
 
     async def close(self) -> None:
-        """Delete what was uploaded, as far as that goes quickly; Google does it in two days."""
+        """Delete uploaded files if that is quick; Google deletes them after two days anyway."""
         for task in list(self._going.values()):
             task.cancel()
         names = [file.name for file in self._files.values()]

@@ -1,4 +1,4 @@
-"""Images, videos and documents as parts of a request: in it, or as an uploaded file."""
+"""Images, videos and documents as parts of a request: inline, or as an uploaded file."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ VIDEOS = (
 )
 OTHERS = ("application/pdf", "audio/wav", "audio/mp3", "audio/aiff", "audio/aac", "audio/ogg")
 MOST_INLINE = 19_000_000
-"""Of all media of a request in base64. The API takes 20 MB, texts and braces included."""
+"""Limit on a request's media in base64. The API takes 20 MB, including text and JSON syntax."""
 
 
 def too_large_inline(messages: Sequence[Message]) -> list[MediaPart]:
-    """The media that must be uploaded first, so that the rest fits into the request.
+    """The media that must be uploaded so that the rest fits into the request.
 
-    The largest go first; each is named once, however often it is shown.
+    The largest come first; each is listed once, however often it is shown.
     """
     media = [p for m in messages for p in m.parts if isinstance(p, MediaPart)]
     left = sum(_encoded(part) for part in media)
@@ -43,15 +43,15 @@ def _encoded(part: MediaPart) -> int:
 
 
 def media_part(part: MediaPart, uris: Mapping[str, str], fps: float | None) -> dict[str, Any]:
-    """A part of a request.
+    """Convert a part for a request.
 
     Args:
-        part: what to show.
-        uris: addresses of uploaded files by the SHA-256 of their bytes.
-        fps: frames a second that the model sees of a video; None: its own default.
+        part: the part.
+        uris: URIs of uploaded files by the SHA-256 of their bytes.
+        fps: frames per second sampled from a video; None: the model's default.
 
     Raises:
-        CallRejected: when Gemini does not take such media, or the bytes are not here.
+        CallRejected: Gemini does not accept such media, or the bytes are not available.
     """
     if part.media_type not in (*IMAGES, *VIDEOS, *OTHERS):
         raise CallRejected(

@@ -1,4 +1,4 @@
-"""From a call to the body of ``generateContent``: pure, for realtime and batch alike."""
+"""Build the body of ``generateContent`` from a call: pure, for realtime and batch alike."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ _ROLES = {"user": "user", "assistant": "model"}
 
 @dataclass(frozen=True, slots=True)
 class BodySettings:
-    """Settings that shape a body without being parameters of the call.
+    """Settings that affect the body but are not parameters of the call.
 
     Attributes:
-        safety: threshold of every category of harm, in the API's words; empty: its default.
-        service_tier: ``standard``, ``flex`` or ``priority``; empty leaves it out.
-        fps: frames a second that the model sees of a video; None: its default of 1.
+        safety: threshold for every harm category, as the API spells it; empty: its default.
+        service_tier: ``standard``, ``flex`` or ``priority``; empty: omitted.
+        fps: frames per second sampled from a video; None: the default of 1.
     """
 
     safety: str = ""
@@ -36,16 +36,16 @@ class BodySettings:
 def prepare(call: Call, terms: Terms, habits: BodySettings, uris: Mapping[str, str]) -> Prepared:
     """The request for a call.
 
-    Turns without any text or media are left out: the API takes no empty ones.
+    Turns without text or media are omitted: the API rejects empty ones.
 
     Args:
-        call: what is asked.
-        terms: what its parameters became.
+        call: the call.
+        terms: its negotiated parameters.
         habits: settings of the provider.
-        uris: addresses of uploaded files by the SHA-256 of their bytes.
+        uris: URIs of uploaded files by the SHA-256 of their bytes.
 
     Raises:
-        CallRejected: when the conversation has a form that Gemini does not take.
+        CallRejected: Gemini does not accept this form of conversation.
     """
     messages = call.prompt.messages
     leading = leading_system(messages)
@@ -72,7 +72,7 @@ def prepare(call: Call, terms: Terms, habits: BodySettings, uris: Mapping[str, s
 
 
 def bare_name(model: str) -> str:
-    """A model's name without ``models/``, which the API's own lists put before it."""
+    """A model's name without the ``models/`` prefix used in the API's own lists."""
     return model.removeprefix("models/")
 
 

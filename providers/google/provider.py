@@ -46,7 +46,7 @@ from evalbench.providers.wire.per_loop import OnePerLoop
 from evalbench.providers.wire.provider import NetworkProvider, wire_name
 
 _CACHED_S = 300.0
-"""Google says only that prompts sent in a short time share a prefix."""
+"""Google only says that prompts sent within a short time share a prefix."""
 _SAFETY = ("off", "none", "only_high", "medium_and_above", "low_and_above")
 
 OPTIONS: tuple[Option, ...] = (
@@ -85,7 +85,7 @@ class Gemini(NetworkProvider):
     extra: ClassVar[str] = "google"
     modules: ClassVar[tuple[str, ...]] = ("google.genai",)
     files: Uploads | None = None
-    """Where media go that are too large for a request; None: nowhere."""
+    """Where media too large for a request are uploaded; None: nowhere."""
     takes_batches: ClassVar[bool] = False
 
     def __init__(
@@ -96,7 +96,7 @@ class Gemini(NetworkProvider):
         version: str,
     ) -> None:
         super().__init__(settings, access.secret, address)
-        # The same models, whichever way they are asked.
+        # The same models with either kind of access.
         self.facts = FactsResolver(self.name, address.host, partial(table_facts, "google"))
         safety = settings.get("safety_settings") or ""
         if safety:
@@ -132,7 +132,7 @@ class Gemini(NetworkProvider):
 
     @staticmethod
     def check_name(model: str) -> None:
-        """Refuse what is no name at all, or would lead elsewhere as part of an address."""
+        """Refuse names that are malformed, or would change the path of the URL."""
         NetworkProvider.check_name(model)
         if ".." in model or any(letter in "?&#%:" for letter in model):
             raise NoSuchModel(f"{model!r} is not the name of a model")
@@ -142,10 +142,10 @@ class Gemini(NetworkProvider):
         return self.prepared(call, self.refusals.of(bare_name(wire_name(call))))
 
     def prepared(self, call: Call, refused: Refused) -> Prepared:
-        """The request for a call to a model that refuses some things; touches no network.
+        """The request for a call, given what the model refuses; does no I/O.
 
         Raises:
-            CallRejected: when the call cannot be put in this provider's terms.
+            CallRejected: the call cannot be expressed for this provider.
         """
         if call.prompt.kind != "generate":
             raise CallRejected("Google's API gives no likelihoods of given texts")
@@ -162,12 +162,12 @@ class Gemini(NetworkProvider):
         return prepare(call, agreed, self._habits, shown)
 
     def notes(self, call: Call) -> tuple[ParamNote, ...]:
-        """What becomes of each requested parameter; names may have a form of their own here."""
+        """How each requested parameter is handled; names may have their own form here."""
         model = bare_name(wire_name(call))
         return self.agreed(call, self.facts.of(model), self.refusals.of(model)).notes
 
     def agreed(self, call: Call, facts: ModelFacts, refused: Refused) -> Terms:
-        """What the parameters of a call become."""
+        """The negotiated parameters of a call."""
         work_out = partial(terms, call.prompt.params, facts, refused)
         return self._agreed.of(call, facts, refused, work_out)
 
@@ -178,7 +178,7 @@ class Gemini(NetworkProvider):
 
     @override
     async def attempt(self, call: Call) -> Reply:
-        """Uploads first what is too large for the request."""
+        """Uploads media too large for the request first."""
         large = await self._uploaded(call)
         try:
             return await super().attempt(call)
@@ -235,10 +235,10 @@ class Gemini(NetworkProvider):
         return sorted((line for line in lines if line), key=lambda line: line.name)
 
     async def count_tokens(self, call: Call) -> int:
-        """Input tokens of a call by the provider's own count. Free, but rate-limited.
+        """Input tokens of a call, counted by the provider. Free, but rate-limited.
 
         Raises:
-            ProviderError: as :meth:`answer` does.
+            ProviderError: as for :meth:`answer`.
         """
         self.check_secret()
         await self._uploaded(call)
@@ -251,7 +251,7 @@ class Gemini(NetworkProvider):
     def _countable(self, prepared: Prepared) -> dict[str, Any]:
         """The body of ``countTokens``."""
         whole = {"model": f"models/{prepared.model}", **prepared.body}
-        # The SDK puts contents of its own beside it, which must be empty.
+        # The SDK adds its own contents, which must be empty.
         return {"contents": [], "generateContentRequest": whole}
 
     @override
@@ -262,7 +262,7 @@ class Gemini(NetworkProvider):
 
 
 class Google(Gemini, GeminiBatches):
-    """Answers calls with Gemini models, by a key of the Gemini API."""
+    """Calls Gemini models with a key of the Gemini API."""
 
     takes_batches: ClassVar[bool] = True
 
@@ -300,10 +300,10 @@ class Google(Gemini, GeminiBatches):
         self._shut_out: ProviderError | None = None
 
     async def warm(self, model: str) -> None:
-        """Ask for the model's entry, which is free, once and before the first call.
+        """Fetch the model's entry, which is free, once before the first call.
 
-        A key that is wrong, or of a project without the API, shows here: one
-        request tells it, not as many as calls begin at once.
+        An invalid key, or a project without the API, is detected here with one request instead of
+        in every concurrent call.
         """
         name = bare_name(model)
         entry = await self.client.model(name)

@@ -1,4 +1,4 @@
-"""Reading Gemini's answers: text, thoughts, why it stopped, and what it cost."""
+"""Reading Gemini's answers: text, thoughts, finish reason and usage."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from evalbench.providers.wire.lenient import as_list, as_object, as_text, sum_of
 _OUTCOMES = {
     "STOP": Outcome.OK,
     "MAX_TOKENS": Outcome.TRUNCATED,
-    # The model would go on if it were asked again, for more money: nobody asks by itself.
+    # Asking again would make the model continue, at extra cost; that is never done automatically.
     "CONTINUATION": Outcome.TRUNCATED,
     "": Outcome.TRUNCATED,
 }
-"""Of finish reasons that are no filters. What nobody knows is an answer when it has a text."""
+"""Finish reasons that are not filters. With an unknown reason, a text counts as an answer."""
 _FILTERS = frozenset(
     {
         *("SAFETY", "RECITATION", "LANGUAGE", "OTHER", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII"),
@@ -25,22 +25,21 @@ _FILTERS = frozenset(
         *("MODEL_ARMOR", "NO_IMAGE"),
     }
 )
-"""Finish reasons that are the provider's filters."""
+"""Finish reasons set by the provider's filters."""
 _BROKEN = "MALFORMED_RESPONSE"
 
 
 def read_content(body: Mapping[str, Any], arrival: Arrival) -> Reply:
     """A response as a reply; ``raw`` is the body itself.
 
-    A blocked prompt and an answer without any text are outcomes, never empty
-    good answers.
+    A blocked prompt and an answer without text become outcomes, never empty successful answers.
 
     Raises:
-        KeyError, IndexError, TypeError, AttributeError: when the body is no answer.
-        BrokenOff: when the model's answer was malformed, by Google's word.
+        KeyError, IndexError, TypeError, AttributeError: the body is not an answer.
+        BrokenOff: Google reports that the model's answer was malformed.
     """
     if "candidates" not in body and "promptFeedback" not in body:
-        # Nothing was generated, and the API says no more than what the prompt counted as.
+        # Nothing was generated; the API reports only the prompt's tokens.
         _ = body["usageMetadata"]
     text: list[object] = []
     thoughts: list[object] = []
@@ -77,7 +76,7 @@ def read_content(body: Mapping[str, Any], arrival: Arrival) -> Reply:
 def read_usage(usage: object) -> Usage:
     """Token counts in canonical form.
 
-    Gemini counts thoughts apart from the answer, and leaves out what is zero.
+    Gemini counts thoughts separately from the answer, and omits zero counts.
     """
     if not isinstance(usage, dict):
         return Usage()

@@ -1,8 +1,8 @@
-"""The official SDK as carrier: its paths, and ours through its session for what it lacks.
+"""The official SDK as transport: its methods, and direct requests on its session for the rest.
 
-A ready body goes out through the SDK's public ``extra_body``, and the answer
-is taken as its session received it, so that the bytes on the wire are exactly what
-``prepare`` made and an answer is parsed once, by us: the SDK takes bodies for texts.
+A ready-made body is sent through the SDK's public ``extra_body``, and the answer is taken as its
+session received it. So the bytes on the wire are exactly what ``prepare`` made, and an answer is
+parsed once, by us; the SDK treats bodies as text.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class GeminiClient:
         """Send a prepared request.
 
         Raises:
-            ProviderError: when no complete response came back.
+            ProviderError: no complete response arrived.
         """
         opened = self.clients.here() or await self.clients.get()
         options = opened.types.HttpOptions.model_construct(extra_body=prepared.body)
@@ -82,12 +82,12 @@ class GeminiClient:
             came = Received()
             token = received.set(came)
             try:
-                # The body replaces these contents; the SDK takes no call without any.
+                # The body replaces these contents; the SDK does not accept a call without any.
                 await opened.client.aio.models.generate_content(
                     model=prepared.model, contents="-", config=config
                 )
             except Exception:
-                # What came whole is read here, also where the SDK cannot read it.
+                # A complete response is read here even if the SDK cannot read it.
                 if came.body is None:
                     raise
             finally:
@@ -98,7 +98,7 @@ class GeminiClient:
         return await self._timed(work)
 
     async def count(self, model: str, body: dict[str, Any]) -> int | Answered:
-        """Input tokens of a body of ``countTokens``; the response when it is an error."""
+        """Input tokens of a ``countTokens`` body; the response if it is an error."""
         opened = await self.clients.get()
         options = opened.types.HttpOptions(extra_body=body)
         config = opened.types.CountTokensConfig(http_options=options)
@@ -112,7 +112,7 @@ class GeminiClient:
         return await self._told(work)
 
     async def models(self) -> list[dict[str, Any]] | Answered:
-        """The whole model list in the SDK's terms; the response when it is an error."""
+        """The whole model list as the SDK returns it; the response if it is an error."""
         opened = await self.clients.get()
 
         async def work() -> list[dict[str, Any]]:
@@ -123,7 +123,7 @@ class GeminiClient:
         return await self._told(work)
 
     async def model(self, name: str) -> dict[str, Any] | Answered:
-        """One model's entry in the SDK's terms; the response when it is an error."""
+        """One model's entry as the SDK returns it; the response if it is an error."""
         opened = await self.clients.get()
 
         async def work() -> dict[str, Any]:
@@ -134,7 +134,7 @@ class GeminiClient:
         return await self._told(work)
 
     async def file(self, name: str) -> dict[str, Any] | Answered:
-        """An uploaded file's record in the SDK's terms; the response when it is an error."""
+        """An uploaded file's record as the SDK returns it; the response if it is an error."""
         opened = await self.clients.get()
 
         async def work() -> dict[str, Any]:
@@ -148,21 +148,21 @@ class GeminiClient:
         """Delete an uploaded file.
 
         Raises:
-            ProviderError: when the server was not reached.
+            ProviderError: the server could not be reached.
         """
         opened = await self.clients.get()
         await self._told(lambda: opened.client.aio.files.delete(name=name))
 
     async def ask(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Answered:
-        """Send a request about batches, of which the SDK's own objects leave out the counts.
+        """Send a request about batches; the SDK's own batch objects omit the counts.
 
         Args:
-            method: of HTTP.
-            path: below the API's version, beginning with a slash.
-            body: what is sent as JSON.
+            method: the HTTP method.
+            path: path below the API version, beginning with a slash.
+            body: JSON body.
 
         Raises:
-            ProviderError: when no complete response came back.
+            ProviderError: no complete response arrived.
         """
         opened = await self.clients.get()
         data = io.BytesIO(b"" if body is None else orjson.dumps(body))
@@ -170,12 +170,12 @@ class GeminiClient:
         return await self._timed(lambda: self._sent(opened, method, url, data, self._json_headers))
 
     async def upload(self, part: MediaPart) -> Answered:
-        """Upload a file in one piece: announce it, then send its bytes where the API says.
+        """Upload a file in one piece: announce it, then send its bytes to the URL in the response.
 
-        The SDK's own upload tries again up to three times without a word.
+        The SDK's own upload silently retries up to three times.
 
         Raises:
-            ProviderError: when no complete response came back.
+            ProviderError: no complete response arrived.
         """
         opened = await self.clients.get()
 
@@ -188,10 +188,10 @@ class GeminiClient:
         return await self._timed(work)
 
     async def upload_lines(self, file: Path, name: str, idle_s: float) -> Answered:
-        """Upload a file of requests, read while it is sent.
+        """Upload a file of requests, streamed from disk.
 
         Raises:
-            ProviderError: when no complete response came back, or nothing moved for ``idle_s``.
+            ProviderError: no complete response arrived, or nothing moved for ``idle_s``.
         """
         opened = await self.clients.get()
         size = (await asyncio.to_thread(file.stat)).st_size
@@ -210,13 +210,13 @@ class GeminiClient:
             return await self._timed(work)
 
     async def download(self, path: str, into: Path, idle_s: float) -> Answered:
-        """Add what a path below the API's version holds to the end of a file, piece by piece.
+        """Stream the content of a path below the API version to the end of a file.
 
-        A response that is no success leaves the file alone and comes with its body.
+        An unsuccessful response leaves the file alone and is returned with its body.
 
         Raises:
-            ProviderError: when no complete response came back, or nothing moved for
-                ``idle_s``, or the file cannot be written.
+            ProviderError: no complete response arrived, nothing moved for ``idle_s``, or the file
+                cannot be written.
         """
         opened = await self.clients.get()
         url = f"{self._address.url}/{self._version}{path}"
@@ -243,7 +243,7 @@ class GeminiClient:
     async def _announced(
         self, opened: Opened, size: int, media_type: str, about: Mapping[str, Any]
     ) -> str | Answered:
-        """Announce an upload; where its bytes go, or the response when it is an error."""
+        """Announce an upload; returns its URL, or the response if it is an error."""
         announced = await self._sent(
             opened,
             "POST",
@@ -262,7 +262,7 @@ class GeminiClient:
         where = announced.headers.get("x-goog-upload-url", "")
         if not where:
             raise ServerFault(f"{self._title} names no address for an upload")
-        # The bytes go where calls go, whatever host the answer names.
+        # Send the bytes to the same host as calls, whatever host the answer names.
         here = urlsplit(self._address.url)
         return urlsplit(where)._replace(scheme=here.scheme, netloc=here.netloc).geturl()
 
@@ -280,7 +280,7 @@ class GeminiClient:
         data: io.IOBase | None,
         headers: Mapping[str, str],
     ) -> aiohttp.client._RequestContextManager:
-        """A request past the SDK. Its deadline is the caller's."""
+        """A request that bypasses the SDK. The caller enforces the deadline."""
         return opened.session.request(
             method,
             url,
@@ -298,7 +298,7 @@ class GeminiClient:
         return Answered(answered.status, answered.headers, answered.body, seconds)
 
     def _learn_token(self) -> None:
-        """An account's token is renewed by the SDK, and a server may send it back."""
+        """An account's token is refreshed by the SDK, and a server may echo it."""
         opened = self.clients.here()
         token = getattr(opened.credentials, "token", None) if opened else None
         if isinstance(token, str) and token is not self._token:
@@ -306,10 +306,10 @@ class GeminiClient:
             self._scrub.learn(token)
 
     async def _told(self, work: Callable[[], Awaitable[T]]) -> T | Answered:
-        """What ``work`` gives, or the error response that it met.
+        """The result of ``work``, or the error response that it got.
 
-        The SDK raises its own ``APIError`` for responses, and for everything
-        else what its HTTP client, its credentials or a JSON parser raised.
+        The SDK raises its own ``APIError`` for responses; everything else is an exception of its
+        HTTP client, its credentials or a JSON parser.
         """
         try:
             try:
@@ -338,8 +338,8 @@ def _of_transport(error: BaseException) -> bool:
 
 
 async def _read(response: aiohttp.ClientResponse) -> bytes:
-    """The body of an error, which the SDK has read before."""
+    """The body of an error, which the SDK has already read."""
     try:
         return await response.read()
-    except Exception:  # cut on the way: the status tells enough
+    except Exception:  # cut off on the way; the status is enough
         return b""

@@ -1,9 +1,9 @@
 """Requested parameters in the Gemini API's terms.
 
-Gemini 2.5 thinks within a budget of tokens, Gemini 3 and later at a level; each
-refuses the other's setting. From Gemini 3.5 on, models take no sampling
-parameters. The facts come from :mod:`evalbench.providers.modelfacts`; their
-``thinking`` is ``budget`` (with ``off`` when it can be turned off) or ``level``.
+Gemini 2.5 thinks within a token budget, Gemini 3 and later at a level; each rejects the other's
+setting. From Gemini 3.5 on, models take no sampling parameters. The facts come from
+:mod:`evalbench.providers.modelfacts`; their ``thinking`` is ``budget`` (with ``off`` if it can be
+disabled) or ``level``.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ BUDGETS = {
     "xhigh": 24_576,
     "max": 24_576,
 }
-"""Thinking budgets for efforts, as Google maps them in its OpenAI-compatible endpoint."""
+"""Thinking budgets for effort levels, as mapped in Google's OpenAI-compatible endpoint."""
 _MOST_STOPS = 5
 _THINKING = "generationConfig.thinkingConfig"
 _THOUGHTS = f"{_THINKING}.includeThoughts"
 
 
 def terms(params: Params, facts: ModelFacts, refused: Refused) -> Terms:
-    """What the parameters become for one model.
+    """Negotiate the parameters for one model.
 
     Args:
-        params: as requested.
-        facts: of the model.
+        params: the requested parameters.
+        facts: facts about the model.
         refused: what the model refused before.
     """
     talk = Negotiation(params, refused, "the Gemini API")
@@ -51,7 +51,7 @@ def terms(params: Params, facts: ModelFacts, refused: Refused) -> Terms:
     agreed = talk.terms()
     if not thinks or refused.reason(_THOUGHTS, "true") is not None:
         return agreed
-    # Thoughts are paid for in any case; shown ones are kept beside the answer.
+    # Thoughts are billed in any case; visible ones are stored alongside the answer.
     config = talk.fields["generationConfig"].setdefault("thinkingConfig", {})
     config["includeThoughts"] = True
     shown = Negotiable(_THOUGHTS, "true", ("includeThoughts", "include_thoughts"))
@@ -59,7 +59,7 @@ def terms(params: Params, facts: ModelFacts, refused: Refused) -> Terms:
 
 
 def _thinking(talk: Negotiation, params: Params, facts: ModelFacts) -> bool:
-    """Put effort or budget on the wire; returns whether the model will surely think."""
+    """Send the effort or budget; returns whether the model will certainly think."""
     modes = facts.thinking
     if modes is not None and not modes:
         talk.drop("effort", "the model does not think")

@@ -1,7 +1,7 @@
 """The provider ``vertex``: Gemini models of a Google Cloud project.
 
-Credentials are the machine's own (Application Default Credentials), which the
-SDK finds and renews; a key of Vertex AI in express mode serves instead.
+Credentials are the machine's own (Application Default Credentials), found and refreshed by the SDK;
+a Vertex AI express-mode key works as well.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _REGION = re.compile(r"[a-z0-9-]+")
 
 
 class Vertex(Gemini):
-    """Answers calls with Gemini models, as the machine's Google Cloud account."""
+    """Calls Gemini models as the machine's Google Cloud account."""
 
     name: ClassVar[str] = "vertex"
     title: ClassVar[str] = "Vertex AI"
@@ -66,7 +66,7 @@ class Vertex(Gemini):
 
 def _own(location: str) -> str:
     if not _REGION.fullmatch(location):
-        # It becomes a part of the host that credentials are sent to.
+        # It becomes part of the host name that credentials are sent to.
         raise SpecError(
             "location",
             f"{location!r} is no region of Google Cloud",

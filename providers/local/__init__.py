@@ -1,8 +1,7 @@
 """Models on this machine: transformers in a worker process.
 
-Importing this package loads no torch: it only names models, declares options
-and says how the worker is started. Everything heavy happens in
-:mod:`evalbench.providers.local.worker`.
+Importing this package does not load torch: it only resolves model names, declares options and
+defines how the worker is started. Everything heavy is in :mod:`evalbench.providers.local.worker`.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from evalbench.providers.local.vision_config import configuration, image_tokens,
 _NEEDS = ("torch", "transformers", "safetensors", "huggingface_hub", "gguf")
 
 _DETERMINISTIC = {"dtype": ("auto", "float32"), "quantize": ("none",), "slots": (0, 1)}
-"""What settings may be beside ``deterministic``."""
+"""Settings allowed together with ``deterministic``."""
 
 _ENVIRONMENT = {
     "HF_HUB_DISABLE_TELEMETRY": "1",
@@ -37,7 +36,7 @@ _ENVIRONMENT = {
 }
 
 _SAME_BITS = {"CUBLAS_WORKSPACE_CONFIG": ":4096:8"}
-"""Makes cuBLAS keep to one way of adding up; read when CUDA starts, see ``determinism``."""
+"""Makes cuBLAS always sum in the same order; read when CUDA starts, see ``determinism``."""
 
 
 class Local(WorkerProvider):
@@ -171,7 +170,7 @@ class Local(WorkerProvider):
             check_template(template)
 
     async def models(self) -> Sequence[ModelInfo]:
-        """The models known by name; any hub repository or folder works besides."""
+        """The models with short names; any hub repository or folder works as well."""
         return [
             ModelInfo(
                 name=known.name,
@@ -197,7 +196,7 @@ class Local(WorkerProvider):
     def load_request(self, model: str) -> dict[str, Any]:
         """The body of the worker's ``load`` frame: the model and the settings.
 
-        A folder is made absolute here, because the worker may stand elsewhere.
+        A folder is made absolute here, because the worker may have another working directory.
         """
         source = resolve(model)
         name = str(source.path) if isinstance(source, FolderModel) else model
@@ -218,7 +217,7 @@ class Local(WorkerProvider):
 
 
 def fixed(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Settings without choices by load or free memory, where ``deterministic`` is asked for."""
+    """Settings that leave nothing to load or free memory, for ``deterministic``."""
     if not settings.get("deterministic"):
         return dict(settings)
     batch, threads = settings.get("max_batch_tokens"), settings.get("threads")

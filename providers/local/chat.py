@@ -1,4 +1,4 @@
-"""How chat turns become one text: by the given template, the model's own, or a default."""
+"""How chat turns become one text: with a given template, the model's own, or a default."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ DEFAULT_TEMPLATE = (
     "{% endfor %}"
     "{% if add_generation_prompt %}{{ '<|assistant|>\n' }}{% endif %}"
 )
-"""Used for chat messages when the model has no template of its own."""
+"""Used for chat messages if the model has no template of its own."""
 
 
 _GENERATION = re.compile(r"\{%-?\s*(end)?generation\s*-?%\}")
@@ -31,20 +31,20 @@ class ChatTemplate:
 
     Attributes:
         text: the template.
-        origin: where it is from: the user, the model, or nowhere.
-        in_parts: turns are handed to it as lists of parts, as templates of models
-            that see expect them, and not as texts.
+        origin: where it comes from: the user, the model, or nowhere.
+        in_parts: whether turns are passed as lists of parts, as templates of vision models expect,
+            instead of strings.
     """
 
     text: str
     origin: Literal["given", "own", "default"]
     in_parts: bool = False
     merges: bool = False
-    """Whether it refuses the system role: the system text goes into the first user turn."""
+    """Whether it rejects the system role: the system text then goes into the first user turn."""
 
     @classmethod
     def choose(cls, given: str | None, own: str | None, *, in_parts: bool) -> ChatTemplate:
-        """The one that is used: the user's goes before the model's."""
+        """The template to use: the user's takes precedence over the model's."""
         if given:
             return cls(given, "given", in_parts)
         return cls(own, "own", in_parts) if own else cls(DEFAULT_TEMPLATE, "default")
@@ -57,7 +57,7 @@ class ChatTemplate:
         return {**told, "system_text": "in the first user turn"} if self.merges else told
 
     def for_model(self, tokenizer: Any) -> ChatTemplate:
-        """This template, having tried whether it takes the system role."""
+        """This template, after testing whether it accepts the system role."""
         turns = (system("-"), user("-"))
         try:
             self.render(tokenizer, turns)
@@ -74,10 +74,10 @@ class ChatTemplate:
         Args:
             tokenizer: the model's.
             messages: the turns.
-            image: what stands for an image where turns are texts.
+            image: placeholder for an image where turns are strings.
 
         Raises:
-            CallRejected: the template does not take these turns.
+            CallRejected: the template does not accept these turns.
         """
         if self.merges:
             messages = system_in_first_turn(messages) or messages
@@ -90,8 +90,8 @@ class ChatTemplate:
                 turns, chat_template=self.text, tokenize=False, add_generation_prompt=True
             )
         except Exception as error:
-            # A template is a program that comes with the model: whatever it raises
-            # means that it does not take these turns.
+            # A template is a program that comes with the model: any exception means that it does
+            # not accept these turns.
             raise CallRejected(
                 "the model's chat template does not take these messages", why=str(error)
             ) from error
@@ -110,10 +110,10 @@ def _text(turn: Message, image: str) -> str:
 
 
 def check_template(text: str) -> None:
-    """Refuse a template that is not Jinja, before a model is loaded for it.
+    """Reject a template that is not valid Jinja, before a model is loaded for it.
 
     Raises:
-        SpecError: with the line at fault.
+        SpecError: with the line number of the error.
     """
     from jinja2 import TemplateSyntaxError
     from jinja2.sandbox import ImmutableSandboxedEnvironment

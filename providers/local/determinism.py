@@ -1,7 +1,7 @@
-"""The same bits again on an NVIDIA card: what torch has to be told for that.
+"""Bit-identical results on an NVIDIA card: the settings that torch needs for that.
 
-After torch's notes on reproducibility (docs.pytorch.org, "Reproducibility"). cuBLAS reads its
-part, ``CUBLAS_WORKSPACE_CONFIG``, when CUDA starts: it comes with the worker's environment.
+Follows torch's notes on reproducibility (docs.pytorch.org, "Reproducibility"). cuBLAS reads its
+setting, ``CUBLAS_WORKSPACE_CONFIG``, when CUDA starts: it is in the worker's environment.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ _SIGN = "does not have a deterministic implementation"
 
 
 def make_deterministic(device: torch.device) -> dict[str, Any]:
-    """Let this process compute nothing whose bits may differ; call it before anything is loaded.
+    """Forbid nondeterministic operations in this process; call it before anything is loaded.
 
     Returns:
-        What was set, for the record; empty for devices other than NVIDIA's, which need nothing.
+        What was set, for the record; empty for non-NVIDIA devices, which need nothing.
     """
     if device.type != "cuda":
         return {}
@@ -39,10 +39,10 @@ def make_deterministic(device: torch.device) -> dict[str, Any]:
 
 
 def explain_nondeterminism(error: BaseException) -> None:
-    """Say in plain words that torch cannot compute something the same way twice.
+    """Explain that torch has no deterministic implementation of an operation.
 
     Raises:
-        WorkerFailed: when ``error`` means that.
+        WorkerFailed: ``error`` means that.
     """
     if _SIGN in str(error):
         raise WorkerFailed(

@@ -1,8 +1,8 @@
-"""Answers generated side by side; a finished one makes room for the next at once.
+"""Answers generated concurrently; a finished one frees its slot at once.
 
-Batches that wait for their longest answer leave most of their work undone:
-lengths differ tenfold. Here every answer has a slot, each step adds one token
-to all of them, and a freed slot is refilled before the next step.
+Batches that wait for their longest answer waste most of their work: lengths differ tenfold. Here
+every answer has a slot, each step adds one token to all of them, and a freed slot is refilled
+before the next step.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from evalbench.providers.local.tokens import Encoder
 
 _NEIGHBOURS = 64
 _ALIKE = 0.75
-"""Prompts that run together are padded to the longest: the shortest has this part of it."""
+"""Prompts run together are padded to the longest: the shortest has at least this fraction of it."""
 
 
 class Generation:
-    """The ``generate`` calls that wait for an answer or are being answered."""
+    """The ``generate`` calls that are waiting or being answered."""
 
     def __init__(
         self,
@@ -49,9 +49,9 @@ class Generation:
 
         Args:
             model, encoder, budget, prefixes: what answers, and within which limits.
-            share: beginnings that prompts have in common are computed once.
+            share: compute prefixes that prompts have in common only once.
             may_cut: see :class:`.sequences.Sequence`.
-            apart: what others are asked may not change how an answer is computed.
+            apart: other calls must not change how an answer is computed.
         """
         self.tokens_asked = 0
         self._apart = apart
@@ -73,11 +73,11 @@ class Generation:
         return any(one.key == key for one in (*self._active, *self._waiting))
 
     def add(self, key: str, prompt: Prompt) -> None:
-        """Take a call in.
+        """Accept a call.
 
         Raises:
-            CallRejected: when it cannot be answered (:class:`ContextTooLong` when it
-                is too long); nothing was taken in.
+            CallRejected: it cannot be answered (:class:`ContextTooLong` if it is too long); nothing
+                was accepted.
         """
         encoded = self._encoder.prompt(prompt)
         model = self._model
@@ -93,7 +93,7 @@ class Generation:
         self._waiting.append(sequence)
 
     def cancel(self, keys: Collection[str]) -> list[str]:
-        """Forget calls, all of them when ``keys`` is empty; returns those that were in work."""
+        """Drop calls, all of them if ``keys`` is empty; returns those that were in progress."""
         gone = [one.key for one in (*self._active, *self._waiting) if not keys or one.key in keys]
         self._waiting = deque(one for one in self._waiting if one.key not in gone)
         for slot in reversed(range(len(self._active))):
@@ -105,7 +105,7 @@ class Generation:
         """Start one waiting answer if there is room, else add a token to every active one.
 
         Raises:
-            RuntimeError, MemoryError: when memory ran out; call :meth:`retreat`.
+            RuntimeError, MemoryError: memory ran out; call :meth:`retreat`.
         """
         if not self._model.packs:
             return self._alone()
@@ -114,10 +114,10 @@ class Generation:
         return self._decode()
 
     def retreat(self) -> list[str]:
-        """Give all slots back after memory ran out; returns the calls that were touched.
+        """Free all slots after memory ran out; returns the affected calls.
 
-        What was generated so far is kept and computed as part of the prompt later; apart from
-        others it is generated again.
+        Tokens generated so far are kept and later computed as part of the prompt; with ``apart``
+        they are generated again.
         """
         touched = [one.key for one in self._active] or [one.key for one in list(self._waiting)[:1]]
         if self._apart:
@@ -129,17 +129,17 @@ class Generation:
         return touched
 
     def _has_room(self, *more: Sequence) -> bool:
-        """Whether these can be answered besides those that are."""
+        """Whether these fit in addition to the active ones."""
         together = (*self._active, *more)
         if len(together) == 1:
             return True
-        # Slots are rows of one width.
+        # Slots are rows of equal width.
         longest = max(len(one.prompt.tokens) + one.most for one in together)
         needed = longest * len(together)
         return len(together) <= self._slots.count and needed <= self._budget.resident
 
     def _start(self) -> list[Answer]:
-        """Compute the first waiting prompt, and others like it, and their first tokens."""
+        """Compute the first waiting prompt, and similar ones, and their first tokens."""
         first = self._waiting[0]
         shared = self._shared(first)
         prefix = Prefix(())
@@ -165,9 +165,9 @@ class Generation:
     def _alike(self, first: Sequence, shared: int) -> list[Sequence]:
         """Waiting answers whose prompts are computed in one pass with the first one's.
 
-        Alone, a short prompt costs nearly what several do: the weights are read for each
-        pass. They have ``shared`` tokens in common and about the same length; a prompt that
-        begins like yet another one is left for the pass that computes that beginning once.
+        A short prompt alone costs nearly as much as several: the weights are read for each pass.
+        They have ``shared`` tokens in common and about the same length; a prompt with the same
+        beginning as yet another one is left for the pass that computes that prefix once.
         """
         if self._apart or not self._share:
             return [first]
@@ -192,10 +192,10 @@ class Generation:
         return found
 
     def _shared(self, sequence: Sequence) -> int:
-        """How much of a prompt to take from, or add to, the kept prefixes.
+        """How much of a prompt to read from, or add to, the kept prefixes.
 
-        Worth keeping is what is marked, or what others begin with too; a few
-        tokens more than there are already are not worth a pass of their own.
+        A prefix is worth keeping if it is marked, or if others begin with it too; a few tokens more
+        than already kept are not worth a pass of their own.
         """
         if not self._share:
             return 0
@@ -240,7 +240,7 @@ class Generation:
         return answers
 
     def _alone(self) -> list[Answer]:
-        """One whole answer with the model's own loop, for models that cannot run in slots."""
+        """Generate one answer with the model's own loop, for models that cannot run in slots."""
         sequence = self._waiting[0]
         sequence.begin()
         sequence.restart()
@@ -254,12 +254,12 @@ class Generation:
         self._active[slot] = self._active[moved]
         self._active.pop()
         if self._apart:
-            # Wide buffers that an answer leaves behind would change how the next is computed.
+            # Wide buffers left behind by an answer would change how the next is computed.
             self._slots = Slots(self._budget.slots, self._model.layers)
 
 
 def end_tokens(model: LoadedModel) -> frozenset[int]:
-    """Tokens that end an answer, as configuration and tokenizer name them."""
+    """End-of-answer tokens, from the configuration and tokenizer."""
     configured = getattr(model.network.generation_config, "eos_token_id", None)
     ends = {model.tokenizer.eos_token_id}
     ends |= set(configured) if isinstance(configured, list) else {configured}

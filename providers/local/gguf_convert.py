@@ -1,8 +1,8 @@
-"""From one GGUF file to a folder of safetensors.
+"""Convert one GGUF file to a folder of safetensors.
 
-Reading a GGUF file takes transformers half a minute, reading the folder less
-than a second, so this is done once. The values are those of the GGUF file:
-what its quantisation lost stays lost.
+transformers takes half a minute to read a GGUF file and less than a second to read the folder, so
+this is done once. The values are those of the GGUF file: precision lost to quantisation is not
+restored.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ import transformers
 
 
 def convert(file: Path, target: Path, form: str = "float32") -> None:
-    """Write configuration, tokenizer and weights of ``file`` into folder ``target``.
+    """Write the configuration, tokenizer and weights of ``file`` to the folder ``target``.
 
     ``form`` is the number format of the weights.
 
     Raises:
-        ValueError, OSError: when the file is not one that transformers can read.
+        ValueError, OSError: transformers cannot read the file.
     """
     transformers.utils.logging.set_verbosity_error()
     transformers.utils.logging.disable_progress_bar()
@@ -32,8 +32,8 @@ def convert(file: Path, target: Path, form: str = "float32") -> None:
         model = transformers.AutoModelForCausalLM.from_pretrained(
             file.parent, gguf_file=file.name, dtype=getattr(torch, form)
         )
-    # The weights are plain numbers by now, but transformers still thinks of them
-    # as quantised and would refuse to save them.
+    # The weights are plain numbers by now, but transformers still treats them as quantised and
+    # would refuse to save them.
     if hasattr(model.config, "quantization_config"):
         del model.config.quantization_config
     for name in ("is_quantized", "quantization_method", "hf_quantizer"):
@@ -44,10 +44,10 @@ def convert(file: Path, target: Path, form: str = "float32") -> None:
 
 @contextlib.contextmanager
 def _read_once() -> Iterator[None]:
-    """Remember what transformers asks of gguf again and again.
+    """Cache what transformers repeatedly requests from gguf.
 
-    It parses the whole header three times and builds the table of tensor names
-    once per module; together that is most of the time of a conversion.
+    It parses the whole header three times and builds the table of tensor names once per module;
+    together that is most of a conversion's time.
     """
     names = ("GGUFReader", "get_tensor_name_map")
     before = {name: getattr(gguf, name) for name in names}

@@ -1,7 +1,7 @@
-"""The head of a GGUF file: what it says of the model, and the shapes of its tensors.
+"""The header of a GGUF file: model metadata, and the shapes of its tensors.
 
-The ``gguf`` package reads it too, but makes an object of every token of the
-vocabulary, which takes seconds.
+The ``gguf`` package reads it too, but creates an object for every token of the vocabulary, which
+takes seconds.
 
 Layout: https://github.com/ggml-org/ggml/blob/master/docs/gguf.md
 """
@@ -32,7 +32,7 @@ _TEXT, _LIST = 8, 9
 
 
 class _Reader:
-    """Takes values off the front of a file."""
+    """Reads values sequentially from the start of a file."""
 
     def __init__(self, data: mmap.mmap) -> None:
         self._data = data
@@ -52,7 +52,7 @@ class _Reader:
         return self._data[self._at - size : self._at].decode("utf-8", "replace")
 
     def value(self, kind: int) -> Any:
-        """One value; of a list only how long it is."""
+        """One value; for a list only its length."""
         if kind == _TEXT:
             return self.text()
         if kind != _LIST:
@@ -70,10 +70,10 @@ class _Reader:
 
 
 def read_gguf(file: Path) -> tuple[dict[str, Any], list[list[int]]]:
-    """What the header says by name (of lists only their lengths), and the tensors' shapes.
+    """The metadata by name (for lists only their lengths), and the tensors' shapes.
 
     Raises:
-        ValueError: it is no GGUF file of a version that is known, or it is cut.
+        ValueError: it is not a GGUF file of a known version, or it is truncated.
         OSError: it cannot be read.
     """
     with (

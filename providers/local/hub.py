@@ -1,9 +1,8 @@
-"""Weights from the Hugging Face hub, with errors a person can act on.
+"""Weights from the Hugging Face hub, with actionable errors.
 
-The hub's own client does the work: its cache is shared with other programs, a
-short interruption is bridged, files that came whole are kept, and
-``HF_ENDPOINT``, ``HF_HOME``, ``HF_TOKEN`` and ``HF_HUB_OFFLINE`` mean what they
-mean everywhere.
+The hub's own client does the work: its cache is shared with other programs, short interruptions are
+bridged, complete files are kept, and ``HF_ENDPOINT``, ``HF_HOME``, ``HF_TOKEN`` and
+``HF_HUB_OFFLINE`` have their usual meaning.
 """
 
 from __future__ import annotations
@@ -55,12 +54,12 @@ def fetch(model: HubModel, progress: ReportProgress) -> Path:
     """Download a repository's configuration, tokenizer and safetensors, or one GGUF file.
 
     Returns:
-        The snapshot's folder, whose name is the commit that ``model.revision`` means, or
-        the GGUF file in it.
+        The snapshot's folder, whose name is the commit of ``model.revision``, or the GGUF file in
+        it.
 
     Raises:
         AccessDenied: the repository is gated, or the token may not read it.
-        NoSuchModel: no such repository or revision, or it holds no weights that can be used.
+        NoSuchModel: no such repository or revision, or it has no usable weights.
         WorkerFailed: the hub cannot be reached, or the download cannot be stored.
     """
     if _COMMIT.fullmatch(model.revision) and (held := at_hand(model)):
@@ -71,7 +70,7 @@ def fetch(model: HubModel, progress: ReportProgress) -> Path:
         file, wanted = _plan(model)
         _need_space(model, wanted)
     except DryRunError as error:
-        # Where the hub cannot be reached, what is here has to do.
+        # If the hub cannot be reached, use what is here.
         refused = isinstance(error.__cause__, (RepositoryNotFoundError, GatedRepoError))
         if not refused and (held := at_hand(model)):
             return held
@@ -82,8 +81,8 @@ def fetch(model: HubModel, progress: ReportProgress) -> Path:
     try:
         folder = Path(snapshot_download(**_request(model, file), tqdm_class=bar))
     except Exception as error:
-        # The client lets errors of its HTTP library through; all of them mean
-        # that the download did not come about.
+        # The client does not wrap errors of its HTTP library; all of them mean that the download
+        # failed.
         raise explain(error, model) from error
     if file:
         return folder / file
@@ -93,7 +92,7 @@ def fetch(model: HubModel, progress: ReportProgress) -> Path:
 
 
 def _plan(model: HubModel) -> tuple[str, list[DryRunFileInfo]]:
-    """The GGUF file that is meant, if one is, and all files that are needed."""
+    """The requested GGUF file, if any, and all files that are needed."""
     wanted = snapshot_download(**_request(model), dry_run=True)
     if not model.gguf and any(info.filename.endswith(".safetensors") for info in wanted):
         return "", wanted
@@ -110,10 +109,10 @@ def _ggufs(model: HubModel) -> list[str]:
 
 
 def _need_space(model: HubModel, wanted: Iterable[DryRunFileInfo]) -> None:
-    """Refuse a download for which the disk has no room.
+    """Refuse a download that does not fit on the disk.
 
     Raises:
-        WorkerFailed: with how much it takes and how much there is.
+        WorkerFailed: with the space needed and available.
     """
     needed = sum(info.file_size for info in wanted if info.will_download)
     folder = Path(constants.HF_HUB_CACHE)
@@ -128,10 +127,10 @@ def _need_space(model: HubModel, wanted: Iterable[DryRunFileInfo]) -> None:
 
 
 def choose_gguf(model: HubModel, files: Iterable[str]) -> str:
-    """The one of a repository's files that is meant.
+    """Select one of a repository's files.
 
     Raises:
-        NoSuchModel: none is, or it could be several; with the names to choose from.
+        NoSuchModel: none matches, or several do; lists the names to choose from.
     """
     found = sorted(files)
     exact = [name for name in found if name in (model.gguf, f"{model.gguf}.gguf")]
@@ -165,14 +164,14 @@ def _not_usable(model: HubModel, missing: str) -> NoSuchModel:
 
 
 def describe(model: HubModel) -> tuple[dict[str, Any], list[list[int]], int | None]:
-    """What a repository says of a model without a download of its weights.
+    """What a repository says about a model, without downloading its weights.
 
     Returns:
-        Its configuration, the shapes of all tensors, and the bytes of its
-        safetensors; 0 when they are here already.
+        Its configuration, the shapes of all tensors, and the size of its safetensors in bytes; 0 if
+        they are already here.
 
     Raises:
-        AccessDenied, NoSuchModel, WorkerFailed: as :func:`fetch`.
+        AccessDenied, NoSuchModel, WorkerFailed: as for :func:`fetch`.
     """
     if model.gguf:
         raise _not_described(model, model.gguf)
@@ -212,7 +211,7 @@ def _not_described(model: HubModel, missing: str) -> ProviderError:
 
 
 def _request(model: HubModel, file: str = "") -> dict[str, Any]:
-    """The arguments of a download: of one file, or of all that safetensors need."""
+    """Arguments for a download: one file, or everything that safetensors need."""
     chosen = [glob.escape(file)] if file else [] if model.gguf else list(_WANTED)
     return {
         "repo_id": model.repo,
@@ -223,16 +222,16 @@ def _request(model: HubModel, file: str = "") -> dict[str, Any]:
 
 
 def at_hand(model: HubModel) -> Path | None:
-    """What :func:`fetch` would return, if all of it is here already.
+    """What :func:`fetch` would return, if all of it is already here.
 
-    Without a network the client would only find it after half a minute of retries.
+    Without a network the client would find it only after half a minute of retries.
     """
     with contextlib.suppress(LocalEntryNotFoundError):
         folder = Path(snapshot_download(**_request(model), local_files_only=True))
         if not model.gguf and not _missing(folder):
             return folder
     with contextlib.suppress(LocalEntryNotFoundError, NoSuchModel):
-        # Of a repository with GGUF files no other file was fetched.
+        # For a repository with GGUF files, no other file was fetched.
         request = {**_request(model), "allow_patterns": []}
         folder = Path(snapshot_download(**request, local_files_only=True))
         files = [file.relative_to(folder).as_posix() for file in folder.rglob("*.gguf")]
@@ -241,7 +240,7 @@ def at_hand(model: HubModel) -> Path | None:
 
 
 def explain(error: Exception, model: HubModel) -> ProviderError:
-    """What a failed download means and what to do about it."""
+    """Interpret a failed download, with a hint."""
     name = model.repo
     if isinstance(error, GatedRepoError):
         return AccessDenied(
@@ -304,7 +303,7 @@ def _cause(error: Exception) -> str:
 
 
 def _missing(folder: Path) -> str:
-    """The first file that a model needs and ``folder`` lacks, or nothing."""
+    """The first file that a model needs and ``folder`` lacks, or an empty string."""
     if not (folder / "config.json").is_file():
         return "config.json"
     index = folder / "model.safetensors.index.json"

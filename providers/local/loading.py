@@ -35,12 +35,12 @@ def load(folder: Path, settings: Mapping[str, Any]) -> LoadedModel:
     """Load a model and find out how it can be run.
 
     Args:
-        folder: configuration, tokenizer and safetensors.
+        folder: contains configuration, tokenizer and safetensors.
         settings: the provider's options.
 
     Raises:
-        WorkerFailed: when transformers cannot load it, or the device is absent.
-        torch.OutOfMemoryError: when it does not fit the device.
+        WorkerFailed: transformers cannot load it, or the device is absent.
+        torch.OutOfMemoryError: it does not fit on the device.
     """
     transformers.utils.logging.set_verbosity_error()
     transformers.utils.logging.disable_progress_bar()
@@ -50,7 +50,7 @@ def load(folder: Path, settings: Mapping[str, Any]) -> LoadedModel:
     products = dtype if multiplies(dtype, device) else torch.float32
     if limit := parse_bytes(settings["memory_limit"]):
         limit_device(device, limit)
-    # How sums are split over threads decides their last bits.
+    # How sums are split over threads affects their last bits.
     sharing = 1 if settings.get("deterministic") else settings.get("sharing", 1)
     threads = max(1, (settings["threads"] or choose_threads()) // sharing)
     torch.set_num_threads(threads)
@@ -106,7 +106,7 @@ def load(folder: Path, settings: Mapping[str, Any]) -> LoadedModel:
 
 
 def _versioned(model: LoadedModel, quantize: str) -> list[str]:
-    """The packages on which answers depend."""
+    """The packages that answers depend on."""
     names = ["torch", "transformers", "tokenizers"]
     names += ["bitsandbytes"] if quantize != "none" else []
     return names + (["flash-attn"] if model.attention == _FLASH else [])
@@ -115,7 +115,7 @@ def _versioned(model: LoadedModel, quantize: str) -> list[str]:
 def attention_order(device: torch.device, dtype: torch.dtype) -> list[str]:
     """Attention implementations to try, best first.
 
-    transformers does not fall back by itself when a named one is missing.
+    transformers does not fall back automatically if a requested one is missing.
     """
     return [*([] if _no_flash(device, dtype) else [_FLASH]), "sdpa", "eager"]
 
@@ -129,7 +129,7 @@ def attention_reason(chosen: str, device: torch.device, dtype: torch.dtype) -> s
 
 
 def _no_flash(device: torch.device, dtype: torch.dtype) -> str:
-    """Why flash-attn cannot be used; empty when it can."""
+    """Why flash-attn cannot be used; empty if it can."""
     if device.type != "cuda":
         return "flash-attn needs an NVIDIA card"
     if find_spec("flash_attn") is None:
@@ -143,7 +143,7 @@ def choose_device(asked: str) -> torch.device:
     """The device for the setting ``device``.
 
     Raises:
-        WorkerFailed: when the device asked for is not there.
+        WorkerFailed: the requested device is not available.
     """
     there = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
     if asked == "auto":
@@ -158,7 +158,7 @@ def choose_device(asked: str) -> torch.device:
 
 
 def choose_dtype(asked: str, device: torch.device, *, quantized: bool = False) -> torch.dtype:
-    """The number format for the setting ``dtype``; of a quantised model that of the rest."""
+    """The number format for the setting ``dtype``; if quantised, that of the other weights."""
     if asked != "auto":
         chosen: torch.dtype = getattr(torch, asked)
         return chosen
@@ -172,11 +172,10 @@ def choose_dtype(asked: str, device: torch.device, *, quantized: bool = False) -
 
 
 def choose_threads() -> int:
-    """Physical cores that nobody uses, at least one.
+    """Number of idle physical cores, at least one.
 
-    A pool with more threads than free cores spins while it waits for its
-    slowest member: two threads on two busy cores were measured up to ten times
-    slower than one.
+    A pool with more threads than free cores spins while it waits for its slowest member: two
+    threads on two busy cores were measured to be up to ten times slower than one.
     """
     try:
         allowed = len(os.sched_getaffinity(0))
@@ -187,7 +186,7 @@ def choose_threads() -> int:
 
 
 _DATA_ONLY = {"use_safetensors": True, "trust_remote_code": False}
-"""No pickled weights, and no code that comes with a model: both would run as the user."""
+"""Forbids pickled weights and code shipped with a model: both would run as the user."""
 
 
 def _load_network(
@@ -212,7 +211,7 @@ def _load_network(
 
 
 def _load_processor(folder: Path) -> Any:
-    """What prepares images, for models that see; None for others."""
+    """The image processor of a vision model; None for others."""
     if not sees(configuration(FolderModel(folder)) or {}) or find_spec("PIL") is None:
         return None
     processor = transformers.AutoProcessor.from_pretrained(folder, trust_remote_code=False)

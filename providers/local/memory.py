@@ -1,4 +1,4 @@
-"""Bytes: what this process uses, what is still free, and whether an error means too little."""
+"""Memory: what this process uses, what is free, and whether an error means it ran out."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ _SIGNS = (
 def is_out_of_memory(error: BaseException) -> bool:
     """Whether ``error`` says that memory ran out.
 
-    torch raises its own class for GPUs, but a plain RuntimeError with the
-    allocator's message on a CPU.
+    torch raises its own class for GPUs, but a plain RuntimeError with the allocator's message on a
+    CPU.
     """
     if isinstance(error, torch.OutOfMemoryError | MemoryError):
         return True
@@ -43,7 +43,7 @@ def readings(device: torch.device) -> dict[str, int]:
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return {
         "used": rss,
-        # The system counts the peak a little behind.
+        # The system's peak lags a little behind.
         "peak": max(rss, peak if sys.platform == "darwin" else peak * 1024),
         "total": psutil.virtual_memory().total,
         "rss": rss,
@@ -51,7 +51,7 @@ def readings(device: torch.device) -> dict[str, int]:
 
 
 def limit_device(device: torch.device, limit: int) -> None:
-    """Keep torch's allocator below ``limit`` bytes over all cards; elsewhere nothing happens."""
+    """Keep torch's allocator below ``limit`` bytes over all cards; does nothing elsewhere."""
     if device.type != "cuda":
         return
     count = torch.cuda.device_count()
@@ -61,11 +61,10 @@ def limit_device(device: torch.device, limit: int) -> None:
 
 
 def limit_process(limit: int) -> None:
-    """Let this process grow to ``limit`` resident bytes, and fail to allocate beyond.
+    """Let this process grow to ``limit`` resident bytes, and fail allocations beyond that.
 
-    The system only limits addresses, of which many are never used: so the room
-    that is left is counted from what is in use now. Call it when the model is
-    loaded and has run once.
+    The system limits only address space, much of which is never used, so the remaining room is
+    added to what is in use now. Call it after the model is loaded and has run once.
     """
     held = psutil.Process().memory_info()
     room = max(0, limit - int(held.rss))
@@ -77,9 +76,9 @@ def limit_process(limit: int) -> None:
 
 
 def free_bytes(device: torch.device) -> int:
-    """What can still be allocated for the model, other processes and limits considered."""
+    """What can still be allocated for the model, given other processes and limits."""
     if device.type == "cuda":
-        # What torch holds but does not use is free for it, though not for others.
+        # Memory that torch holds but does not use is free for the model, though not for others.
         cached = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
         return int(torch.cuda.mem_get_info(device)[0] + cached)
     free = int(psutil.virtual_memory().available)
@@ -90,7 +89,7 @@ def free_bytes(device: torch.device) -> int:
 
 
 def _control_group_free(otherwise: int, root: Path = Path("/sys/fs/cgroup")) -> int:
-    """Room below the container's limit; ``otherwise`` where there is none."""
+    """Room below the container's limit; ``otherwise`` if there is none."""
     try:
         limit = (root / "memory.max").read_text().strip()
         if limit == "max":
@@ -101,14 +100,13 @@ def _control_group_free(otherwise: int, root: Path = Path("/sys/fs/cgroup")) -> 
 
 
 def bytes_per_token(config: Any, dtype: torch.dtype) -> tuple[int, int]:
-    """Memory of one token: ``(kept, passing)``.
+    """Memory per token: ``(kept, passing)``.
 
-    ``kept`` is its keys and values in all layers. ``passing`` is an upper
-    estimate of what a forward pass needs for it: hidden states, the widest
-    layer, and a row of float32 logits twice.
+    ``kept`` is its keys and values in all layers. ``passing`` is an upper bound on what a forward
+    pass needs for it: hidden states, the widest layer, and a row of float32 logits twice.
     """
     size = dtype.itemsize
-    # Models without attention have no heads; one of full width is a safe stand-in.
+    # Models without attention have no heads; assuming one of full width is safe.
     heads = getattr(config, "num_attention_heads", None) or 1
     head_size = getattr(config, "head_dim", None) or config.hidden_size // heads
     kv_heads = getattr(config, "num_key_value_heads", None) or heads

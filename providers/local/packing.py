@@ -1,14 +1,13 @@
-"""Which token rows run together: shared prefixes, then packs of what is left.
+"""Which token rows run together: shared prefixes, then packs of the remainders.
 
-A *row* is one token sequence whose last positions are to be read (their
-logits predict the continuation). Many rows begin alike: the few-shot block of
-a subject, the question with four different endings. This module only plans;
-it knows no tensors, so a plan can be tested by counting tokens.
+A *row* is one token sequence whose last positions are to be read (their logits predict the
+continuation). Many rows begin alike: the few-shot block of a subject, the question with four
+different endings. This module only plans; it uses no tensors, so a plan can be tested by counting
+tokens.
 
-A *group* shares a prefix that is computed once and kept. The rest of its rows
-is laid out in *packs*: one flat list of tokens each, in which rows that begin
-alike share their beginning (a trie), and every token knows which earlier
-tokens of the pack it may see. Nothing is padded.
+A *group* shares a prefix that is computed once and kept. The rest of its rows is arranged in
+*packs*: flat lists of tokens in which rows with a common beginning share it (a trie), and every
+token knows which earlier tokens of the pack it may see. Nothing is padded.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 SHORTEST_PREFIX = 32
-"""Tokens below which a prefix is not worth a forward pass of its own."""
+"""A prefix with fewer tokens is not worth a forward pass of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,9 +27,9 @@ class Row:
 
     Attributes:
         tokens: the whole sequence, in model order.
-        take: how many of the last positions are read, at least 1.
+        take: how many of the last positions to read, at least 1.
         hint: length of the beginning that later rows will repeat, or 0.
-        owner: of a row that runs with no other call's rows, the key of its call.
+        owner: for a row that must not run with other calls' rows, the key of its call.
     """
 
     tokens: tuple[int, ...]
@@ -39,7 +38,7 @@ class Row:
     owner: str = ""
 
     def sort_key(self) -> bytes:
-        """Bytes that sort as ``tokens`` do; comparing them is far faster for long equal starts."""
+        """Bytes that sort like ``tokens``; comparing them is far faster for long common starts."""
         words = array("I", self.tokens)
         if sys.byteorder == "little":
             words.byteswap()
@@ -48,14 +47,14 @@ class Row:
 
 @dataclass(slots=True)
 class Pack:
-    """One forward pass behind a prefix.
+    """One forward pass after a prefix.
 
     Attributes:
         prefix: the tokens before every token of the pack.
         tokens: flat token ids.
-        depths: position of each token behind the prefix, from 0.
-        blocks: ``(start, end, seen)``: tokens ``start..end`` are one causal run
-            that also sees the earlier pack positions ``seen``.
+        depths: position of each token after the prefix, from 0.
+        blocks: ``(start, end, seen)``: tokens ``start..end`` are one causal run that also sees the
+            earlier pack positions ``seen``.
         reads: per row, the pack positions whose logits it needs, in order.
     """
 
@@ -75,7 +74,7 @@ class Group:
 
 
 def common(a: Sequence[int], b: Sequence[int], start: int = 0) -> int:
-    """Length of the common beginning of ``a`` and ``b``, known to be at least ``start``."""
+    """Length of the common prefix of ``a`` and ``b``, known to be at least ``start``."""
     low, high = start, min(len(a), len(b))
     while low < high:
         middle = (low + high + 1) // 2
@@ -89,8 +88,8 @@ def common(a: Sequence[int], b: Sequence[int], start: int = 0) -> int:
 def group_rows(rows: Sequence[Row], pack: int) -> list[Group]:
     """Split rows into groups that share a prefix worth computing once.
 
-    A split is made only where it saves work: rows that fit one pack of ``pack``
-    tokens together need no prefix, unless a hint says that more rows will come.
+    Groups are split only where it saves work: rows that fit into one pack of ``pack`` tokens need
+    no prefix, unless a hint says that more rows will come.
     """
     return _Grouping(rows, pack).groups
 
@@ -131,7 +130,7 @@ class _Grouping:
         return min(self._shared[begin + 1 : end], default=len(self._rows[begin].tokens))
 
     def _worth(self, begin: int, end: int, depth: int) -> bool:
-        """Whether what lies below ``depth`` overflows one pack, or is to come again."""
+        """Whether what is below ``depth`` overflows one pack, or will be repeated."""
         size = len(self._rows[begin].tokens) - depth
         for at in range(begin + 1, end):
             size += len(self._rows[at].tokens) - self._shared[at]
@@ -139,7 +138,7 @@ class _Grouping:
         return size > self._pack or hint - depth >= SHORTEST_PREFIX
 
     def _close(self, rows: Sequence[Row], depth: int) -> None:
-        """Make ``rows``, which share ``depth`` tokens, a group with the prefix it should have."""
+        """Make ``rows``, which share ``depth`` tokens, a group with the best prefix."""
         hint = min(row.hint for row in rows)
         prefix = min(depth, *(len(row.tokens) - row.take for row in rows))
         if hint:
@@ -150,7 +149,7 @@ class _Grouping:
 
 
 def pack_rows(group: Group, pack: int) -> list[Pack]:
-    """Lay a group's rows out in packs of at most ``pack`` tokens behind its prefix.
+    """Arrange a group's rows in packs of at most ``pack`` tokens after its prefix.
 
     A single row longer than ``pack`` gets a pack of its own.
     """

@@ -1,4 +1,4 @@
-"""Forward passes over plans: compute a prefix, run a pack behind it."""
+"""Forward passes over plans: compute a prefix, then run a pack after it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def extend(model: LoadedModel, prefix: Prefix, tokens: tuple[int, ...], chunk: i
 def prefill(
     model: LoadedModel, prefix: Prefix, tokens: tuple[int, ...], chunk: int
 ) -> tuple[Prefix, Tensor]:
-    """As :func:`extend`, and the logits behind the last token, ``[vocabulary]``."""
+    """As :func:`extend`, but also returns the logits after the last token, ``[vocabulary]``."""
     head = len(tokens) - 1 - (len(tokens) - 1) % chunk
     prefix = extend(model, prefix, tokens[:head], chunk)
     prefix, logits = _causal(model, prefix, tokens[head:], keep=None, remember=True)
@@ -33,9 +33,9 @@ def prefill(
 def prefill_together(
     model: LoadedModel, prefix: Prefix, ends: Sequence[tuple[int, ...]]
 ) -> list[tuple[Prefix, Tensor]]:
-    """As :func:`prefill` for several sequences behind one ``prefix``, in one pass.
+    """As :func:`prefill`, for several sequences after one ``prefix``, in one pass.
 
-    They are padded on the right, where no real token looks, so equal lengths cost least.
+    They are padded on the right, where no real token attends, so equal lengths are cheapest.
     """
     start, longest = len(prefix.tokens), max(map(len, ends))
     cache = behind(prefix, model.layers, remember=True)
@@ -55,7 +55,7 @@ def prefill_together(
 def run_pack(
     model: LoadedModel, prefix: Prefix, pack: Pack, chunk: int
 ) -> list[tuple[Row, Tensor]]:
-    """Run one pack behind its computed prefix.
+    """Run one pack after its computed prefix.
 
     A pack that is one long run of tokens is computed in steps of ``chunk``.
 
@@ -110,7 +110,7 @@ def _causal(
     keep: Tensor | None,
     remember: bool,
 ) -> tuple[Prefix, Tensor]:
-    """Run ``tokens`` right behind ``prefix``, each seeing everything before it."""
+    """Run ``tokens`` directly after ``prefix``, each seeing everything before it."""
     start = len(prefix.tokens)
     cache = behind(prefix, model.layers, remember=remember)
     logits = model.run(
@@ -125,7 +125,7 @@ def _causal(
 
 
 def _pack_mask(model: LoadedModel, before: int, pack: Pack) -> Tensor:
-    """Which keys each token of the pack may look at, ``[1, 1, n, before + n]``."""
+    """Which keys each token of the pack may attend to, ``[1, 1, n, before + n]``."""
     size = len(pack.tokens)
     mask = torch.zeros((size, before + size), dtype=torch.bool)
     mask[:, :before] = True

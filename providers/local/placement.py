@@ -1,4 +1,4 @@
-"""Where a model's layers go, and how their weights are kept there."""
+"""Placing a model's layers on devices, and the format of their weights there."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from evalbench.providers.local.memory import free_bytes
 from evalbench.providers.local.shapes import footprint
 
 _SHARE = 0.8
-"""A model whose weights take more than this of one card is spread over all of them."""
+"""A model whose weights take more than this fraction of one card is spread over all of them."""
 
 
 def placement(folder: Path, device: torch.device, form: str) -> dict[str, Any]:
-    """The arguments of ``from_pretrained`` that say on which devices a model goes.
+    """The ``from_pretrained`` arguments that place a model on devices.
 
     Args:
-        folder: its files.
+        folder: the model's files.
         device: where it runs.
         form: its number format, ``8bit`` or ``4bit``.
     """
@@ -41,11 +41,11 @@ def placement(folder: Path, device: torch.device, form: str) -> dict[str, Any]:
 
 
 def quantization(quantize: str, products: torch.dtype) -> dict[str, Any]:
-    """The arguments of ``from_pretrained`` that quantise the linear layers.
+    """The ``from_pretrained`` arguments that quantise the linear layers.
 
     Args:
         quantize: ``none``, ``4bit`` or ``8bit``.
-        products: the numbers in which 4-bit layers multiply.
+        products: number format in which 4-bit layers multiply.
 
     Raises:
         WorkerFailed: bitsandbytes is not installed.
@@ -59,7 +59,7 @@ def quantization(quantize: str, products: torch.dtype) -> dict[str, Any]:
             hint=install_command("gpu"),
         )
     if quantize == "8bit":
-        # It warns of every pass through every layer.
+        # It warns about every pass through every layer.
         logging.getLogger("bitsandbytes").setLevel(logging.ERROR)
         config = transformers.BitsAndBytesConfig(load_in_8bit=True)
     else:
@@ -73,7 +73,7 @@ def quantization(quantize: str, products: torch.dtype) -> dict[str, Any]:
 
 
 def devices_of(network: Any, device: torch.device) -> list[torch.device]:
-    """The devices that hold parts of a model, the one that takes its input first."""
+    """The devices that hold parts of a model, starting with the one that takes its input."""
     parts = getattr(network, "hf_device_map", None) or {}
     found = [
         torch.device("cuda", one) if isinstance(one, int) else torch.device(one)

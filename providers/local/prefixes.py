@@ -1,4 +1,4 @@
-"""Computed beginnings, kept for the calls that repeat them."""
+"""Computed prefixes, kept for calls that reuse them."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ _MOST = 8
 
 
 class Prefixes:
-    """A few prefixes of one model; the one unused for longest goes first.
+    """A few prefixes of one model; the least recently used goes first.
 
-    With ``whole`` each is computed by itself from its first token, and serves only calls that
+    With ``whole``, each is computed separately from its first token, and is used only by calls that
     share all of it: a part of another one may differ in the last bits.
     """
 
@@ -23,12 +23,12 @@ class Prefixes:
         self._kept: list[Prefix] = []
 
     def get(self, tokens: tuple[int, ...], *, chunk: int, most_tokens: int) -> Prefix:
-        """The keys and values of ``tokens``, computed as far as no kept prefix covers them.
+        """The keys and values of ``tokens``, computing only what no kept prefix covers.
 
         Args:
-            tokens: the beginning wanted; empty gives an empty prefix.
-            chunk: most tokens in one forward pass.
-            most_tokens: most tokens to keep over all prefixes.
+            tokens: the requested prefix; empty gives an empty prefix.
+            chunk: maximum tokens in one forward pass.
+            most_tokens: maximum tokens to keep in all prefixes together.
         """
         if not tokens:
             return Prefix(())
@@ -49,11 +49,11 @@ class Prefixes:
         return computed
 
     def covered(self, tokens: tuple[int, ...]) -> int:
-        """How many first ``tokens`` need no computing."""
+        """How many of the first ``tokens`` need no computation."""
         return self._nearest(tokens)[1]
 
     def clear(self) -> None:
-        """Forget everything, to free its memory."""
+        """Drop everything, to free its memory."""
         self._kept.clear()
 
     def _nearest(self, tokens: tuple[int, ...]) -> tuple[Prefix | None, int]:

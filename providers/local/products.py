@@ -1,8 +1,8 @@
-"""Matrix products of 16-bit weights on processors that cannot multiply 16-bit numbers.
+"""Matrix products of 16-bit weights on CPUs that cannot multiply 16-bit numbers.
 
-There, torch multiplies number by number and is seven times slower than in float32. The
-weights stay as they are; a piece of them at a time is widened, which loses nothing, and
-multiplied in float32. Sums are float32 either way and each result is rounded once.
+There, torch multiplies number by number and is seven times slower than in float32. The weights stay
+as they are; one piece of them at a time is widened, which is lossless, and multiplied in float32.
+Sums are float32 either way and each result is rounded once.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from torch import Tensor
 from transformers.pytorch_utils import Conv1D
 
 _PIECE = 1 << 20
-"""Weights widened at once on a processor: 4 MB, which its caches hold (0.25 to 4 million are alike,
-a whole large layer takes up to four times as long)."""
+"""Weights widened at once on a CPU: 4 MB, which fits its caches (0.25 to 4 million perform alike, a
+whole large layer takes up to four times as long)."""
 _PIECE_ON_CARDS = 1 << 24
 _FEW_ROWS = 8
-"""Below this many rows reading the weights decides, and 16-bit ones are half as many bytes."""
+"""With fewer rows than this, reading the weights dominates, and 16-bit ones are half the size."""
 
 
 def widened_product(rows: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-    """``rows @ weight.T + bias`` in float32, whatever the weights are stored in.
+    """``rows @ weight.T + bias`` in float32, in whatever format the weights are stored.
 
     Args:
         rows: ``[..., inputs]``, any number format.
@@ -46,7 +46,7 @@ def widened_product(rows: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor
 
 
 def multiplies(dtype: torch.dtype, device: torch.device) -> bool:
-    """Whether the device has matrix products of such numbers that are worth using."""
+    """Whether the device's own matrix products of such numbers are worth using."""
     if device.type != "cpu" or platform.machine().lower() not in {"x86_64", "amd64"}:
         return True
     if not torch.backends.mkldnn.is_available():
@@ -59,9 +59,9 @@ def multiplies(dtype: torch.dtype, device: torch.device) -> bool:
 
 
 def widen_products(network: Any) -> None:
-    """Let every linear layer of 16-bit weights multiply in float32."""
+    """Make every linear layer with 16-bit weights multiply in float32."""
     for layer in network.modules():
-        # Not what derives from them: quantised layers multiply in ways of their own.
+        # Not its subclasses: quantised layers multiply in their own way.
         if (kind := _WIDENED.get(type(layer))) and layer.weight.dtype.itemsize == 2:
             layer.__class__ = kind
 
@@ -74,7 +74,7 @@ class _WideLinear(torch.nn.Linear):  # type: ignore[misc]
 
 
 class _WideConv1D(Conv1D):  # type: ignore[misc]
-    """GPT-2's linear layer, whose weights lie the other way."""
+    """GPT-2's linear layer, whose weights are transposed."""
 
     def forward(self, rows: Tensor) -> Tensor:
         if rows.numel() < _FEW_ROWS * self.nx:

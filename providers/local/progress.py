@@ -1,4 +1,4 @@
-"""How long work before the first answer reports what it is doing."""
+"""How long-running work before the first answer reports progress."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Protocol
 
 
 class ReportProgress(Protocol):
-    """Called now and then while something long is going on."""
+    """Called from time to time during long-running work."""
 
     def __call__(self, what: str, done: int, total: int | None, unit: str) -> None:
         """``done`` of ``total`` (None: unknown); ``unit`` is ``B`` for bytes, else empty."""

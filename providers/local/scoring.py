@@ -1,9 +1,8 @@
-"""Log-likelihoods of continuations: shared beginnings once, everything else packed.
+"""Log-likelihoods of continuations: common prefixes computed once, everything else packed.
 
-Per call the lm-evaluation-harness runs the whole prompt; here the few-shot
-block that calls share is computed once, questions stand behind it in one row
-without padding, and only positions that predict a continuation's token reach
-the output head.
+The lm-evaluation-harness runs the whole prompt for every call; here the few-shot block that calls
+share is computed once, questions follow it in one row without padding, and only positions that
+predict a continuation's token reach the output head.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ Answer = tuple[str, Reply | ProviderError]
 
 @dataclass(slots=True)
 class _Job:
-    """One call: what is known of its continuations so far."""
+    """One call, and the results for its continuations so far."""
 
     key: str
     context: int
@@ -42,7 +41,7 @@ class _Job:
 
 
 class Scoring:
-    """The ``choose`` calls that wait for an answer."""
+    """The ``choose`` calls waiting for an answer."""
 
     def __init__(
         self,
@@ -58,8 +57,8 @@ class Scoring:
 
         Args:
             model, encoder, budget, prefixes: what scores, and within which limits.
-            share: beginnings that rows have in common are computed once.
-            apart: rows of different calls never run together.
+            share: compute prefixes that rows have in common only once.
+            apart: never run rows of different calls together.
         """
         self.tokens_asked = 0
         self._apart = apart
@@ -79,10 +78,10 @@ class Scoring:
         return key in self._jobs
 
     def add(self, key: str, prompt: Prompt) -> None:
-        """Take a call in.
+        """Accept a call.
 
         Raises:
-            CallRejected: when it cannot be scored; nothing was taken in.
+            CallRejected: it cannot be scored; nothing was accepted.
         """
         context, choices = self._encoder.choices(prompt)
         if not choices:
@@ -101,7 +100,7 @@ class Scoring:
             self._rows.setdefault(row, []).append((job, index))
 
     def cancel(self, keys: Collection[str]) -> list[str]:
-        """Forget calls, all of them when ``keys`` is empty; returns those that were waiting."""
+        """Drop calls, all of them if ``keys`` is empty; returns those that were waiting."""
         gone = [key for key in keys or list(self._jobs) if self._jobs.pop(key, None)]
         for row, users in list(self._rows.items()):
             left = [(job, index) for job, index in users if job.key in self._jobs]
@@ -112,10 +111,10 @@ class Scoring:
         return gone
 
     def step(self) -> list[Answer]:
-        """Run one forward pass over waiting calls and return what it answered.
+        """Run one forward pass over waiting calls and return the calls it answered.
 
         Raises:
-            RuntimeError, MemoryError: when memory ran out; call :meth:`retreat`.
+            RuntimeError, MemoryError: memory ran out; call :meth:`retreat`.
         """
         pack = self._next_pack()
         if pack is None:
@@ -133,7 +132,7 @@ class Scoring:
         return answers
 
     def retreat(self) -> list[str]:
-        """Drop the plan after memory ran out; returns the calls it was about to answer."""
+        """Drop the plan after memory ran out; returns the calls it would have answered."""
         planned, self._planned = self._planned, []
         rows = [row for pack in planned[:1] for row, _ in pack.reads]
         return list({job.key for row in rows for job, _ in self._rows.get(row, ())})
@@ -141,7 +140,7 @@ class Scoring:
     # -- planning ------------------------------------------------------------
 
     def _next_pack(self) -> Pack | None:
-        """The pack to run now; it stays planned until it was read."""
+        """The pack to run now; it stays planned until it has been read."""
         while True:
             while self._planned:
                 pack = self._planned[0]
@@ -153,7 +152,7 @@ class Scoring:
             self._planned = self._plan()
 
     def _plan(self) -> list[Pack]:
-        """The packs of the group that is best done next."""
+        """The packs of the group that is best run next."""
         size = self._budget.batch
         if self._apart:
             return self._plan_call(next(iter(self._rows)).owner, size)
@@ -165,12 +164,12 @@ class Scoring:
         group = max(groups, key=self._urgency)
         packs = pack_rows(group, size)
         if len(groups) > 1 and len(packs) > 1 and len(packs[-1].tokens) < size // 2:
-            # More of this group may come while the others are done.
+            # More rows of this group may arrive while the others run.
             packs.pop()
         return packs
 
     def _plan_call(self, key: str, size: int) -> list[Pack]:
-        """The packs of one call: they depend on nothing but it."""
+        """The packs of one call, independent of all others."""
         rows = [row for row in self._rows if row.owner == key]
         if not self._model.packs or not self._share:
             return [pack_rows(Group(0, (row,)), size)[0] for row in rows]
@@ -185,7 +184,7 @@ class Scoring:
     # -- reading -------------------------------------------------------------
 
     def _read(self, row: Row, logits: Tensor) -> list[Answer]:
-        """Give a row's logits, ``[take, vocabulary]``, to all continuations that wait for them."""
+        """Pass a row's logits, ``[take, vocabulary]``, to all continuations that wait for them."""
         users = self._rows.pop(row, None)
         if not users:
             return []
@@ -220,7 +219,7 @@ def _reply(job: _Job) -> Reply | ProviderError:
 
 
 def _padded_batches(rows: list[Row], size: int) -> list[Pack]:
-    """Batches of rows of similar length; only their ``reads`` matter to a plain run."""
+    """Batches of rows of similar length; a plain run only uses their ``reads``."""
     batches: list[Pack] = []
     for row in sorted(rows, key=lambda row: -len(row.tokens)):
         if not batches or len(batches[-1].reads[0][0].tokens) * (len(batches[-1].reads) + 1) > size:

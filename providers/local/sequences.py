@@ -1,4 +1,4 @@
-"""One answer being generated: which token comes next, and when it is finished."""
+"""An answer being generated: which token comes next, and when it is finished."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ _SEEDS = 2**63
 class Sequence:
     """A prompt and the tokens generated for it so far.
 
-    Temperature 0, or none asked for, takes the likeliest token. Otherwise
-    tokens are drawn with a generator of the sequence's own, so the answer does
-    not depend on what else is generated at the same time. Its seed is the one
-    asked for, or else made of the call's key, which differs between epochs.
+    Temperature 0, or none requested, takes the most likely token. Otherwise tokens are sampled with
+    a generator of the sequence's own, so the answer does not depend on what else is generated at
+    the same time. The seed is the requested one, or else is derived from the call's key, which
+    differs between epochs.
 
     Attributes:
-        key: of the call.
+        key: the call's key.
         prompt: its tokens, without those that were cut.
-        cut: first tokens of the prompt that the model does not read.
-        ids: tokens generated so far, an end token included.
-        most: how many tokens may be generated.
-        seed: of the drawing.
+        cut: number of leading prompt tokens that the model does not read.
+        ids: tokens generated so far, including an end token.
+        most: maximum number of tokens to generate.
+        seed: sampling seed.
     """
 
     def __init__(
@@ -53,14 +53,14 @@ class Sequence:
         """Begin an answer.
 
         Args:
-            key: of the call.
+            key: the call's key.
             prompt: what the model reads.
-            params: as requested.
+            params: the requested parameters.
             tokenizer: the model's.
-            context_tokens: most tokens of prompt and answer together.
-            may_cut: an answer may have less room than was asked for, and a prompt that
-                leaves too little loses its beginning; otherwise that is an error.
-            whole: the prompt itself may not be cut.
+            context_tokens: maximum tokens of prompt and answer together.
+            may_cut: an answer may get less room than requested, and a prompt that leaves too little
+                loses its beginning; otherwise that is an error.
+            whole: the prompt itself must not be cut.
 
         Raises:
             ContextTooLong: prompt and answer do not fit.
@@ -95,11 +95,11 @@ class Sequence:
         self.restart()
 
     def begin(self) -> None:
-        """Its turn has come: from here on its time counts."""
+        """Its turn has come: start timing it."""
         self._began = self._began or time.monotonic()
 
     def restart(self) -> None:
-        """Forget the answer so far, and draw as from the beginning."""
+        """Discard the answer so far, and reset the generator."""
         self.ids.clear()
         if self._generator is not None:
             self._generator.manual_seed(self.seed)
@@ -116,21 +116,21 @@ class Sequence:
 
     @property
     def top_p(self) -> float:
-        """1 when not asked for."""
+        """1 if not requested."""
         return 1.0 if self._params.top_p is None else self._params.top_p
 
     @property
     def top_k(self) -> int:
-        """0 when not asked for."""
+        """0 if not requested."""
         return self._params.top_k or 0
 
     @property
     def greedy(self) -> bool:
-        """Whether the likeliest token is taken."""
+        """Whether to take the most likely token."""
         return self._generator is None
 
     def draw(self, logits: Tensor) -> int:
-        """A token by temperature, top-k and top-p from ``logits``, ``[vocabulary]``."""
+        """Sample a token by temperature, top-k and top-p from ``logits``, ``[vocabulary]``."""
         assert self._generator is not None
         weights = torch.softmax(logits.cpu().double() / self.temperature, dim=-1)
         tokens = torch.arange(len(weights))
@@ -138,8 +138,8 @@ class Sequence:
             weights, tokens = weights.topk(top_k)
             weights = weights / weights.sum()
         if (top_p := self.top_p) < 1:
-            # Tokens this unlikely hold less than 1 - top_p together, so they are outside
-            # the smallest set that reaches top_p, and the sort can do without them.
+            # Tokens this unlikely sum to less than 1 - top_p, so they are outside the smallest set
+            # that reaches top_p, and need not be sorted.
             likely = (weights > (1 - top_p) / len(weights)).nonzero()[:, 0]
             weights, order = weights[likely].sort(descending=True, stable=True)
             kept = int((weights.cumsum(0) < top_p).sum()) + 1
@@ -149,7 +149,7 @@ class Sequence:
         return int(tokens[min(int(torch.searchsorted(reach, point)), len(tokens) - 1)])
 
     def take(self, token: int, ends: frozenset[int]) -> Reply | None:
-        """Add a token; the finished reply when the answer ends with it."""
+        """Add a token; returns the finished reply if the answer ends with it."""
         self.ids.append(token)
         if token in ends:
             return self._reply(self._text(self.ids[:-1]), Outcome.OK, "end")
@@ -162,10 +162,10 @@ class Sequence:
         return None
 
     def _stopped(self) -> str | None:
-        """The answer up to the first stop text, when one has come."""
+        """The answer up to the first stop sequence, if there is one."""
         if not self._params.stop:
             return None
-        # A token has at least one byte, so this tail holds any stop text that just ended.
+        # A token has at least one byte, so this tail contains any stop sequence that just ended.
         tail = max(len(stop.encode()) for stop in self._params.stop) + _SPARE_TOKENS
         if not any(stop in self._text(self.ids[-tail:]) for stop in self._params.stop):
             return None
@@ -196,17 +196,17 @@ class Sequence:
 
 
 def _cut(prompt: int, answer: int | None, context: int) -> int:
-    """How many first tokens a prompt loses so that its answer has room.
+    """How many leading tokens a prompt loses so that its answer has room.
 
-    That is what was asked for, but never more than half of the context: models
-    with a short one could not be asked anything otherwise.
+    The answer gets the requested room, but never more than half of the context: otherwise models
+    with a short one could not be used at all.
     """
     room = 1 if answer is None else min(answer, context // 2)
     return max(0, prompt + room - context)
 
 
 def notes(params: Params) -> tuple[ParamNote, ...]:
-    """What becomes of each requested parameter."""
+    """How each requested parameter is handled."""
     return tuple(
         ParamNote(name, "sent")
         if name in _TAKEN

@@ -1,7 +1,7 @@
-"""What a model needs in memory, from its configuration and the headers of its files.
+"""The memory a model needs, from its configuration and the headers of its files.
 
-No weights are read and no torch is loaded: configurations are JSON, and the
-head of a safetensors or GGUF file lists its tensors.
+No weights are read and torch is not loaded: configurations are JSON, and the header of a
+safetensors or GGUF file lists its tensors.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ _NAMES = {
 
 
 def footprint(source: Source) -> Footprint:
-    """The footprint of a model, looked up at the hub when nothing is here.
+    """A model's footprint, looked up on the hub if nothing is here.
 
     Raises:
-        NoSuchModel: its files do not tell.
-        AccessDenied, WorkerFailed: the hub does not answer.
+        NoSuchModel: its files do not contain the information.
+        AccessDenied, WorkerFailed: the hub does not provide it.
     """
     if isinstance(source, KnownModel):
         return known_footprint(source.name)
@@ -45,7 +45,7 @@ def footprint(source: Source) -> Footprint:
 
 @cache
 def known_footprint(name: str) -> Footprint:
-    """The footprint of a model known by name, from the table that ships with it."""
+    """The footprint of a model with a short name, from the table that ships with it."""
     held = json.loads(Path(__file__).with_name("configs.json").read_text())[name]
     return of_config(held["config"], parameters=held["parameters"], download=held["download"])
 
@@ -60,9 +60,9 @@ def of_config(
     """The footprint of a decoder.
 
     Args:
-        config: as transformers saves it; of models that see, the part about text is taken.
-        parameters, linear: counted in its files; estimated from ``config`` when left out.
-        download: bytes of its files.
+        config: as saved by transformers; for vision models, the text part is used.
+        parameters, linear: counted in its files; estimated from ``config`` if omitted.
+        download: size of its files in bytes.
 
     Raises:
         KeyError: ``config`` lacks what every decoder has.
@@ -74,7 +74,7 @@ def of_config(
     kv_heads = text.get("num_key_value_heads") or (1 if text.get("multi_query") else heads)
     widest = text.get("intermediate_size") or text.get("n_inner") or 4 * hidden
     if linear is None:
-        # Models of OpenAI's old kind have no gate.
+        # Older OpenAI-style models have no gate.
         into = 2 if "n_embd" in text else 3
         attention = 2 * hidden * width * (heads + kv_heads)
         linear = layers * (attention + into * hidden * widest)
@@ -102,7 +102,7 @@ def _number(config: Mapping[str, Any], what: str, otherwise: int | None = None) 
 
 
 def _attention_layers(config: Mapping[str, Any], layers: int) -> int:
-    """Layers that hold keys and values; recurrent ones hold next to nothing."""
+    """Layers that hold keys and values; recurrent ones hold almost nothing."""
     kinds = config.get("layer_types")
     if not kinds:
         return layers
@@ -110,7 +110,7 @@ def _attention_layers(config: Mapping[str, Any], layers: int) -> int:
 
 
 def count_weights(shapes: Iterable[Sequence[int]], vocabulary: int) -> tuple[int, int]:
-    """All weights, and those in matrices that quantising shrinks: not the tables of tokens."""
+    """All weights, and those that quantisation shrinks: not the embedding tables."""
     parameters = linear = 0
     for shape in shapes:
         size = math.prod(shape)
@@ -146,7 +146,7 @@ def safetensors_shapes(file: Path) -> list[list[int]]:
     """The shapes of all tensors in a file, from its header.
 
     Raises:
-        ValueError, OSError: it is no safetensors file.
+        ValueError, OSError: it is not a safetensors file.
     """
     with file.open("rb") as source:
         length = int.from_bytes(source.read(8), "little")
@@ -157,7 +157,7 @@ def safetensors_shapes(file: Path) -> list[list[int]]:
 
 
 def _of_gguf(file: Path) -> Footprint:
-    """GGUF names the same things after the architecture, and lists dimensions backwards."""
+    """GGUF prefixes the same keys with the architecture, and lists dimensions in reverse."""
     told, shapes = read_gguf(file)
     arch = str(told["general.architecture"])
 

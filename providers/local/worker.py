@@ -1,12 +1,12 @@
 """The worker process: ``python -m evalbench.providers.local.worker``.
 
-It speaks :mod:`evalbench.engine.calls.frames` on the pipes it was started
-with. Before anything else can print, those pipes are taken away from
-descriptors 0 and 1, so that no library can write into the protocol.
+It speaks :mod:`evalbench.engine.calls.frames` on the pipes it was started with. Before anything
+else can print, those pipes are moved away from descriptors 0 and 1, so that no library can write
+into the protocol.
 
-One thread reads frames while the main thread computes, so calls that arrive
-meanwhile join the next forward pass. When the engine is gone, the reading
-thread ends the process at once, in the middle of whatever it computes.
+One thread reads frames while the main thread computes, so calls that arrive meanwhile join the next
+forward pass. If the engine is gone, the reading thread ends the process at once, in the middle of
+any computation.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Wire:
         self._reported = 0.0
 
     def send(self, frame: frames.WorkerFrame) -> None:
-        """Write one frame. When nobody reads any more, the process ends."""
+        """Write one frame. If the reader is gone, the process ends."""
         body = frames.encode(frame)
         with self._lock:
             try:
@@ -57,7 +57,7 @@ class Wire:
                 os._exit(0)
 
     def progress(self, what: str, done: int, total: int | None, unit: str) -> None:
-        """Report long work; reports in quick succession are left out."""
+        """Report progress; reports in quick succession are dropped."""
         now = time.monotonic()
         if done and done != total and now - self._reported < _PROGRESS_EVERY_S:
             return
@@ -91,7 +91,7 @@ class Wire:
 
 
 def take_over_pipes() -> Wire:
-    """Keep the engine's pipes to ourselves; prints go to the log, reads find nothing."""
+    """Keep the engine's pipes to ourselves; prints go to the log, reads get nothing."""
     source = os.fdopen(os.dup(0), "rb", buffering=0)
     sink = os.fdopen(os.dup(1), "wb", buffering=0)
     nothing = os.open(os.devnull, os.O_RDONLY)
@@ -103,7 +103,7 @@ def take_over_pipes() -> Wire:
 
 
 class Worker:
-    """Takes frames in and sends answers out until told to stop."""
+    """Accepts frames and sends answers until told to stop."""
 
     def __init__(self, wire: Wire) -> None:
         self._wire = wire
@@ -141,14 +141,14 @@ class Worker:
                     self._leaving |= frame["type"] == "bye"
                     self._inbox.put(frame)
         except Exception:
-            # Whatever it was, memory above all: without this thread nobody would be served.
+            # Whatever it was, probably memory: without this thread no call would be answered.
             traceback.print_exc()
             os._exit(1)
         if not self._leaving:
             os._exit(0)
 
     def _arrived(self) -> Iterable[frames.EngineFrame]:
-        """Frames that have come; waits for one when there is nothing to compute."""
+        """Frames that have arrived; waits for one if there is nothing to compute."""
         if self._idle() and not self._leaving:
             yield self._inbox.get()
         while not self._inbox.empty():
@@ -190,8 +190,8 @@ class Worker:
         except ProviderError:
             raise
         except Exception as error:
-            # Whatever a model's files make the libraries do, it would happen again
-            # at the next start: the run cannot go on.
+            # Any error that a model's files cause in the libraries would recur at the next start:
+            # the run cannot continue.
             traceback.print_exc()
             raise WorkerFailed(
                 f"{frame['model']} could not be loaded",
@@ -258,6 +258,6 @@ def main() -> int:
 
 if __name__ == "__main__":
     status = main()
-    # Interpreter shutdown with torch loaded takes a quarter of a second and has
-    # nothing left to do here.
+    # Interpreter shutdown with torch loaded takes a quarter of a second and has nothing left to do
+    # here.
     os._exit(status)

@@ -1,9 +1,8 @@
-"""What is known about models: what they take, what they hold, when they retire.
+"""Facts about models: what they accept, their limits, when they retire.
 
-Four sources, each overruling the one before: a table generated at release time
-(``models.json``), hand-written families (``families.json``), what the
-provider's API says itself, and the user's own ``models.toml``. What nobody
-knows is None: such a parameter is sent, and the provider may refuse it.
+Four sources, each overriding the previous: a table generated at release time (``models.json``),
+hand-written families (``families.json``), what the provider's API reports, and the user's
+``models.toml``. Unknown facts are None: such a parameter is sent, and the provider may refuse it.
 """
 
 from evalbench.providers.modelfacts.facts import ModelFacts

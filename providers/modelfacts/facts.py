@@ -9,30 +9,30 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class ModelFacts:
-    """Everything that decides how a model is asked. None: not known.
+    """Everything that decides how a model is called. None: unknown.
 
     Attributes:
-        context_tokens: most tokens of prompt (and, for most models, answer).
-        output_tokens: most tokens of one answer.
-        images: whether it sees.
-        video: whether it takes videos as they are.
+        context_tokens: maximum tokens of the prompt (for most models, of prompt and answer).
+        output_tokens: maximum tokens of one answer.
+        images: whether it accepts images.
+        video: whether it accepts videos as they are.
         reasoning: whether it reasons before it answers.
         sampling: ``yes``; ``no``; ``legacy``: only under Anthropic's API version
             2023-06-01; ``unreasoned``: only at reasoning effort ``none``.
-        efforts: reasoning efforts it takes, lowest first; empty: it has no such setting.
-        default_effort: the effort when none is asked for.
-        thinking: values of Anthropic's ``thinking.type`` it takes; for Gemini ``level``, or
-            ``budget`` and, when that may be 0, ``off``.
-        thinks: whether it thinks when the request says nothing.
-        stop: whether it takes stop texts.
+        efforts: supported reasoning efforts, lowest first; empty: it has no such setting.
+        default_effort: the effort if none is requested.
+        thinking: supported values of Anthropic's ``thinking.type``; for Gemini ``level``, or
+            ``budget`` plus ``off`` if the budget may be 0.
+        thinks: whether it thinks by default.
+        stop: whether it accepts stop sequences.
         logprobs: whether it reports log-probabilities.
         schema: whether its answers can follow a JSON schema.
-        prefill: whether it continues an answer that the request began.
-        system_turns: whether system messages may stand behind others.
-        cache_tokens: shortest prefix that is cached.
+        prefill: whether it continues an answer begun in the request.
+        system_turns: whether system messages may follow other messages.
+        cache_tokens: minimum length of a cacheable prefix.
         endpoints: ``chat``, ``responses``.
-        retires: day of its retirement, ISO format.
-        successor: what its provider offers instead.
+        retires: retirement date, ISO format.
+        successor: the replacement its provider offers.
     """
 
     context_tokens: int | None = None
@@ -56,10 +56,10 @@ class ModelFacts:
     successor: str | None = None
 
     def with_known(self, known: Mapping[str, Any]) -> ModelFacts:
-        """A copy overruled by ``known``, a mapping of field names as read from a file.
+        """A copy updated with ``known``, a mapping of field names as read from a file.
 
         Raises:
-            ValueError: for a name that is no field, or a value of the wrong kind.
+            ValueError: a name is not a field, or a value has the wrong type.
         """
         return replace(self, **{name: _checked(name, value) for name, value in known.items()})
 

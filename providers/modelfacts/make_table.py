@@ -1,10 +1,10 @@
-"""Makes ``models.json`` anew from LiteLLM's model list, at release time.
+"""Generate ``models.json`` from LiteLLM's model list, at release time.
 
     pip download --no-deps litellm
     python -m evalbench.providers.modelfacts.make_table litellm-*.whl
 
-Only plain facts are taken over, for the providers below, and only models that
-answer chats. What is wrong or missing there is corrected in ``families.json``.
+Only plain facts are copied, only for the providers below and for chat models. Errors and gaps in
+the list are corrected in ``families.json``.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def _row(provider: str, entry: dict[str, Any]) -> dict[str, Any]:
     elif provider == "google":
         row |= _google(entry)
     else:
-        # An absent flag means "no" only where the list is kept with care.
+        # An absent flag means "no" only where the list is well maintained.
         row["images"] = entry.get("supports_vision") or None
         row["reasoning"] = entry.get("supports_reasoning") or None
         row["efforts"] = entry.get("reasoning_effort_levels")
@@ -113,7 +113,7 @@ def _efforts(entry: dict[str, Any]) -> list[str]:
 
 
 def main(wheel: Path) -> None:
-    """Write ``models.json`` beside this file."""
+    """Write ``models.json`` next to this file."""
     with zipfile.ZipFile(wheel) as archive:
         table = make(orjson.loads(archive.read(_MEMBER)))
     version = wheel.name.split("-")[1]

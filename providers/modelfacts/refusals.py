@@ -1,8 +1,8 @@
-"""Parameters that a provider refused: learned from its own 400s, once.
+"""Parameters that a provider refused, each learned once from a 400 response.
 
-A refusal is kept in memory for the engine and in the cache folder for the
-next one, for a month; models change. It is about one field of one model at
-one address, and about one value only when that is what the provider objected to.
+A refusal is kept in memory, and for a month in the cache folder for later engines, since models
+change. It concerns one field of one model at one address, and only one value if the provider
+objected to that value.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import orjson
 from evalbench.engine.paths import cache_dir, make_private, write_file
 
 ANY = ""
-"""Stands for every value of a field."""
+"""Stands for any value of a field."""
 
 _LIFE_S = 30 * 86_400.0
 _LONGEST_REASON = 300
@@ -41,11 +41,11 @@ _ABOUT_THE_FIELD = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Negotiable:
-    """A field of a request that can be left out when the provider refuses it.
+    """A request field that can be left out if the provider refuses it.
 
     Attributes:
         field: dotted path in the wire body, as the provider would name it.
-        value: what was sent there, as JSON text.
+        value: the value sent, as JSON text.
         aliases: other names that an error may use for it.
     """
 
@@ -55,13 +55,13 @@ class Negotiable:
 
 
 class Refused:
-    """What one model at one address refuses: reasons by field and by value."""
+    """What one model at one address refuses: reasons by field and value."""
 
     def __init__(self, reasons: Mapping[str, Mapping[str, str]] | None = None) -> None:
         self._reasons = reasons or {}
 
     def reason(self, field: str, value: str) -> str | None:
-        """Why the provider refuses this value (JSON text), or None when it does not."""
+        """Why the provider refuses this value (JSON text), or None if it does not."""
         by_value = self._reasons.get(field)
         if by_value is None:
             return None
@@ -73,16 +73,15 @@ NOTHING = Refused()
 
 
 def blamed(sent: Iterable[Negotiable], param: str, message: str) -> tuple[Negotiable, bool] | None:
-    """Which sent field an error blames, if any.
+    """Find the sent field that an error blames, if any.
 
     Args:
-        sent: fields of the request that it can do without.
-        param: the field that the error names outright, may be empty.
-        message: the error's sentence.
+        sent: fields that the request can do without.
+        param: the field named in the error's own attribute; may be empty.
+        message: the error message.
 
     Returns:
-        The field and whether only its value is at fault; None when the error
-        is about something else.
+        The field and whether only its value is at fault; None if the error is about something else.
     """
     value_only = _about_the_value(message)
     if param:
@@ -90,8 +89,8 @@ def blamed(sent: Iterable[Negotiable], param: str, message: str) -> tuple[Negoti
             names = (one.field, *one.aliases)
             if any(param == n or param.startswith((f"{n}.", f"{n}[")) for n in names):
                 return one, value_only
-        # A name that we did not send is about something else, except for the
-        # outer half of a nested field.
+        # A name that we did not send means another problem, unless it is the outer part of a nested
+        # field.
         return next(((one, value_only) for one in sent if one.field.startswith(f"{param}.")), None)
     found = [
         (position, one)
@@ -108,7 +107,7 @@ def _about_the_value(message: str) -> bool:
 
 
 def _places(message: str, names: Iterable[str]) -> list[int]:
-    """Where a message names a parameter as a parameter, not as a plain word."""
+    """Where a message mentions a parameter as a parameter, not as an ordinary word."""
     places: list[int] = []
     for name in names:
         for form in {name, name.rpartition(".")[2]}:
@@ -139,7 +138,7 @@ class Refusals:
         self._views: dict[str, Refused] = {}
 
     def of(self, model: str) -> Refused:
-        """What ``model`` refuses. The object changes when something new is learned."""
+        """What ``model`` refuses. A new object is returned once something new is learned."""
         view = self._views.get(model)
         if view is None:
             if self._known is None:
@@ -149,7 +148,7 @@ class Refusals:
         return view
 
     def learn(self, model: str, one: Negotiable, reason: str, *, value_only: bool) -> None:
-        """Remember a refusal, here and on disk. Learning it twice changes nothing."""
+        """Remember a refusal, in memory and on disk. Idempotent."""
         value = one.value if value_only else ANY
         if self._known is None:
             self._known = self._stored()
@@ -174,7 +173,7 @@ class Refusals:
         entry = _Entry(self._provider, self._host, model, field, value, reason, time.time())
         oldest = entry.when - _LIFE_S
         kept = [old for old in _read() if old.when >= oldest and old.about != entry.about]
-        # The file only saves a later run one refused request; a full disk must not fail this one.
+        # The file only saves a later run one refused request; a full disk must not fail this run.
         with contextlib.suppress(OSError):
             file = _file()
             make_private(file.parent)
@@ -183,7 +182,7 @@ class Refusals:
 
 @dataclass(frozen=True, slots=True)
 class _Entry:
-    """One refusal in the file."""
+    """A refusal as stored in the file."""
 
     provider: str
     host: str

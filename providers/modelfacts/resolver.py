@@ -1,4 +1,4 @@
-"""One provider's view of its models: tables, what the API told, what the user says."""
+"""One provider's facts about its models, from tables, its API and the user."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ class FactsResolver:
     """Facts of one provider's models at one address.
 
     Args:
-        provider: its name.
-        host: of the address.
-        known: what is known of a model beforehand; the shipped tables when None.
+        provider: the provider's name.
+        host: host of its address.
+        known: initial facts by model; None: the shipped tables.
     """
 
     def __init__(
@@ -39,10 +39,10 @@ class FactsResolver:
         self._facts: dict[str, ModelFacts] = {}
 
     def of(self, model: str) -> ModelFacts:
-        """Everything known about a model.
+        """All known facts about a model.
 
         Raises:
-            UsageError: when the user's ``models.toml`` cannot be read.
+            UsageError: the user's ``models.toml`` cannot be read.
         """
         facts = self._facts.get(model)
         if facts is None:
@@ -54,18 +54,18 @@ class FactsResolver:
         return facts
 
     def fresh(self, model: str) -> bool:
-        """Whether the API told about a model within the last week."""
+        """Whether the API reported on a model within the last week."""
         told = self._heard().get(model)
         return told is not None and time.time() - told[0] < _FRESH_S
 
     def tell(self, models: Mapping[str, Mapping[str, Any]]) -> None:
-        """Keep what the API says about models, for this engine and later ones."""
+        """Store what the API reports about models, for this engine and later ones."""
         now = time.time()
         heard = self._heard()
         for model, known in models.items():
             heard[model] = (now, known)
             self._facts.pop(model, None)
-        # Losing the copy costs one small request in a later run; never this run.
+        # Losing the copy costs one small request in a later run, and nothing in this one.
         with contextlib.suppress(OSError):
             make_private(self._file.parent)
             write_file(self._file, orjson.dumps(heard, option=orjson.OPT_INDENT_2))
@@ -73,7 +73,7 @@ class FactsResolver:
     def _heard(self) -> dict[str, tuple[float, Mapping[str, Any]]]:
         if self._told is None:
             self._told = {}
-            # A damaged or newer file is a cache miss.
+            # A damaged or newer file counts as a cache miss.
             with contextlib.suppress(OSError, TypeError, ValueError, AttributeError):
                 for model, (when, known) in orjson.loads(self._file.read_bytes()).items():
                     ModelFacts().with_known(known)
@@ -82,7 +82,7 @@ class FactsResolver:
 
 
 def host_file(host: str) -> str:
-    """A host as part of a file name."""
+    """A host name as part of a file name."""
     return re.sub(r"[^A-Za-z0-9.-]", "_", host)
 
 

@@ -1,4 +1,4 @@
-"""The shipped tables: ``models.json`` (generated) overruled by ``families.json`` (hand-written)."""
+"""The shipped tables: ``models.json`` (generated), overridden by ``families.json`` (by hand)."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ def _families() -> Mapping[str, list[dict[str, Any]]]:
 
 @cache
 def table_facts(provider: str, model: str) -> ModelFacts:
-    """What the shipped tables know of a model: its own row, then its families.
+    """What the shipped tables know about a model: its own row, then its families.
 
-    A dated or ``latest`` name without a row of its own takes the row of the
-    plain name. Of the families, longer prefixes overrule shorter ones.
+    A dated or ``latest`` name without its own row uses the row of the plain name. Longer family
+    prefixes override shorter ones.
     """
     rows = _models().get(provider, {})
     row = rows.get(model) or rows.get(_DATED.sub("", model)) or {}
@@ -49,12 +49,12 @@ def table_facts(provider: str, model: str) -> ModelFacts:
 
 
 def known_names(provider: str) -> tuple[str, ...]:
-    """Model names that the generated table has for a provider."""
+    """Names of the provider's models in the generated table."""
     return tuple(_models().get(provider, ()))
 
 
 def other_provider(provider: str, model: str) -> str:
-    """The provider that a model's name plainly belongs to, when it is another one; else empty."""
+    """The other provider that a model's name clearly belongs to; empty if none."""
     for name in ("anthropic", "openai"):
         if name != provider and model in _models().get(name, {}):
             return name

@@ -1,16 +1,16 @@
-"""How models count their input, by each maker's published rule, whoever serves them.
+"""How models count input tokens, by each vendor's published rule, regardless of host.
 
-Sources, as read in autumn 2026:
+Sources, read in autumn 2026:
 
 - Claude: platform.claude.com, Vision, "Resolution and token cost", and
-  Coordinates, "How Claude resizes and pads images"; from 4.7 on a tokenizer that
-  makes about 30 % more tokens of the same text;
+  Coordinates, "How Claude resizes and pads images"; from 4.7 on, a tokenizer that produces about 30
+  % more tokens for the same text;
 - OpenAI: developers.openai.com, Images and vision, "Model sizing behavior" and
-  "Calculating costs"; the factor 1.2 of GPT-5.2 and later stands on the pricing
-  page and was confirmed by others' measurements;
-- Gemini: ai.google.dev, Understand and count tokens, and Media resolution: it looks
-  at one frame of a video a second unless told otherwise, a frame is 258 tokens up to
-  Gemini 2 and 70 from Gemini 3 on, a second of sound 32.
+  "Calculating costs"; the factor 1.2 of GPT-5.2 and later is on the pricing page and was confirmed
+  by third-party measurements;
+- Gemini: ai.google.dev, Understand and count tokens, and Media resolution: it samples one video
+  frame per second by default; a frame is 258 tokens up to Gemini 2 and 70 from Gemini 3 on, a
+  second of audio 32.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _GEMINI = re.compile(r"gemini-(?P<major>\d+)")
 
 @functools.lru_cache(maxsize=256)
 def token_rules(model: str) -> TokenRules:
-    """The rules of a model by its name; prefixes such as ``us.anthropic.`` do not matter."""
+    """The rules for a model by name; prefixes such as ``us.anthropic.`` are ignored."""
     name = model.lower().rpartition("/")[2]
     if version := claude_version(name):
         if version >= (4, 7):
@@ -88,7 +88,7 @@ class _Gemini(TokenRules):
 
 
 _TILES = (
-    # name begins with, base tokens, tokens a tile
+    # name prefix, base tokens, tokens per tile
     ("gpt-4o-mini", 2833, 5667),
     ("gpt-4o", 85, 170),
     ("chatgpt-4o", 85, 170),
@@ -101,7 +101,7 @@ _TILES = (
     ("gpt-5-chat", 70, 140),
 )
 _PATCHES = (
-    # name begins with, tokens a patch, what each detail keeps at most: (patches, longest edge)
+    # name prefix, tokens per patch, limits for each detail: (patches, longest edge)
     ("gpt-4.1-mini", 1.62, {"high": (1536, 2048)}),
     ("gpt-4.1-nano", 2.46, {"high": (1536, 2048)}),
     ("o4-mini", 1.72, {"high": (1536, 2048)}),
@@ -114,7 +114,7 @@ _PATCHES = (
     ("gpt-5.4", 1.2, {"high": (2500, 2048), "original": (10_000, 6000)}),
     ("gpt-5.5", 1.2, {"auto": (10_000, 6000), "high": (2500, 2048)}),
 )
-# From GPT-5.6 on: detail "auto" keeps the size, and more than 30,000 patches are refused.
+# From GPT-5.6 on: detail "auto" keeps the size, and more than 30,000 patches are rejected.
 _LATER_PATCHES = {"auto": (30_000, 65_535), "high": (2500, 2048)}
 _LOW = (256, 512)
 
@@ -149,9 +149,9 @@ def _patched(
 
 
 def openai_patches(width: int, height: int, most: int, edge: int) -> int:
-    """32-pixel patches that cover the image, shrunk first to the longest edge and the budget.
+    """Number of 32-pixel patches, after shrinking to the longest edge and the patch budget.
 
-    The shrunk size is corrected so that one side is a whole number of patches.
+    The shrunk size is adjusted so that one side is a whole number of patches.
     """
     scale = min(1.0, edge / max(width, height))
     w, h = width * scale, height * scale
@@ -160,7 +160,7 @@ def openai_patches(width: int, height: int, most: int, edge: int) -> int:
     shrink = math.sqrt(32 * 32 * most / (w * h))
     across, down = w * shrink / 32, h * shrink / 32
     shrink *= min(math.floor(across) / across, math.floor(down) / down)
-    # Rounded: 33.000000001 patches are 33.
+    # Rounded: 33.000000001 patches count as 33.
     return math.ceil(round(w * shrink / 32, 6)) * math.ceil(round(h * shrink / 32, 6))
 
 

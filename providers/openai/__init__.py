@@ -1,4 +1,4 @@
-"""OpenAI's models over its API, through the official SDK.
+"""OpenAI's models on its API, through the official SDK.
 
 Reasoning models go to the Responses endpoint, all others to chat completions.
 The SDK is imported on first use, in a thread.

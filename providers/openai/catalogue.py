@@ -1,4 +1,4 @@
-"""OpenAI's model list: which of its entries answer text, and what is known of them."""
+"""OpenAI's model list: which entries generate text, and what is known about them."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _OTHER_WORK = re.compile(
 
 
 def model_info(entry: Mapping[str, Any], facts: FactsResolver) -> ModelInfo | None:
-    """One line of the list, with what the tables know; None for a model that writes no text.
+    """A line of the list, with facts from the tables; None for a model that generates no text.
 
     Raises:
-        KeyError: when the entry has no id.
+        KeyError: the entry has no id.
     """
     name = entry["id"]
     if _OTHER_WORK.search(name):

@@ -1,8 +1,8 @@
 """Perplexity's Agent API, which has the form of OpenAI's Responses.
 
-Its chat completions (Sonar) ended in September 2026. Sources:
-https://docs.perplexity.ai/docs/grounded-llm/openai-compatibility (the form, and ``/v1/responses``
-as another name of ``/v1/agent``),
+Its chat completions (Sonar) were shut down in September 2026. Sources:
+https://docs.perplexity.ai/docs/grounded-llm/openai-compatibility (the format, and ``/v1/responses``
+as an alias of ``/v1/agent``),
 https://docs.perplexity.ai/docs/agent-api/building-agents/define-the-run (``instructions``, and
 models as provider/model), https://docs.perplexity.ai/docs/admin/rate-limits-usage-tiers. Whether it
 lists its models at ``/v1/models`` is unverified.
@@ -24,7 +24,7 @@ _NOT_DOCUMENTED = ("store", "truncation", "prompt_cache_key")
 
 
 class Perplexity(OpenAI):
-    """Models of several makers at Perplexity, asked without its search tools."""
+    """Models of several vendors on Perplexity, called without its search tools."""
 
     name: ClassVar[str] = "perplexity"
     title: ClassVar[str] = "Perplexity"
@@ -51,7 +51,7 @@ class Perplexity(OpenAI):
 
     @override
     def prepared(self, call: Call, refused: Refused) -> Prepared:
-        """System turns at the start are its ``instructions``."""
+        """System turns at the start become its ``instructions``."""
         prepared = super().prepared(call, refused)
         body = prepared.body
         for name in _NOT_DOCUMENTED:

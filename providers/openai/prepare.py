@@ -1,4 +1,4 @@
-"""From a call to a body for OpenAI: pure, for realtime and batch alike."""
+"""Build a body for OpenAI from a call: pure, for realtime and batch alike."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ from evalbench.providers.wire.provider import wire_name
 
 WHO = "OpenAI"
 LEAST_CACHED = 1024
-"""Tokens of the shortest prefix that is cached."""
+"""Minimum tokens of a prefix that is cached."""
 CACHED_S = 300.0
-"""Older models keep a prefix 5 to 10 minutes after its last use, newer ones half an hour."""
+"""Older models keep a prefix for 5 to 10 minutes after its last use, newer ones half an hour."""
 _CACHE_KEY = "prompt_cache_key"
 PATHS: dict[Endpoint, str] = {"chat": "/chat/completions", "responses": "/responses"}
 
 
 @dataclass(frozen=True, slots=True)
 class BodySettings:
-    """Settings that shape a body without being parameters of the call.
+    """Settings that affect the body but are not parameters of the call.
 
     Attributes:
         image_detail: ``auto``, ``low``, ``high`` or ``original``.
-        service_tier: empty leaves it out.
+        service_tier: empty: omitted.
     """
 
     image_detail: str = "auto"
@@ -49,12 +49,12 @@ def prepare(
 ) -> Prepared:
     """The request for a call at one endpoint.
 
-    Nothing is stored at OpenAI, and a prompt that is too long is an error
-    there, never cut. Calls with the same long prefix name it, so that they
-    reach the same machine and its cache.
+    Nothing is stored at OpenAI, and a prompt that is too long is an error there, never truncated.
+    Calls with the same long prefix send a key for it, so that they are routed to the same machine
+    and its cache.
 
     Raises:
-        CallRejected: for raw text without turns, or a part that cannot be sent.
+        CallRejected: the prompt is raw text without turns, or a part cannot be sent.
     """
     messages = call.prompt.messages
     body: dict[str, Any] = {"model": wire_name(call)}

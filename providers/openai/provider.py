@@ -38,7 +38,7 @@ from evalbench.providers.wire.sdk import SdkClient, openai_client
 
 
 class OpenAI(FileBatches):
-    """Answers calls with OpenAI's models."""
+    """Calls OpenAI's models."""
 
     name: ClassVar[str] = "openai"
     title: ClassVar[str] = "OpenAI"
@@ -47,7 +47,7 @@ class OpenAI(FileBatches):
     address_variables: ClassVar[tuple[str, ...]] = ("OPENAI_BASE_URL",)
     modules: ClassVar[tuple[str, ...]] = ("openai",)
     home: ClassVar[str] = "https://api.openai.com/v1"
-    """Where it is asked unless settings say otherwise."""
+    """The default endpoint."""
     options: ClassVar[tuple[Option, ...]] = (
         *GATEWAY_OPTIONS,
         Option(

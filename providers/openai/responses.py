@@ -1,4 +1,4 @@
-"""Reading what the Responses API sends."""
+"""Reading Responses API answers."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ def read_response(body: Mapping[str, Any], arrival: Arrival) -> Reply:
     """A finished response as a reply; ``raw`` is the body itself.
 
     Raises:
-        KeyError, TypeError: when the body is no response. A failed one (HTTP
-            200 all the same) is an error and told apart before.
-        BrokenOff: when it did not come to its end.
+        KeyError, TypeError: the body is not a response. A failed one (still HTTP 200) is an error
+            and is detected earlier.
+        BrokenOff: the response is incomplete.
     """
     text: list[str] = []
     refusals: list[str] = []
@@ -66,7 +66,7 @@ def read_response(body: Mapping[str, Any], arrival: Arrival) -> Reply:
 
 
 def failed_status(body: Mapping[str, Any]) -> int | None:
-    """The HTTP status that a failed response stands for; None when it did not fail."""
+    """The HTTP status equivalent to a failed response; None if it did not fail."""
     if body.get("status") != "failed":
         return None
     code = as_object(body.get("error")).get("code")

@@ -1,7 +1,7 @@
 """Requested parameters in OpenAI's terms, for its two endpoints.
 
-Reasoning models take sampling parameters and log-probabilities only while they
-do not reason, that is at effort ``none``, if they have such an effort at all.
+Reasoning models support sampling parameters and log-probabilities only when they do not reason,
+that is at effort ``none``, if they have that effort at all.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ Endpoint = Literal["chat", "responses"]
 
 FALLBACK_MAX_TOKENS = 4096
 LEAST_OUTPUT = 16
-"""The smallest ``max_output_tokens`` that the Responses API takes."""
+"""The minimum ``max_output_tokens`` of the Responses API."""
 _MOST_STOPS = 4
 
 
 def reasons(params: Params, facts: ModelFacts) -> bool:
-    """Whether the model will reason about a call with these parameters."""
+    """Whether the model will reason in a call with these parameters."""
     if not facts.reasoning:
         return False
     if facts.efforts is None:
@@ -38,13 +38,13 @@ def reasons(params: Params, facts: ModelFacts) -> bool:
 
 
 def endpoint_for(facts: ModelFacts, wanted: str, *, official: bool) -> Endpoint:
-    """Which endpoint a call goes to.
+    """The endpoint for a call.
 
     Args:
-        facts: of the model.
+        facts: facts about the model.
         wanted: ``chat``, ``responses`` or ``auto``.
-        official: whether the address is OpenAI's own. Gateways and test
-            servers speak chat; few speak Responses.
+        official: whether the address is OpenAI's own. Gateways and test servers support chat; few
+            support Responses.
     """
     if wanted in ("chat", "responses"):
         return "chat" if wanted == "chat" else "responses"
@@ -54,10 +54,10 @@ def endpoint_for(facts: ModelFacts, wanted: str, *, official: bool) -> Endpoint:
 
 
 def terms(params: Params, facts: ModelFacts, refused: Refused, endpoint: Endpoint) -> Terms:
-    """What the parameters become at one endpoint.
+    """Negotiate the parameters for one endpoint.
 
     Raises:
-        CallRejected: when the endpoint refuses every way to cap an answer.
+        CallRejected: the endpoint refuses every way to cap an answer.
     """
     talk = Negotiation(params, refused, "OpenAI's API")
     _cap(talk, params, endpoint)
@@ -85,7 +85,7 @@ def terms(params: Params, facts: ModelFacts, refused: Refused, endpoint: Endpoin
 def _cap(talk: Negotiation, params: Params, endpoint: Endpoint) -> None:
     cap = params.max_tokens or FALLBACK_MAX_TOKENS
     if endpoint == "chat":
-        # Gateways that are older than the new name know the old one.
+        # Gateways older than the new name know the old one.
         talk.cap(cap, "max_completion_tokens", "max_tokens")
     elif cap < LEAST_OUTPUT:
         reason = f"raised to {LEAST_OUTPUT}, the least that the Responses API takes"

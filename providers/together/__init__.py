@@ -1,4 +1,4 @@
-"""Open models at Together over its API, through the official SDK.
+"""Open models on Together's API, through the official SDK.
 
 The SDK is imported on first use, in a thread.
 """

@@ -1,4 +1,4 @@
-"""Together's batches: like OpenAI's in outline, and different in every detail."""
+"""Together's batches: similar to OpenAI's in outline, different in every detail."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class TogetherBatches(FileBatches):
     @abstractmethod
     @override
     def carrier(self) -> SdkClient:
-        """Has to be given by the provider."""
+        """Must be implemented by the provider."""
 
     @override
     def batch_terms(self, model: str) -> BatchTerms | None:
@@ -72,8 +72,8 @@ class TogetherBatches(FileBatches):
 
     @override
     async def batch_upload(self, file: Path, name: str, model: str) -> dict[str, Any]:
-        """Together knows files by their checksum, and says so when it has one already.
-        One of which not all bytes came, as the upload was cut, gives way.
+        """Together identifies files by checksum and reports one that already exists. A file whose
+        upload was cut off is replaced.
         """
         self.check_secret()
         form = await asyncio.to_thread(described, file, name)
@@ -99,7 +99,7 @@ class TogetherBatches(FileBatches):
         return {"file": stored}
 
     async def _known(self, answered: Answered) -> dict[str, Any]:
-        """The file that an upload found to be there already."""
+        """The existing file that an upload was matched to."""
         body = json_body(answered)
         name = body.get("file_id") if isinstance(body, dict) else None
         if not isinstance(name, str):
@@ -126,8 +126,8 @@ class TogetherBatches(FileBatches):
     async def batch_find(
         self, name: str, model: str, uploaded: Mapping[str, Any], *, requests: int, since: float
     ) -> Sequence[BatchJob]:
-        """Batches have no names, but a file has: it holds the names of its lines,
-        so the youngest batch of it is the one. All batches come in one list.
+        """Batches have no names, but files do, and the file contains the names of its lines, so the
+        file's newest batch is the right one. All batches come in a single list.
         """
         self.check_secret()
         answered = await self.within(self.get("/v1/batches"))
@@ -167,7 +167,7 @@ class TogetherBatches(FileBatches):
 
 
 def _share(percent: object) -> float | None:
-    """A part of 1; None when there is none."""
+    """A fraction of 1; None if there is none."""
     if not isinstance(percent, int | float) or not 0 <= percent <= 100:
         return None
     return percent / 100

@@ -1,4 +1,4 @@
-"""What Together's catalogue says of its models: prices, abilities, and how they can be called."""
+"""Reading Together's catalogue: prices, capabilities, and how models can be called."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ _RATES = (("input", "input"), ("output", "output"), ("cachedInput", "cache_read"
 
 
 def search_path(model: str) -> str:
-    """The path that finds a model, whatever it is offered for."""
+    """The path to look up a model, in any category."""
     return f"/v2/supported-models?search={quote(model, safe='')}"
 
 
 def api_name(entry: Mapping[str, Any]) -> str:
-    """What a call names a model: its serverless endpoint where it has one.
+    """The model name to use in calls: its serverless endpoint if it has one.
 
     Raises:
-        KeyError: when the entry has no name.
+        KeyError: the entry has no name.
     """
     name: str = entry.get("serverlessEndpoint") or entry["name"]
     return name
 
 
 def is_serverless(entry: Mapping[str, Any]) -> bool:
-    """Whether anybody with a key can call the model."""
+    """Whether any key can call the model."""
     return "PRODUCT_SERVERLESS" in (entry.get("products") or ())
 
 
 def find(entries: Iterable[Mapping[str, Any]], model: str) -> Mapping[str, Any] | None:
-    """The entry of a model, by any of its names; a serverless one first."""
+    """A model's entry, by any of its names; preferably a serverless one."""
     named = [
         entry
         for entry in entries
@@ -45,10 +45,10 @@ def find(entries: Iterable[Mapping[str, Any]], model: str) -> Mapping[str, Any] 
 
 
 def model_info(entry: Mapping[str, Any]) -> ModelInfo | None:
-    """One line of the list; None for a model that answers no chat, or is hidden.
+    """A line of the model list; None for a model that does not chat, or is hidden.
 
     Raises:
-        KeyError: when the entry has no name.
+        KeyError: the entry has no name.
     """
     status = str(entry.get("status")).removeprefix(_STATUS)
     if "CAPABILITY_CHAT" not in (entry.get("capabilities") or ()) or status == "HIDDEN":
@@ -70,9 +70,9 @@ def model_info(entry: Mapping[str, Any]) -> ModelInfo | None:
 
 
 def told_facts(entry: Mapping[str, Any]) -> dict[str, Any]:
-    """Facts of :class:`~evalbench.providers.modelfacts.ModelFacts` in an entry.
+    """Facts for :class:`~evalbench.providers.modelfacts.ModelFacts` from an entry.
 
-    An empty list of features says nothing: not every model's are filled in.
+    An empty feature list means unknown: not all models have theirs filled in.
     """
     known: dict[str, Any] = {}
     if (context := _context(entry)) is not None:
@@ -89,7 +89,7 @@ def told_facts(entry: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _context(entry: Mapping[str, Any]) -> int | None:
-    """Tokens; the API writes the number as a text."""
+    """A token count; the API sends the number as text."""
     try:
         tokens = int(entry.get("contextLength") or 0)
     except (TypeError, ValueError):
@@ -98,7 +98,7 @@ def _context(entry: Mapping[str, Any]) -> int | None:
 
 
 def _rates(pricing: object) -> dict[str, str]:
-    """US dollars per million tokens, as texts; empty unless both directions are told."""
+    """US dollars per million tokens, as text; empty unless both directions are given."""
     told = pricing if isinstance(pricing, Mapping) else {}
     rates = {
         ours: str(value)

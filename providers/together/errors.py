@@ -1,4 +1,4 @@
-"""Together's errors: OpenAI's shape, with some words and one status of its own."""
+"""Together's errors: OpenAI's format, plus some codes and a status of its own."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _TOKEN_SUM = re.compile(r"max_new_tokens|tokens?\b.{0,40}max_tokens", re.IGNOREC
 def read_together_error(
     answered: Answered, who: ProviderIdentity, model: str, scrub: SecretScrubber
 ) -> ProviderError | Reply:
-    """What an error response means; see :func:`evalbench.providers.chat.errors.read_error`."""
+    """Interpret an error response; see :func:`evalbench.providers.chat.errors.read_error`."""
     request_id = request_id_of(answered)
     said = error_response(answered, scrub, error_object(json_body(answered)), request_id)
     if (own := _own(said, who, model)) is not None:
@@ -43,7 +43,7 @@ def read_together_error(
 
 
 def request_id_of(answered: Answered) -> str:
-    """The id of a request: a header's, or the one in an error's body."""
+    """The request id: from a header, or from an error's body."""
     if known := answered.headers.get(REQUEST_ID):
         return known
     body = json_body(answered)
@@ -52,7 +52,7 @@ def request_id_of(answered: Answered) -> str:
 
 
 def _own(said: ErrorResponse, who: ProviderIdentity, model: str) -> ProviderError | None:
-    """What only Together says."""
+    """Errors specific to Together."""
     if said.code == "dedicated_endpoint_not_running":
         return build(
             NoSuchModel,
@@ -64,7 +64,7 @@ def _own(said: ErrorResponse, who: ProviderIdentity, model: str) -> ProviderErro
         return not_serverless(model, said)
     if model and _NO_MODEL.search(said.message):
         return no_model(said, who, model)
-    # 403 is what Together documents for a prompt that leaves no room for its answer.
+    # 403 is Together's documented status for a prompt that leaves no room for an answer.
     tokens = looks_too_long(said.message) or _TOKEN_SUM.search(said.message)
     if said.status in (400, 403, 422) and tokens and said.param in ("", "max_tokens", "messages"):
         return too_long(said)
@@ -77,7 +77,7 @@ def is_not_serverless(error: ProviderError) -> bool:
 
 
 def not_serverless(model: str, said: ErrorResponse | None = None) -> ProviderError:
-    """The model is there, but it takes an endpoint of one's own."""
+    """The model exists but needs a dedicated endpoint."""
     what = f"{model!r}{_WHAT}"
     hint = (
         "start a dedicated endpoint for it at https://api.together.ai/models and name that,"

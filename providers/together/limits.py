@@ -1,4 +1,4 @@
-"""Reading Together's rate-limit headers. Its limits are per second, and move."""
+"""Reading Together's rate-limit headers. Its limits are per second and change."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from evalbench.engine.calls import RateLimits
 from evalbench.providers.wire.headers import count, seconds
 
 WORTH_WAITING_S = 1.0
-"""``x-ratelimit-reset`` is often a fraction of a second: the next second's allowance,
-which every other call in the line has its eyes on too. Only longer ones are waited for."""
+"""``x-ratelimit-reset`` is often a fraction of a second: the next second's allowance, which every
+other waiting call wants too. Only longer resets are waited for."""
 
 
 def read_limits(headers: Mapping[str, str]) -> RateLimits | None:
-    """What the headers say; the dynamic values where they are told, since those decide."""
+    """Parse the headers; dynamic values take precedence, since they are the ones enforced."""
     requests, tokens = _remaining(headers, "ratelimit"), _remaining(headers, "tokenlimit")
     if requests is None and tokens is None:
         return None
@@ -33,6 +33,6 @@ def _remaining(headers: Mapping[str, str], kind: str) -> int | None:
 
 
 def suggested_wait(headers: Mapping[str, str]) -> float | None:
-    """Seconds to wait before the same call is worth another try, where a refusal tells them."""
+    """Seconds to wait before a retry is worthwhile, if the refusal says so."""
     reset = seconds(headers.get("x-ratelimit-reset"))
     return reset if reset is not None and reset >= WORTH_WAITING_S else None

@@ -1,4 +1,4 @@
-"""From a call to a body for Together: pure, for realtime and batch alike."""
+"""Build a Together request body from a call: pure, for realtime and batch alike."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ CHAT = "/v1/chat/completions"
 
 
 def prepare(call: Call, facts: ModelFacts, terms: Terms) -> Prepared:
-    """The request for a call. A prompt that is too long is an error, never cut.
+    """The request for a call. A prompt that is too long is an error, never truncated.
 
     Raises:
-        CallRejected: for raw text without turns, or a part that cannot be sent.
+        CallRejected: the prompt is raw text without turns, or a part cannot be sent.
     """
     body: dict[str, Any] = {
         "model": wire_name(call),

@@ -45,7 +45,7 @@ _MOST_PAGES = 50
 
 
 class Together(TogetherBatches):
-    """Answers calls with the open models that Together serves."""
+    """Calls the open models that Together serves."""
 
     name: ClassVar[str] = "together"
     title: ClassVar[str] = "Together"
@@ -84,7 +84,7 @@ class Together(TogetherBatches):
     @classmethod
     @override
     def batch_discount(cls, model: str) -> Literal["", "all", "uncached"]:
-        # The one model of Together's list of batch discounts.
+        # The one model in Together's list of batch discounts.
         return "all" if model == "meta-llama/Llama-3.3-70B-Instruct-Turbo" else ""
 
     @override
@@ -140,9 +140,9 @@ class Together(TogetherBatches):
 
     @override
     async def attempt(self, call: Call) -> Reply:
-        """A model that is not serverless is asked once.
+        """A model that is not serverless is tried once.
 
-        The catalogue does not know whether the user runs an endpoint under its name.
+        The catalogue does not show whether the user runs an endpoint under its name.
         """
         name = wire_name(call)
         if name not in self._doubtful:
@@ -156,9 +156,9 @@ class Together(TogetherBatches):
 
     @override
     async def warm(self, model: str) -> None:
-        """What the catalogue says of the model.
+        """What the catalogue says about the model.
 
-        It does not know the user's own endpoints, and neither do gateways.
+        It does not list the user's own endpoints; neither do gateways.
         """
         entries = await self._entries(catalogue.search_path(model))
         entry = catalogue.find(entries, model)
@@ -170,7 +170,7 @@ class Together(TogetherBatches):
 
     @override
     async def fetch_models(self) -> list[ModelInfo]:
-        """Those that can be called as they are."""
+        """The models that can be called without a dedicated endpoint."""
         entries = await self._entries(catalogue.LIST)
         try:
             lines = [catalogue.model_info(entry) for entry in entries]
@@ -203,7 +203,7 @@ class Together(TogetherBatches):
 
     @override
     async def check_key(self) -> str:
-        """Asks whose key it is, which is free."""
+        """Checks whose key it is, which is free."""
         self.check_secret()
         await self.clients.get()
         owner = await self._fetched("/v3/whoami")

@@ -1,4 +1,4 @@
-"""Reading what Together sends."""
+"""Reading Together's responses."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _SAID = {"effort": ("reasoning_effort", "reasoning"), "schema": ("response_forma
 
 
 def read_together(body: Mapping[str, Any], arrival: Arrival) -> Reply:
-    """A completion as a reply; a warning stands with the parameter that it is about.
+    """A completion as a reply; each warning is attached to the parameter it concerns.
 
-    All of the warnings stay in ``raw``.
+    All warnings remain in ``raw``.
 
     Raises:
-        KeyError, IndexError, TypeError: when the body is no completion.
+        KeyError, IndexError, TypeError: the body is not a completion.
     """
     reply = read_completion(body, arrival)
     warnings = [

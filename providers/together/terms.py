@@ -1,7 +1,7 @@
 """Requested parameters in Together's terms.
 
-Its models reason in three ways: always; when ``reasoning.enabled`` says so; or
-by an effort, of which there are three.
+Its models reason in one of three ways: always; if ``reasoning.enabled`` says so; or at one of three
+effort levels.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ _SWITCH = "reasoning.enabled"
 
 
 def terms(params: Params, facts: ModelFacts, refused: Refused) -> Terms:
-    """What the parameters become.
+    """Negotiate the parameters.
 
     Raises:
-        CallRejected: when the API refuses to cap an answer.
+        CallRejected: the API refuses every way to cap the answer.
     """
     talk = Negotiation(params, refused, WHO)
     talk.cap(params.max_tokens or FALLBACK_MAX_TOKENS, "max_tokens")

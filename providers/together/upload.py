@@ -1,4 +1,4 @@
-"""Together's upload: a form that tells of the file, the bytes to where it says, and a signal."""
+"""Together's upload: a form describing the file, its bytes to a given URL, and a confirmation."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _MOST_MOVES = 5
 
 
 def described(file: Path, name: str) -> dict[str, str]:
-    """What the form tells of a request file; reads it piece by piece."""
+    """What the form needs to know about a request file; reads it in chunks."""
     with file.open("rb") as source:
         checksum = hashlib.file_digest(source, "sha256").hexdigest()
     return {
@@ -35,7 +35,7 @@ def described(file: Path, name: str) -> dict[str, str]:
 
 
 def is_fit(place: str, address: Address) -> bool:
-    """Whether bytes may go to a place: one without TLS is for a server that is itself without."""
+    """Whether bytes may be sent to a URL: plain HTTP only if the API itself uses it."""
     try:
         parts = urlsplit(place)
     except ValueError:
@@ -45,10 +45,10 @@ def is_fit(place: str, address: Address) -> bool:
 
 
 async def put(place: str, file: Path, idle_s: float, title: str, address: Address) -> Answered:
-    """Put a file where an upload goes, without the key: the place is signed, and not the API's.
+    """Upload a file without the key: the URL is signed, and not the API's own.
 
     Raises:
-        ProviderError: when no complete response came back.
+        ProviderError: no complete response arrived.
     """
     client = await asyncio.to_thread(_bare_client)
     try:
@@ -98,7 +98,7 @@ def _bare_client() -> Any:
 
 
 def not_taken(answered: Answered, title: str) -> ProviderError:
-    """The place did not take the bytes."""
+    """The upload URL did not accept the bytes."""
     return ServerFault(
         f"{title} did not take a file of requests",
         why=f"the place that it named for it answered {answered.status}",

@@ -1,4 +1,4 @@
-"""What the network providers share: headers, addresses, failures, one attempt at one call.
+"""What the network providers share: headers, addresses, errors, one attempt at one call.
 
 Nothing here imports an SDK or an HTTP client.
 """

@@ -1,4 +1,4 @@
-"""Addresses of APIs."""
+"""Base URLs of APIs."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from urllib.request import getproxies, proxy_bypass
 from evalbench.engine.errors import RunFatal, SpecError
 
 _ENDPOINT = re.compile(r"/(?:chat/completions|completions|responses|messages|models)$")
-"""Ends of addresses that are copied whole from a documentation page."""
+"""URL endings that users copy from documentation pages."""
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where an API lives.
+    """The address of an API.
 
     Attributes:
-        url: without a slash at the end.
-        official: whether it is the provider's own.
+        url: without a trailing slash.
+        official: whether it is the provider's own address.
     """
 
     url: str
@@ -36,17 +36,17 @@ class Address:
 
 
 def api_address(given: str | None, own: str, *, version: str, versioned: bool) -> Address:
-    """The address to use, from ``--base-url`` or the provider's own.
+    """The address to use, from ``--base-url`` or the provider's default.
 
     Args:
-        given: what the user said, if anything.
-        own: the provider's own address; empty for a provider that has none.
+        given: the user's value, if any.
+        own: the provider's own address; empty if it has none.
         version: path segment of the API's version, such as ``v1``.
-        versioned: whether the address includes that segment. It is added to a
-            bare host, or taken off, so that users need not know.
+        versioned: whether the address includes that segment. It is added to a bare host, or
+            removed, so that users need not know.
 
     Raises:
-        SpecError: for a text that is not the address of an API.
+        SpecError: the text is not an API address.
     """
     if not given:
         if own:
@@ -87,14 +87,14 @@ def api_address(given: str | None, own: str, *, version: str, versioned: bool) -
 
 
 class CaFile(NamedTuple):
-    """Certificates of authorities that the environment names, and the variable that does."""
+    """CA certificates named in the environment, and the variable that names them."""
 
     variable: str
     path: str
 
 
 def ca_file() -> CaFile | None:
-    """The file of CA certificates that the environment names, in any of the usual variables."""
+    """The file of CA certificates named in the environment, in any of the usual variables."""
     for variable in ("SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"):
         if path := os.environ.get(variable, "").strip():
             return CaFile(variable, path)
@@ -102,12 +102,12 @@ def ca_file() -> CaFile | None:
 
 
 def tls(url: str) -> ssl.SSLContext | bool:
-    """Whom connections to ``url`` trust, by every provider alike.
+    """The certificates to trust for connections to ``url``, the same for every provider.
 
-    The certificates that the environment names, else the system's; True where there is no TLS.
+    Those named in the environment, else the system's; True if there is no TLS.
 
     Raises:
-        RunFatal: what the environment names holds no certificates.
+        RunFatal: the file named in the environment contains no certificates.
     """
     if not url.startswith("https:"):
         return True
@@ -127,7 +127,7 @@ def tls(url: str) -> ssl.SSLContext | bool:
 
 
 def proxy_for(url: str) -> str | None:
-    """The proxy that the environment names for ``url``; never for this machine itself."""
+    """The proxy that the environment sets for ``url``; never for this machine itself."""
     parts = urlsplit(url)
     host = parts.hostname or ""
     if host in _LOOPBACK or not any(name.lower().endswith("_proxy") for name in os.environ):
@@ -138,7 +138,7 @@ def proxy_for(url: str) -> str | None:
 
 
 def proxy_passwords() -> tuple[str, ...]:
-    """The passwords of proxies that the environment names, as they stand and decoded."""
+    """Passwords of proxies set in the environment, both as written and decoded."""
     found = []
     for name, value in os.environ.items():
         if name.lower().endswith("_proxy") and "@" in value:

@@ -1,4 +1,4 @@
-"""Terms that were worked out before: the calls of a run share them."""
+"""Negotiated terms, shared by the calls of a run."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from evalbench.providers.wire.negotiation import Terms
 from evalbench.providers.wire.provider import wire_name
 
 _MOST = 2_000
-"""Parameters may differ with every call, by a seed for example; then nothing is shared."""
+"""Parameters may differ between calls, for example in a seed; then nothing is shared."""
 
 
 class Agreed:
-    """Terms of calls. Working them out costs more than the rest of a request."""
+    """A cache of negotiated terms. Negotiating costs more than the rest of a request."""
 
     def __init__(self) -> None:
         self._known: dict[tuple[str, Params, bool], tuple[ModelFacts, Refused, Terms]] = {}
@@ -28,10 +28,10 @@ class Agreed:
         *,
         raw: bool = False,
     ) -> Terms:
-        """The terms of a call, worked out anew when the model's facts or refusals are new ones."""
+        """The terms of a call, negotiated again if the model's facts or refusals have changed."""
         key = (wire_name(call), call.prompt.params, raw)
         known = self._known.get(key)
-        # These two are long to compare, and the same object as long as they have not changed.
+        # These two are slow to compare, and stay the same object until they change.
         if known is not None and known[0] is facts and known[1] is refused:
             return known[2]
         if len(self._known) >= _MOST:

@@ -1,8 +1,7 @@
-"""What providers that take batches do alike: lines, what refusals teach, bounded requests.
+"""Shared code of batch providers: lines, learning from refusals, bounded requests.
 
-See :class:`evalbench.engine.calls.BatchProvider` for what is expected of them.
-A line holds the very body that the call would have had by itself, and a result
-is read as an answer at once would be.
+See :class:`evalbench.engine.calls.BatchProvider` for the interface. A line holds exactly the body
+of the corresponding realtime request, and a result is read like a realtime answer.
 """
 
 from __future__ import annotations
@@ -38,15 +37,15 @@ from evalbench.providers.wire.provider import NetworkProvider, wire_name
 from evalbench.providers.wire.streams import cannot_write
 
 CLOCKS_S = 60.0
-"""By how much the clocks of provider and machine may differ when nothing tells the difference."""
+"""Assumed maximum difference between the provider's and this machine's clock, if unknown."""
 _SHOWN = 2_000
 
 
 class BatchingProvider(NetworkProvider, BatchProvider):
-    """Base of the providers that also take batches."""
+    """Base class of providers that also support batches."""
 
     item_field = "custom_id"
-    """The field of a result line that names its item."""
+    """The field of a result line with its item's id."""
     _last: tuple[bytes, dict[str, Any], tuple[str, ...]] = (b"", {}, ())
 
     @classmethod
@@ -56,15 +55,15 @@ class BatchingProvider(NetworkProvider, BatchProvider):
 
     @abstractmethod
     def prepared(self, call: Call, refused: Refused) -> Prepared:
-        """The request for a call to a model that refuses some things; touches no network.
+        """The request for a call, given what the model refuses; does no I/O.
 
         Raises:
-            CallRejected: when the call cannot be put in this provider's terms.
+            CallRejected: the call cannot be expressed for this provider.
         """
 
     @abstractmethod
     def agreed(self, call: Call, facts: ModelFacts, refused: Refused) -> Terms:
-        """What the parameters of a call become; worked out once for calls that are alike."""
+        """The negotiated parameters of a call, cached for similar calls."""
 
     @abstractmethod
     def write_line(self, prepared: Prepared, item: str) -> bytes:
@@ -77,14 +76,14 @@ class BatchingProvider(NetworkProvider, BatchProvider):
     @abstractmethod
     @override
     def batch_terms(self, model: str) -> BatchTerms | None:
-        """Has to be given by the provider."""
+        """Must be implemented by the provider."""
 
     @abstractmethod
     def _trouble(self, answered: Answered, model: str, what: str) -> ProviderError:
-        """What an answer that is no success means; ``what`` was asked for and may be gone."""
+        """The error for an unsuccessful answer; ``what`` was requested and may no longer exist."""
 
     def notes(self, call: Call) -> tuple[ParamNote, ...]:
-        """What becomes of each requested parameter; quick, for it is asked for every result."""
+        """How each requested parameter is handled; must be fast, as every result asks for it."""
         model = wire_name(call)
         return self.agreed(call, self.facts.of(model), self.refusals.of(model)).notes
 
@@ -115,17 +114,17 @@ class BatchingProvider(NetworkProvider, BatchProvider):
         except (CallRejected, NoSuchModel) as error:
             raise self._unless_learned(error, call) from None
         except RunFatal as error:
-            # The line came through the API, so the address is right.
+            # The line came through the API, so the address is correct.
             self._spoke = True
             raise self._if_it_spoke(error) from None
 
     def _parsed(self, line: bytes) -> dict[str, Any]:
         """A line as an object, without the key.
 
-        The item of a line is asked first and then its reply: the line is parsed once.
+        A line's item is read first and then its reply: the line is parsed once.
 
         Raises:
-            ValueError: when it is not one.
+            ValueError: it is not an object.
         """
         last, value, _ = self._last
         if last is line:
@@ -137,7 +136,7 @@ class BatchingProvider(NetworkProvider, BatchProvider):
         return value
 
     def broken_line(self, line: bytes, why: str) -> ProviderError:
-        """A line of which nothing can be made."""
+        """A line that cannot be interpreted."""
         return ServerFault(
             f"{self.title} sent a result that cannot be read",
             why=why,
@@ -148,10 +147,10 @@ class BatchingProvider(NetworkProvider, BatchProvider):
     def read_body(
         self, body: Mapping[str, Any], request_id: object, call: Call, read: ReadBody
     ) -> Reply:
-        """A good answer in a line as a reply.
+        """A successful answer in a line as a reply.
 
         Raises:
-            ProviderError: when there is no answer in it.
+            ProviderError: it contains no answer.
         """
         return reply_of(
             body,
@@ -164,10 +163,10 @@ class BatchingProvider(NetworkProvider, BatchProvider):
     def read_error_line(
         self, status: int, body: object, call: Call, headers: Mapping[str, str]
     ) -> Reply:
-        """What an error in a line means, by the reading of errors that came at once.
+        """Interpret an error in a line, like an error of a realtime request.
 
         Returns:
-            The outcome that it is, when it is one.
+            The outcome that the error stands for, if it is one.
 
         Raises:
             ProviderError: otherwise. Requests that fail within a batch are not billed.
@@ -180,9 +179,9 @@ class BatchingProvider(NetworkProvider, BatchProvider):
             raise
 
     def _unless_learned(self, error: ProviderError, call: Call) -> ProviderError:
-        """The error, or that the same call goes without the parameter that the error blames.
+        """The error, or a retry of the call without the parameter that the error blames.
 
-        All lines of a batch meet the same refusal; the first one teaches it.
+        All lines of a batch get the same refusal; it is learned from the first.
         """
         if error.status not in (400, 422) or isinstance(error, ContextTooLong):
             return error
@@ -206,10 +205,10 @@ class BatchingProvider(NetworkProvider, BatchProvider):
         )
 
     async def within(self, request: Awaitable[Answered]) -> Answered:
-        """Wait for a request about a batch, as long as for one answer at most.
+        """Await a request about a batch, with the timeout of a single answer.
 
         Raises:
-            DeadlineExceeded: when that was too short.
+            DeadlineExceeded: the timeout expired.
         """
         try:
             async with asyncio.timeout(self.timeout) as deadline:
@@ -226,14 +225,14 @@ class BatchingProvider(NetworkProvider, BatchProvider):
     def understood(
         self, answered: Answered, trouble: Callable[[], ProviderError]
     ) -> dict[str, Any]:
-        """The body of a good answer to a request about batches.
+        """The body of a successful answer to a request about batches.
 
         Args:
             answered: the response.
-            trouble: what any other answer means.
+            trouble: gives the error for any other answer.
 
         Raises:
-            ProviderError: that trouble, or that the body cannot be read.
+            ProviderError: that error, or the body cannot be read.
         """
         if answered.status not in (200, 201):
             raise self._if_it_spoke(trouble())
@@ -242,14 +241,14 @@ class BatchingProvider(NetworkProvider, BatchProvider):
         return body
 
     def _object(self, answered: Answered, model: str = "", what: str = "") -> dict[str, Any]:
-        """The body of a good answer; raises what any other answer means."""
+        """The body of a successful answer; raises the error of any other answer."""
         return self.understood(answered, lambda: self._trouble(answered, model, what))
 
     def _unclear(self) -> ProviderError:
         return ServerFault(f"what {self.title} says of a batch cannot be read")
 
     def gone(self, said: ErrorResponse, what: str) -> ProviderError:
-        """A 404 about a batch: it is not there, unless it was not the API that said so."""
+        """A 404 about a batch: it does not exist, unless the 404 did not come from the API."""
         if not said.known:
             return self._if_it_spoke(not_an_api(said, self.who))
         return build(CallRejected, f"{self.title} has {what} no longer", said)
@@ -259,10 +258,10 @@ Fetch = Callable[[Any, BatchJob, Path], Awaitable[None]]
 
 
 def without_key(fetch: Fetch) -> Fetch:
-    """A ``batch_fetch`` that takes the key out of what it has written, also where it fails.
+    """A ``batch_fetch`` that removes the key from what it has written, even on failure.
 
     Raises:
-        RunFatal: besides, when the file cannot be written anew.
+        RunFatal: in addition, if the file cannot be rewritten.
     """
 
     @wraps(fetch)
@@ -279,13 +278,13 @@ def without_key(fetch: Fetch) -> Fetch:
 
 
 def expired(title: str, *, cancelled: bool) -> ProviderError:
-    """The batch was over before a call had its turn."""
+    """The batch ended before the call was processed."""
     why = "the batch was cancelled" if cancelled else "the batch ran out of time"
     return DeadlineExceeded(f"{title} ended the batch before this call had its turn", why=why)
 
 
 def moment(text: object) -> float | None:
-    """Unix seconds of an RFC 3339 moment; None when it is none."""
+    """Unix seconds of an RFC 3339 timestamp; None if it is invalid."""
     try:
         return datetime.fromisoformat(str(text)).timestamp()
     except ValueError:
@@ -293,7 +292,7 @@ def moment(text: object) -> float | None:
 
 
 def within(entry: Mapping[str, Any], field: str) -> Mapping[str, Any]:
-    """An object inside an object; empty where there is none."""
+    """A nested object; empty if there is none."""
     value = entry.get(field)
     return value if isinstance(value, dict) else {}
 
@@ -301,10 +300,10 @@ def within(entry: Mapping[str, Any], field: str) -> Mapping[str, Any]:
 def entries(
     page: Mapping[str, Any], unclear: Callable[[], ProviderError]
 ) -> Sequence[Mapping[str, Any]]:
-    """The objects on a page of a list.
+    """The objects on one page of a list.
 
     Raises:
-        ProviderError: ``unclear``, when it is no such page.
+        ProviderError: ``unclear``, if it is not such a page.
     """
     listed = page.get("data")
     if not isinstance(listed, list) or not all(isinstance(one, dict) for one in listed):

@@ -1,4 +1,4 @@
-"""Bodies of good answers: parsing them, and what it means when that fails."""
+"""Bodies of successful answers: parsing them, and what a parse failure means."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ from evalbench.providers.wire.lenient import decode, encode, odd_counts
 from evalbench.providers.wire.scrub import SecretScrubber
 
 ReadBody = Callable[[Mapping[str, Any], Arrival], Reply]
-"""Turns a parsed good answer into a reply; may raise what indexing raises, or BrokenOff."""
+"""Converts a parsed successful answer to a reply; may raise what indexing raises, or BrokenOff."""
 
 _ANSWERS = (Outcome.OK, Outcome.TRUNCATED)
 
 
 class BrokenOff(ValueError):
-    """By the provider's own word this is no whole answer. ``str()`` is that word."""
+    """The provider itself reports an incomplete answer. ``str()`` gives its reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """A good response with its body parsed, without the key, and what was odd about its form."""
+    """A successful response with its body parsed, without the key, and any oddities in its form."""
 
     answered: Answered
     body: dict[str, Any]
@@ -42,33 +42,33 @@ class Opened:
 def keyless(
     raw: bytes, scrub: SecretScrubber, content_type: str = ""
 ) -> tuple[Any, tuple[str, ...]]:
-    """What :func:`decode` makes of a body, without the key."""
+    """The result of :func:`decode` for a body, without the key."""
     value, notes = decode(scrub.exact(raw), content_type)
     if notes:
-        # In another encoding the key was made of other bytes.
+        # In another encoding the key would consist of other bytes.
         value = orjson.loads(scrub.exact(encode(value)))
     return value, notes
 
 
 def parsed(answered: Answered, who: ProviderIdentity, scrub: SecretScrubber) -> dict[str, Any]:
-    """The body of a good response that is no answer; raises as :func:`open_body`, never billed."""
+    """A good response's body that is not an answer; raises as :func:`open_body`, never billed."""
     return open_body(answered, who, scrub, billed=False).body
 
 
 def open_body(
     answered: Answered, who: ProviderIdentity, scrub: SecretScrubber, *, billed: bool = True
 ) -> Opened:
-    """Parse the body of a good response, as far as any reader could.
+    """Parse the body of a successful response, as leniently as possible.
 
     Args:
         answered: the response.
         who: the provider.
-        scrub: takes the key out.
-        billed: whether an answer that cannot be read may have been charged.
+        scrub: removes the key.
+        billed: whether an unreadable answer may have been charged.
 
     Raises:
-        RunFatal: when the body is a web page: the address is no API.
-        ServerFault: when it is no JSON object.
+        RunFatal: the body is a web page, so the address is not an API.
+        ServerFault: it is not a JSON object.
     """
     try:
         body, notes = keyless(answered.body, scrub, answered.headers.get("content-type") or "")
@@ -89,14 +89,14 @@ def open_good(
     scrub: SecretScrubber,
     failed: Callable[[Mapping[str, Any]], int | None],
 ) -> Opened | Answered:
-    """A good response, opened; every other as it is.
+    """A successful response, opened; any other is returned unchanged.
 
     Args:
         answered: the response.
         who: the provider.
-        scrub: takes the key out.
-        failed: the status that a failure inside a good response deserves; None for an answer.
-            Such a response comes back with that status.
+        scrub: removes the key.
+        failed: the status equivalent to a failure inside a successful response; None for an answer.
+            Such a response is returned with that status.
 
     Raises:
         RunFatal, ServerFault: as :func:`open_body`.
@@ -117,19 +117,19 @@ def read_reply(
     limits: RateLimits | None,
     request_id: str,
 ) -> Reply:
-    """A good answer as a reply.
+    """A successful answer as a reply.
 
     Args:
         opened: the response.
         prepared: the request.
         who: the provider.
-        scrub: takes the key out.
-        read: turns the parsed body into a reply.
-        limits: for the reply.
-        request_id: name of the header with the request's id.
+        scrub: removes the key.
+        read: converts the parsed body to a reply.
+        limits: rate limits to attach to the reply.
+        request_id: name of the request id's header.
 
     Raises:
-        ServerFault: when there is no answer in the body.
+        ServerFault: the body contains no answer.
     """
     answered, body = opened.answered, opened.body
     identity = scrub.identity(answered.headers.get(request_id) or body.get("id") or "")
@@ -144,10 +144,10 @@ def reply_of(
     read: ReadBody,
     said: Callable[[], ErrorResponse],
 ) -> Reply:
-    """A parsed body as a reply; ``said`` describes it when there is no answer in it.
+    """A parsed body as a reply; ``said`` describes it if it contains no answer.
 
     Raises:
-        ServerFault: when there is none.
+        ServerFault: it contains no answer.
     """
     try:
         reply = read(body, arrival)
@@ -165,7 +165,7 @@ def reply_of(
 
 
 def _noted(reply: Reply, notes: tuple[str, ...]) -> Reply:
-    """The reply with what was odd about its form."""
+    """The reply with notes on oddities in its form."""
     usage = reply.usage
     if usage.output_tokens == 0 and reply.outcome in _ANSWERS and (reply.text or reply.reasoning):
         notes += ("0 output tokens beside a text count as not reported",)
@@ -176,7 +176,7 @@ def _noted(reply: Reply, notes: tuple[str, ...]) -> Reply:
 def unreadable(
     said: ErrorResponse, who: ProviderIdentity, why: str, *, billed: bool
 ) -> ProviderError:
-    """An answer came, but nothing can be made of it."""
+    """An answer arrived that cannot be interpreted."""
     return ServerFault(
         f"{who.title} sent an answer that cannot be read",
         why=why,

@@ -1,4 +1,4 @@
-"""Providers whose requests one carrier takes: an SDK's client, or plain HTTP."""
+"""Providers with a single transport: an SDK client, or plain HTTP."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ from evalbench.providers.wire.streams import FileCarrier
 
 
 class Carrier(FileCarrier, Protocol):
-    """Sends requests and files, and fetches them."""
+    """A transport: sends requests and files, and fetches them."""
 
     @property
     def clients(self) -> OnePerLoop[Any]:
-        """What requests go through."""
+        """Sends requests."""
 
     async def post(self, prepared: Prepared) -> Answered:
-        """Send a request; raises ProviderError when no complete response came back."""
+        """Send a request; raises ProviderError if no complete response arrived."""
 
     async def fetch(self, path: str) -> Answered:
-        """Fetch a path; raises as :meth:`post`."""
+        """GET a path; raises as :meth:`post`."""
 
 
 class CarriedProvider(NetworkProvider):
-    """Base of the providers that reach their API by a carrier alone."""
+    """Base class of providers that reach their API through a single transport."""
 
     @property
     @abstractmethod
     def carrier(self) -> Carrier:
-        """Carries requests and files."""
+        """The transport for requests and files."""
 
     @property
     @override
@@ -44,5 +44,5 @@ class CarriedProvider(NetworkProvider):
         return await self.carrier.post(prepared)
 
     async def get(self, path: str) -> Answered:
-        """Fetch a path below the address, whatever the status of the response."""
+        """GET a path below the address, whatever the response's status."""
         return await self.carrier.fetch(path)

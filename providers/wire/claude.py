@@ -1,4 +1,4 @@
-"""What Claude models have of their own, wherever they are served: thinking, effort, stop texts."""
+"""Rules specific to Claude models, wherever they are hosted: thinking, effort, stop sequences."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from evalbench.providers.modelfacts import ModelFacts
 from evalbench.providers.wire.negotiation import Negotiation
 
 FALLBACK_MAX_TOKENS = 4096
-"""Anthropic's API demands a cap; this one applies when a benchmark asks for none."""
+"""Anthropic's API requires a cap; this is the default if a benchmark requests none."""
 
 LEAST_BUDGET = 1024
 
 
 @dataclass(frozen=True, slots=True)
 class Claude:
-    """Where an API takes Claude's settings.
+    """Where an API expects Claude's settings.
 
     Attributes:
         thinking_field, effort_field, stop_field: dotted paths in the wire body.
@@ -28,10 +28,10 @@ class Claude:
     stop_field: str
 
     def thinking(self, talk: Negotiation, params: Params, facts: ModelFacts) -> bool:
-        """Put effort and thinking budget on the wire; returns whether the model will think.
+        """Send effort and thinking budget; returns whether the model will think.
 
         Raises:
-            CallRejected: for a thinking budget that no request could carry.
+            CallRejected: the thinking budget is impossible.
         """
         modes = facts.thinking
         budget = params.thinking_budget
@@ -81,7 +81,7 @@ class Claude:
         return talk.send("effort", self.effort_field, aliases=("effort", "thinking"))
 
     def _off(self, talk: Negotiation, name: str, facts: ModelFacts) -> bool:
-        """Turn thinking off; returns whether the model thinks all the same."""
+        """Turn thinking off; returns whether the model thinks anyway."""
         modes = facts.thinking
         for mode in ("disabled", "between_tools"):
             if modes is None or mode in modes:
@@ -94,7 +94,7 @@ class Claude:
         return False
 
     def stop(self, talk: Negotiation, params: Params) -> None:
-        """Put stop texts on the wire."""
+        """Send stop sequences."""
         usable = [text for text in params.stop if text.strip()]
         if len(usable) == len(params.stop):
             talk.send("stop", self.stop_field)

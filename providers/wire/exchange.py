@@ -1,4 +1,4 @@
-"""One request as it goes out, and its response as it came back."""
+"""A request as sent, and its response as received."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from evalbench.providers.modelfacts import Negotiable
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A request, complete but for the key. The same for one call now and for a batch.
+    """A request, complete except for the key. The same for a realtime call and a batch.
 
     Attributes:
         model: the model's name on the wire.
         path: below the provider's address, beginning with a slash.
         body: the JSON body.
-        headers: headers beyond those of every request.
-        notes: what became of each requested parameter.
-        negotiable: the fields that the request can do without.
+        headers: headers in addition to those of every request.
+        notes: how each requested parameter was handled.
+        negotiable: fields that the request can do without.
     """
 
     model: str
@@ -33,7 +33,7 @@ class Prepared:
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """A response: status, headers (names in any case), the whole body, and how long it took."""
+    """A response: status, headers (case-insensitive), the whole body, and the elapsed time."""
 
     status: int
     headers: Mapping[str, str]
@@ -42,13 +42,13 @@ class Answered:
 
     @property
     def good(self) -> bool:
-        """Whether it is to be an answer, by its status."""
+        """Whether its status indicates an answer."""
         return 200 <= self.status < 300
 
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """What goes into a reply from beside its body; ``notes``: what was odd about its form."""
+    """Reply metadata from outside the body; ``notes``: oddities in the response's form."""
 
     request_id: str = ""
     limits: RateLimits | None = None

@@ -1,7 +1,7 @@
-"""From an error response to the class that tells the engine what to do about it.
+"""From an error response to the error class that tells the engine what to do.
 
-Each protocol first reads its own words into a :class:`ErrorResponse`; what it does not
-decide by its own codes falls to :func:`usual`, which goes by the HTTP status.
+Each protocol first parses its errors into an :class:`ErrorResponse`; whatever its own codes do not
+decide goes to :func:`usual`, which uses the HTTP status.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from evalbench.providers.wire.scrub import SecretScrubber
 
 @dataclass(frozen=True, slots=True)
 class ProviderIdentity:
-    """The provider, as error texts need it."""
+    """The provider, as described in error messages."""
 
     name: str
     title: str
@@ -44,21 +44,21 @@ class ProviderIdentity:
 
     @property
     def bare(self) -> str:
-        """The title to stand behind an article."""
+        """The title in a form that can follow an article."""
         return self.title.removeprefix("the ")
 
 
 @dataclass(frozen=True, slots=True)
 class ErrorResponse:
-    """What an error response says, in no protocol's own words, without any key.
+    """An error response, independent of the protocol and without any key.
 
     Attributes:
         status: HTTP status, or the one named in the body of a 200.
-        message: the provider's sentence.
+        message: the provider's message.
         kind: its error type.
         code: its error code.
         param: the request field that it blames.
-        known: whether the body has the shape of the API's errors at all.
+        known: whether the body has the API's error format at all.
         page: whether the body is a web page.
     """
 
@@ -77,13 +77,13 @@ class ErrorResponse:
 def error_response(
     answered: Answered, scrub: SecretScrubber, error: dict[str, object] | None, request_id: str
 ) -> ErrorResponse:
-    """Collect what an error response says.
+    """Collect the content of an error response.
 
     Args:
         answered: the response.
-        scrub: takes keys out.
+        scrub: removes keys.
         error: the body's error object: ``message``, ``type``, ``code``, ``param``.
-        request_id: the provider's id of the request.
+        request_id: the provider's request id.
     """
     text = answered.body.decode("utf-8", "replace")
     page = text.lstrip()[:1] == "<"
@@ -110,7 +110,7 @@ def error_response(
 
 
 def json_body(answered: Answered) -> object:
-    """The parsed body, or None when no reader could make JSON of it."""
+    """The parsed body, or None if it cannot be read as JSON."""
     try:
         return decode(answered.body, answered.headers.get("content-type") or "")[0]
     except ValueError:
@@ -118,7 +118,7 @@ def json_body(answered: Answered) -> object:
 
 
 def error_fields(answered: Answered) -> dict[str, Any] | None:
-    """The object ``error`` of a body; None where there is none."""
+    """The ``error`` object of a body; None if there is none."""
     body = json_body(answered)
     error = body.get("error") if isinstance(body, dict) else None
     return error if isinstance(error, dict) else None
@@ -132,7 +132,7 @@ def build(
     hint: str = "",
     billed: bool = False,
 ) -> ProviderError:
-    """An error of the tree with everything that the response said."""
+    """An exception of the tree with all details of the response."""
     error = kind(
         what,
         why=said.message,
@@ -175,12 +175,12 @@ _WRONG_KEY = re.compile(r"(?:incorrect|invalid) api[ _-]?key", re.IGNORECASE)
 
 
 def looks_too_long(message: str) -> bool:
-    """Whether a sentence says that a prompt does not fit."""
+    """Whether a message says that a prompt is too long."""
     return bool(_TOO_LONG.search(message))
 
 
 def bad_key(said: ErrorResponse, who: ProviderIdentity) -> ProviderError:
-    """The key is wrong. The engine adds where the key came from."""
+    """The key is invalid. The engine adds where the key came from."""
     where = f" at {who.key_page}" if who.key_page else ""
     return build(
         BadKey,
@@ -191,7 +191,7 @@ def bad_key(said: ErrorResponse, who: ProviderIdentity) -> ProviderError:
 
 
 def no_key(who: ProviderIdentity) -> ProviderError:
-    """There is no key, and the provider needs one."""
+    """The provider requires a key and there is none."""
     where = f"get one at {who.key_page} and " if who.key_page else ""
     return BadKey(
         f"there is no key for {who.title}", hint=f"{where}store it: evalbench keys set {who.name}"
@@ -199,7 +199,7 @@ def no_key(who: ProviderIdentity) -> ProviderError:
 
 
 def no_credit(said: ErrorResponse, who: ProviderIdentity) -> ProviderError:
-    """The account is empty."""
+    """The account has no credit left."""
     return build(
         NoCredit,
         f"the {who.bare} account has no credit left",
@@ -209,7 +209,7 @@ def no_credit(said: ErrorResponse, who: ProviderIdentity) -> ProviderError:
 
 
 def no_model(said: ErrorResponse, who: ProviderIdentity, model: str) -> ProviderError:
-    """The model is not there; the caller may add the nearest names."""
+    """The model does not exist; the caller may add similar names."""
     return build(
         NoSuchModel,
         f"{who.title} has no model {model!r}",
@@ -219,12 +219,12 @@ def no_model(said: ErrorResponse, who: ProviderIdentity, model: str) -> Provider
 
 
 def see_models(who: ProviderIdentity) -> str:
-    """The hint for a model that is not there, when no better one is known."""
+    """The hint for a missing model if no better one is known."""
     return f"see what there is: evalbench models {who.name}"
 
 
 def not_an_api(said: ErrorResponse, who: ProviderIdentity) -> ProviderError:
-    """The address answers, but not as this API would."""
+    """The address responds, but not like this API."""
     what = "a web page" if said.page else "something that is not its protocol"
     if who.address.official:
         hint = "a proxy or a portal may stand in between: open the address in a browser"
@@ -240,7 +240,7 @@ def not_an_api(said: ErrorResponse, who: ProviderIdentity) -> ProviderError:
 
 
 def too_long(said: ErrorResponse) -> ProviderError:
-    """The prompt does not fit."""
+    """The prompt is too long."""
     return build(
         ContextTooLong,
         "the prompt, with room for the answer, is longer than the model's context",
@@ -252,12 +252,12 @@ def too_long(said: ErrorResponse) -> ProviderError:
 def rejected(
     said: ErrorResponse, who: ProviderIdentity, what: str = "", hint: str = ""
 ) -> ProviderError:
-    """This one call can never succeed."""
+    """This particular call can never succeed."""
     return build(CallRejected, what or f"{who.title} refuses this call", said, hint=hint)
 
 
 def quota(said: ErrorResponse, who: ProviderIdentity) -> ProviderError:
-    """A quota that does not refill while the run waits."""
+    """A quota that does not refill during the run."""
     wait = said.retry_after
     return build(
         QuotaExhausted,
@@ -270,12 +270,12 @@ def quota(said: ErrorResponse, who: ProviderIdentity) -> ProviderError:
 
 
 def usual(said: ErrorResponse, who: ProviderIdentity, model: str) -> ProviderError:
-    """What an error response means by its HTTP status and by phrases that many APIs share.
+    """Interpret an error response by its HTTP status and by phrases that many APIs share.
 
     Args:
         said: the error response.
         who: the provider.
-        model: the model asked for; empty when the request was about none.
+        model: the requested model; empty if the request was not about a model.
     """
     status = said.status
     if rule := _BY_STATUS.get(status):
@@ -310,7 +310,7 @@ def _denied(said: ErrorResponse, who: ProviderIdentity, model: str) -> ProviderE
 
 
 def no_access(said: ErrorResponse, who: ProviderIdentity, model: str) -> ProviderError:
-    """The key is good, but not for this."""
+    """The key is valid but lacks this permission."""
     what = f"may not use {model!r}" if model else "may not do this"
     return build(
         AccessDenied,
@@ -346,16 +346,16 @@ def _too_large(said: ErrorResponse, who: ProviderIdentity, model: str) -> Provid
 
 
 _NEVER_BEGUN = frozenset({501, 503, 505, 511, 521, 523, 525, 526, 529, 530})
-"""Errors above 500 that stand for work which was not begun: not offered, no capacity, or a
-gateway that could not reach the server behind it."""
+"""Statuses above 500 that mean the work never began: not implemented, no capacity, or a gateway
+that could not reach the server behind it."""
 
 
 def may_be_billed(status: int) -> bool:
-    """Whether the work may have been done, and charged, although the answer is this error.
+    """Whether the work may have been done, and charged, despite this error.
 
-    A failure in the middle of the work and a gateway that gave up waiting for it (408 and most
-    from 500 on) leave that open. A refusal (400 to 499), a limit (429) and a lack of capacity
-    (503, 529) come before it begins. See docs/money.md.
+    A failure during the work and a gateway timeout (408 and most statuses from 500 on) leave that
+    open. A refusal (400 to 499), a rate limit (429) and a lack of capacity (503, 529) come before
+    the work begins. See docs/money.md.
     """
     return status == 408 or (500 <= status < 600 and status not in _NEVER_BEGUN)
 

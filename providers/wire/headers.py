@@ -1,4 +1,4 @@
-"""Reading what providers say in headers. Nothing here raises: a header may hold anything."""
+"""Reading response headers. Nothing here raises: a header may contain anything."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _LONGEST_S = 366 * 86_400.0
 
 
 def seconds(text: str | None) -> float | None:
-    """Seconds of a duration: ``28ms``, ``6m0s``, ``2m59.56s``, ``1.5`` (plain seconds).
+    """Parse a duration in seconds: ``28ms``, ``6m0s``, ``2m59.56s``, ``1.5`` (plain seconds).
 
     Returns:
         None for anything else, for negative values and for more than a year.
@@ -57,10 +57,10 @@ def count(text: str | None) -> int | None:
 
 
 def until(moment: str | None, headers: Mapping[str, str]) -> float | None:
-    """Seconds from now to an RFC 3339 moment, never negative; None when it is not one.
+    """Seconds from now to an RFC 3339 timestamp, never negative; None if it is invalid.
 
-    "Now" is the response's own ``date`` header where there is one, so that a
-    wrong clock on this machine does not turn into hours of waiting.
+    "Now" is the response's own ``date`` header if present, so that a wrong local clock does not
+    cause hours of waiting.
     """
     if not moment:
         return None
@@ -74,7 +74,7 @@ def until(moment: str | None, headers: Mapping[str, str]) -> float | None:
 
 
 def server_time(headers: Mapping[str, str]) -> float:
-    """Unix seconds by the provider's clock; by this machine's where a response has no ``date``."""
+    """Unix time by the provider's clock; by this machine's if a response has no ``date``."""
     stamp = _http_date(headers.get("date"))
     return time.time() if stamp is None else stamp
 
@@ -89,9 +89,9 @@ def _http_date(text: str | None) -> float | None:
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Seconds to wait from ``retry-after-ms`` or ``retry-after`` (seconds or an HTTP date).
+    """Seconds to wait, from ``retry-after-ms`` or ``retry-after`` (seconds or an HTTP date).
 
-    None where there is neither, and for what nobody can mean: more than a year.
+    None if there is neither, and for implausible values: more than a year.
     """
     if (milliseconds := seconds(headers.get("retry-after-ms"))) is not None:
         return milliseconds / 1000
@@ -106,7 +106,7 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
 
 
 def openai_limits(headers: Mapping[str, str]) -> RateLimits | None:
-    """Limits of the ``x-ratelimit-*`` family; None when the response has none of it."""
+    """Limits from ``x-ratelimit-*`` headers; None if there are none."""
     if not any(name in headers for name in _OPENAI):
         return None
     return RateLimits(
@@ -118,17 +118,17 @@ def openai_limits(headers: Mapping[str, str]) -> RateLimits | None:
 
 
 def day_limits(headers: Mapping[str, str]) -> RateLimits | None:
-    """The same, where the requests are those of a day.
+    """The same, for request limits per day.
 
-    Their reset, which tells when a whole day's worth is there again, is left out:
-    the next request is allowed long before that, and nobody waits for a day.
+    Their reset, the time until a whole day's quota is restored, is ignored: the next request is
+    allowed long before that.
     """
     limits = openai_limits(headers)
     return None if limits is None else replace(limits, requests_reset_s=None)
 
 
 def router_limits(headers: Mapping[str, str]) -> RateLimits | None:
-    """Limits of the plain ``x-ratelimit-*`` family; its reset is milliseconds since the epoch."""
+    """Limits from plain ``x-ratelimit-*`` headers; the reset is in milliseconds since the epoch."""
     if "x-ratelimit-remaining" not in headers:
         return None
     reset = count(headers.get("x-ratelimit-reset"))
@@ -139,7 +139,7 @@ def router_limits(headers: Mapping[str, str]) -> RateLimits | None:
 
 
 def minute_limits(headers: Mapping[str, str]) -> RateLimits | None:
-    """Limits per minute in Mistral's names, which tell no reset."""
+    """Per-minute limits under Mistral's header names, without a reset."""
     if not any(name in headers for name in _PER_MINUTE):
         return None
     requests, tokens = (count(headers.get(name)) for name in _PER_MINUTE)

@@ -1,4 +1,4 @@
-"""Images inside JSON."""
+"""Media embedded in JSON."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def base64_image(part: MediaPart, who: str) -> str:
     """An image's bytes as base64 text.
 
     Raises:
-        CallRejected: when it is no image that providers take, or its bytes are not here.
+        CallRejected: it is not an image that providers accept, or its bytes are missing.
     """
     if part.media_type not in IMAGE_TYPES:
         _refuse(f"{who} cannot be sent {part.media_type} parts")
@@ -25,16 +25,16 @@ def base64_image(part: MediaPart, who: str) -> str:
 
 
 def data_uri(part: MediaPart, who: str) -> str:
-    """An image as a ``data:`` address; raises as :func:`base64_image` does."""
+    """An image as a ``data:`` URL; raises as :func:`base64_image`."""
     encoded = base64_image(part, who)
     return f"data:{part.media_type};base64,{encoded}"
 
 
 def video_uri(part: MediaPart) -> str:
-    """A video as a ``data:`` address.
+    """A video as a ``data:`` URL.
 
     Raises:
-        CallRejected: when its bytes are not here.
+        CallRejected: its bytes are missing.
     """
     if not part.data:
         raise CallRejected(f"the bytes of video {part.sha256[:12]} are missing")

@@ -1,9 +1,8 @@
-"""JSON as servers send it: read strictly first, and then as far as any reader could.
+"""JSON as servers really send it: parsed strictly first, then as leniently as possible.
 
-A reply that was paid for must not be lost to its form. What a strict parser
-refuses and a person would still read (byte-order marks, halves of characters,
-infinities, unescaped control characters, bytes of another encoding, something
-behind the end) is read, and each such oddity is named.
+A reply that was paid for must not be lost to bad syntax. What a strict parser rejects but a person
+could read (byte order marks, lone surrogates, infinities, unescaped control characters, other
+encodings, trailing data) is accepted, and each oddity is noted.
 """
 
 from __future__ import annotations
@@ -23,23 +22,23 @@ _BLANK = "\ufeff\x00 \t\r\n"
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*+"|[\[\]{}]', re.DOTALL)
 _CHARSET = re.compile(r"charset=[\"']?(iso-8859-\d{1,2}|latin-?1|windows-125\d|cp125\d)\b", re.I)
 _LONGEST_INT = 18
-"""Digits of whole numbers that fit 64 bits, whatever they are."""
+"""Any whole number with this many digits fits into 64 bits."""
 _USAGES = ("usage", "usageMetadata")
 _DETAILS = ("details", "Details")
 _COUNTS = ("tokens", "Tokens", "TokenCount")
 _EVALUATED = ("prompt_eval_count", "eval_count")
-"""Ollama's own API counts beside the answer."""
+"""The token counts of Ollama's own API, which are at the top level of an answer."""
 
 
 def decode(raw: bytes, content_type: str = "") -> tuple[Any, tuple[str, ...]]:
-    """A body as JSON that can be stored, and what was odd about it, in words that quote nothing.
+    """A body as JSON that can be stored, and notes on its oddities, which quote none of it.
 
     Args:
         raw: the body.
         content_type: the header, for bytes that are not UTF-8.
 
     Raises:
-        ValueError: when no reader could make JSON of it.
+        ValueError: it cannot be read as JSON.
     """
     try:
         value = orjson.loads(raw)
@@ -51,7 +50,7 @@ def decode(raw: bytes, content_type: str = "") -> tuple[Any, tuple[str, ...]]:
 
 
 def encode(value: Any) -> bytes:
-    """JSON of a value, whatever it is."""
+    """JSON of any value."""
     try:
         return orjson.dumps(value)
     except TypeError:
@@ -67,7 +66,7 @@ def _can_be_written(value: Any) -> bool:
 
 
 class _Leniently:
-    """One body on its way through the slow path."""
+    """One body on the slow path."""
 
     def __init__(self, raw: bytes, content_type: str) -> None:
         self._notes: dict[str, None] = {}
@@ -139,11 +138,11 @@ class _Leniently:
         return None
 
     def _int(self, digits: str) -> int | float | None:
-        # Larger ones become floats, as they do in the strict parser.
+        # Larger ones become floats, as in the strict parser.
         return int(digits) if len(digits) <= _LONGEST_INT else self._float(digits)
 
     def _flattened(self, text: str) -> str:
-        """The text with null for what stands inside too many lists and objects."""
+        """The text with null in place of values nested too deeply."""
         kept, depth, start, done = [], 0, 0, 0
         for found in _TOKEN.finditer(text):
             letter = found[0]
@@ -163,22 +162,22 @@ class _Leniently:
 
 
 def as_object(value: object) -> Mapping[str, Any]:
-    """An object of JSON; an empty one for whatever else stands where one should."""
+    """A JSON object; empty if the value is anything else."""
     return value if isinstance(value, dict) else {}
 
 
 def as_list(value: object) -> Sequence[Any]:
-    """A list of JSON; an empty one for whatever else stands where one should."""
+    """A JSON list; empty if the value is anything else."""
     return value if isinstance(value, list) else ()
 
 
 def as_text(value: object) -> str:
-    """A text of JSON; an empty one for whatever else stands where one should."""
+    """A JSON string; empty if the value is anything else."""
     return value if isinstance(value, str) else ""
 
 
 def status_number(value: object) -> int:
-    """A status as a number, in whatever spelling; 0 for none."""
+    """A status as a number, however it is spelled; 0 if there is none."""
     try:
         return int(value) if isinstance(value, int | float | str) else 0
     except (ValueError, OverflowError):
@@ -186,13 +185,13 @@ def status_number(value: object) -> int:
 
 
 def told_status(error: Mapping[str, Any]) -> int:
-    """The HTTP status that an error inside a good response names itself; 0 where it names none."""
+    """The HTTP status named by an error inside a good response; 0 if it names none."""
     numbers = map(status_number, map(error.get, ("code", "status", "status_code", "http_status")))
     return next((number for number in numbers if 400 <= number < 600), 0)
 
 
 def sum_of(first: object, *more: object) -> int | None:
-    """Token counts added up; None when the first is not told, or one that is told can be none."""
+    """The sum of token counts; None if the first is missing, or one of them is invalid."""
     total = token_count(first)
     for one in more:
         if one is not None:
@@ -204,7 +203,7 @@ def sum_of(first: object, *more: object) -> int | None:
 
 
 def odd_counts(body: Mapping[str, Any]) -> tuple[str, ...]:
-    """What a good answer says of its tokens and cannot be, see :class:`Usage`; in words."""
+    """Impossible token counts in a good answer, in words; see :class:`Usage`."""
     odd: list[str] = []
     for name in _USAGES:
         usage = body.get(name)
@@ -221,7 +220,7 @@ def odd_counts(body: Mapping[str, Any]) -> tuple[str, ...]:
 def _odd_in(usage: Mapping[str, Any]) -> list[str]:
     odd: list[str] = []
     for name, value in usage.items():
-        # Asked for every reply, where nearly always nothing is odd.
+        # Called for every reply, nearly all of which are fine.
         if value is None or (type(value) is int and 0 <= value <= MOST_TOKENS):
             continue
         if type(value) is dict:

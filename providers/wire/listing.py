@@ -1,4 +1,4 @@
-"""Model lists: live, with a copy on disk for when the provider cannot be reached."""
+"""Model lists: live, with a copy on disk in case the provider cannot be reached."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def _file(provider: str, host: str) -> Path:
 
 
 def keep_list(provider: str, host: str, models: Sequence[ModelInfo]) -> None:
-    """Keep a copy of a list; a full disk only loses the copy."""
+    """Save a copy of a list; a full disk only loses the copy."""
     file = _file(provider, host)
     with contextlib.suppress(OSError):
         make_private(file.parent)
@@ -29,7 +29,7 @@ def keep_list(provider: str, host: str, models: Sequence[ModelInfo]) -> None:
 
 
 def kept_list(provider: str, host: str) -> list[ModelInfo]:
-    """The copy, each line noted with the day it is from; empty when there is none."""
+    """The copy, each line marked with its date; empty if there is none."""
     try:
         body = orjson.loads(_file(provider, host).read_bytes())
         day = time.strftime("%Y-%m-%d", time.localtime(body["when"]))
@@ -37,5 +37,5 @@ def kept_list(provider: str, host: str) -> list[ModelInfo]:
     except (OSError, KeyError, TypeError, ValueError):
         return []
     note = f"list of {day}; the provider could not be reached"
-    # Prices of that day may not be those of today.
+    # Prices may have changed since.
     return [replace(m, notes="; ".join(filter(None, (m.notes, note))), rates={}) for m in models]

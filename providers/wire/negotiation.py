@@ -1,8 +1,8 @@
-"""Deciding, for one call, which requested parameters go on the wire.
+"""Deciding, for one call, which requested parameters are sent.
 
-A provider's terms walk through the parameters once. Each that was asked for
-ends as one :class:`ParamNote`: sent, dropped (the model does not take it) or
-refused (the provider said so before; see :mod:`evalbench.providers.modelfacts.refusals`).
+A provider's terms go through the parameters once. Each requested one ends up as a
+:class:`ParamNote`: sent, dropped (the model does not support it) or refused (the provider rejected
+it earlier; see :mod:`evalbench.providers.modelfacts.refusals`).
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from evalbench.providers.modelfacts import Negotiable, Refused
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What the parameters of a call become.
+    """The negotiated parameters of a call.
 
     Attributes:
         fields: top-level fields of the wire body.
         notes: one per requested parameter.
-        negotiable: the fields that can be left out if refused.
-        headers: headers that the fields need.
+        negotiable: fields that can be left out if refused.
+        headers: headers that the fields require.
     """
 
     fields: Mapping[str, Any]
@@ -36,7 +36,7 @@ class Terms:
 
 
 class Negotiation:
-    """The walk through one call's parameters."""
+    """Negotiation of one call's parameters."""
 
     def __init__(
         self,
@@ -45,13 +45,13 @@ class Negotiation:
         who: str,
         settings: Mapping[str, Any] | None = None,
     ) -> None:
-        """Begin with nothing on the wire.
+        """Start with nothing on the wire.
 
         Args:
-            params: of the call.
+            params: the call's parameters.
             refused: what the model refused before.
-            who: the API, for reasons.
-            settings: of the provider, that are negotiated like parameters.
+            who: the API's name, for reasons.
+            settings: provider settings that are negotiated like parameters.
         """
         self.fields: dict[str, Any] = {}
         self.headers: dict[str, str] = {}
@@ -62,11 +62,11 @@ class Negotiation:
         self._negotiable: list[Negotiable] = []
 
     def asked(self, name: str) -> Any:
-        """The value asked for, or None."""
+        """The requested value, or None."""
         return self._asked.get(name)
 
     def put(self, field: str, value: Any) -> None:
-        """Put a value on the wire; one dot in ``field`` reaches into an object."""
+        """Set a field of the body; one dot in ``field`` reaches into an object."""
         outer, dot, inner = field.partition(".")
         if dot:
             self.fields.setdefault(outer, {})[inner] = value
@@ -74,7 +74,7 @@ class Negotiation:
             self.fields[field] = value
 
     def drop(self, name: str, reason: str) -> None:
-        """Leave a parameter out, if it was asked for."""
+        """Drop a parameter, if it was requested."""
         if name in self._asked:
             self._notes[name] = ParamNote(name, "dropped", reason)
 
@@ -87,14 +87,14 @@ class Negotiation:
         aliases: tuple[str, ...] = (),
         reason: str = "",
     ) -> bool:
-        """Put a parameter on the wire, if it was asked for and not refused before.
+        """Send a parameter, if it was requested and not refused before.
 
         Args:
             name: the parameter.
-            field: where it goes; one dot reaches into an object.
-            value: what goes there, when it is not the value asked for.
+            field: its field; one dot reaches into an object.
+            value: the value to send, if not the requested one.
             aliases: other names that a refusal may use.
-            reason: for the note, when what is sent is not what was asked.
+            reason: for the note, if the value sent is not the requested one.
 
         Returns:
             Whether it is on the wire now.
@@ -114,16 +114,16 @@ class Negotiation:
         return True
 
     def fix(self, name: str, field: str, value: Any, reason: str = "") -> None:
-        """Put a parameter on the wire that the request cannot do without; field as in send."""
+        """Send a parameter that the request cannot do without; ``field`` as in :meth:`send`."""
         self.put(field, value)
         if name in self._asked:
             self._notes[name] = ParamNote(name, "sent", reason)
 
     def cap(self, tokens: int, *fields: str) -> None:
-        """Cap the answer's tokens by the first of ``fields`` that the provider does not refuse.
+        """Cap the answer's tokens with the first of ``fields`` that the provider does not refuse.
 
         Raises:
-            CallRejected: when it refuses them all.
+            CallRejected: it refuses them all.
         """
         for field in fields:
             if self._refused.reason(field, "") is None:
@@ -136,7 +136,7 @@ class Negotiation:
         )
 
     def terms(self) -> Terms:
-        """The result; parameters that nobody decided on are dropped."""
+        """The result; undecided parameters are dropped."""
         for name in self._asked:
             if name not in self._notes:
                 self.drop(name, f"{self._who} has no such parameter")

@@ -1,7 +1,7 @@
 """One client per event loop.
 
-Every async HTTP client is tied to the loop it first ran in; using it in a
-second one fails on the first call after the switch.
+Every async HTTP client is tied to the loop it first ran in; used in a second loop, it fails on the
+first call.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class OnePerLoop(Generic[T]):
         self._making: asyncio.Future[T] | None = None
 
     def here(self) -> T | None:
-        """The running loop's client, if it has been made."""
+        """The running loop's client, if there is one."""
         making = self._making
         if making is None or not making.done() or self._loop is not asyncio.get_running_loop():
             return None
@@ -33,19 +33,19 @@ class OnePerLoop(Generic[T]):
         return None if failed else making.result()
 
     async def get(self) -> T:
-        """The running loop's client, made now if need be."""
+        """The running loop's client, made if necessary."""
         if (client := self.here()) is not None:
             return client
         loop = asyncio.get_running_loop()
         if self._making is None or self._loop is not loop:
-            # A client of another loop is dropped: that loop alone could close it.
+            # A client of another loop is dropped: only that loop could close it.
             self._loop = loop
             self._making = asyncio.ensure_future(self._make())
         making = self._making
         if making.done():
-            # It failed before: this call reports why, the next one tries anew.
+            # It failed before: this call reports why, the next one tries again.
             self._making = None
-        # Shielded: a cancelled call must not take the client from the others.
+        # Shielded: cancelling one call must not cancel the client for the others.
         return await asyncio.shield(making)
 
     async def close(self) -> None:

@@ -1,4 +1,4 @@
-"""Conversations as APIs take them, and those that one cannot take in any form."""
+"""Checks for conversations that an API cannot accept in any form."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from evalbench.providers.modelfacts import ModelFacts
 
 
 def leading_system(messages: Sequence[Message]) -> int:
-    """How many messages at the start are the system's."""
+    """The number of system messages at the start."""
     return next((i for i, m in enumerate(messages) if m.role != "system"), len(messages))
 
 
 def check_turns(
     turns: Sequence[Message], facts: ModelFacts, who: str, *, system_turns: bool
 ) -> None:
-    """Check what follows the system's messages, for APIs that keep those apart.
+    """Check the messages after the system's, for APIs that take those separately.
 
     Args:
         turns: the rest of the conversation.
-        facts: of the model.
-        who: whose API it is.
-        system_turns: whether the model takes system messages among them.
+        facts: facts about the model.
+        who: the API's name.
+        system_turns: whether the model accepts later system messages.
 
     Raises:
-        CallRejected: the conversation has a form that the model does not take.
+        CallRejected: the model does not accept this form of conversation.
     """
     if any(turn.role == "context" for turn in turns):
         raise raw_text_refused(who)
@@ -42,7 +42,7 @@ def check_turns(
 
 
 def raw_text_refused(who: str) -> CallRejected:
-    """A prompt without turns went to an API that knows only turns."""
+    """A prompt without turns, for an API that accepts only turns."""
     return CallRejected(
         f"{who} answers conversations; it does not continue raw text",
         hint="choose a style of the benchmark that asks in chat turns",

@@ -1,4 +1,4 @@
-"""What every network provider does alike: one attempt at one call, told truthfully."""
+"""What all network providers share: one attempt at one call, reported truthfully."""
 
 from __future__ import annotations
 
@@ -38,15 +38,15 @@ from evalbench.providers.wire.reached import new_attempt
 from evalbench.providers.wire.scrub import SecretScrubber
 
 _ASIDE_S = 3.0
-"""Longest wait for something that only improves a message or a decision."""
+"""Maximum wait for something that only improves a message or a decision."""
 
 
 class NetworkProvider(Provider):
-    """Base of the providers that answer over a network.
+    """Base class of the network providers.
 
-    A provider says how a call becomes a request (:meth:`prepare`), how it is
-    sent (:meth:`send`) and how a response is read (:meth:`read`).
-    Deadlines, learning from refused parameters and honest errors happen here.
+    A provider defines how a call becomes a request (:meth:`prepare`), how it is sent (:meth:`send`)
+    and how a response is read (:meth:`read`). Deadlines, learning from refused parameters and error
+    handling are here.
     """
 
     def __init__(self, settings: Mapping[str, Any], secret: str, address: Address) -> None:
@@ -74,14 +74,14 @@ class NetworkProvider(Provider):
     @property
     @abstractmethod
     def clients(self) -> OnePerLoop[Any]:
-        """The clients that requests go through."""
+        """The clients that send requests."""
 
     @abstractmethod
     def prepare(self, call: Call) -> Prepared:
-        """The request for a call; touches no network.
+        """The request for a call; does no I/O.
 
         Raises:
-            CallRejected: when the call cannot be put in this provider's terms.
+            CallRejected: the call cannot be expressed for this provider.
         """
 
     @abstractmethod
@@ -93,37 +93,37 @@ class NetworkProvider(Provider):
         """A response as a reply.
 
         Raises:
-            ProviderError: what an error response means.
+            ProviderError: the error that the response reports.
         """
 
     @classmethod
     def token_rules(cls, model: str) -> TokenRules:
-        """Those of the model's maker: gateways and clouds serve models of all of them."""
+        """Token rules of the model's vendor: gateways and clouds serve models of all vendors."""
         return token_rules(model)
 
     @property
     def endpoint(self) -> str:
-        """The address that it is asked at."""
+        """The address that requests go to."""
         return self.address.url
 
     def param_notes(self, call: Call) -> Sequence[ParamNote]:
-        """What the request for a call makes of its parameters."""
+        """How the request for a call handles its parameters."""
         return self.prepare(call).notes
 
     @abstractmethod
     @override
     def capabilities(self, model: str) -> Capabilities:
-        """Has to be given by the provider."""
+        """Must be implemented by the provider."""
 
     @abstractmethod
     async def fetch_models(self) -> list[ModelInfo]:
         """The live model list."""
 
     async def warm(self, model: str) -> None:
-        """Learn what the API itself says about a model."""
+        """Fetch what the API itself reports about a model."""
 
     def check_model(self, model: str) -> None:
-        """Refuse what cannot be a model here. Unknown names pass: catalogues change daily."""
+        """Reject impossible model names. Unknown names pass: catalogues change daily."""
         self.check_name(model)
         if self.address.official and (owner := other_provider(self.name, model)):
             raise NoSuchModel(
@@ -132,17 +132,17 @@ class NetworkProvider(Provider):
 
     @staticmethod
     def check_name(model: str) -> None:
-        """Refuse what is no name at all."""
+        """Reject malformed names."""
         if not model.strip() or any(ord(letter) < 32 for letter in model):
             raise NoSuchModel(f"{model!r} is not the name of a model")
 
     def check_secret(self) -> None:
-        """Stop before anything is sent when a key is needed and there is none."""
+        """Fail before anything is sent if a required key is missing."""
         if self.key is not None and self.key.required and not self.secret:
             raise no_key(self.who)
 
     async def models(self) -> Sequence[ModelInfo]:
-        """The live list; the copy on disk when the provider cannot be reached."""
+        """The live list; the copy on disk if the provider cannot be reached."""
         self.check_secret()
         try:
             with self.scrub.errors():
@@ -156,7 +156,7 @@ class NetworkProvider(Provider):
         return listed
 
     async def _clean_list(self) -> list[ModelInfo]:
-        """The live list without the key, should the server put it there."""
+        """The live list without the key, in case the server echoes it."""
         listed = await self.fetch_models()
         told = [asdict(model) for model in listed]
         clean = self.scrub.value(told)
@@ -178,9 +178,8 @@ class NetworkProvider(Provider):
 
     @override
     async def answer(self, call: Call) -> Reply:
-        """A 400 that blames a parameter is remembered, and the call goes out once
-        more without it. Each such step takes a parameter away, so there are
-        never more steps than parameters.
+        """A 400 that blames a parameter is remembered, and the call is sent again without it. Each
+        such step removes a parameter, so there are never more steps than parameters.
         """
         await self.get_ready(call)
         name = wire_name(call)
@@ -207,9 +206,9 @@ class NetworkProvider(Provider):
             raise await self._with_nearest(error, name) from None
 
     async def get_ready(self, call: Call) -> None:
-        """Do what takes time before the first call leaves, once: it is in nobody's deadline.
+        """Do slow preparation once before the first call, outside of any deadline.
 
-        An SDK takes seconds to import, and some APIs are asked about the model.
+        An SDK takes seconds to import, and some APIs are queried about the model.
         """
         self.check_secret()
         if self.clients.here() is None:
@@ -221,7 +220,7 @@ class NetworkProvider(Provider):
             self._warmed.add(name)
 
     async def attempt(self, call: Call) -> Reply:
-        """Send a call, once more for each parameter that the provider refuses on the way."""
+        """Send a call, again for each parameter that the provider refuses."""
         prepared = self.prepare(call)
         while True:
             answered = await self.send(prepared)
@@ -241,7 +240,7 @@ class NetworkProvider(Provider):
     def _without_blamed(
         self, error: ProviderError, prepared: Prepared, call: Call
     ) -> Prepared | None:
-        """The request without the field that a 400 blames; None when it blames none."""
+        """The request without the field that a 400 blames; None if it blames none."""
         if error.status not in (400, 422) or isinstance(error, ContextTooLong):
             return None
         found = blamed(prepared.negotiable, error.param, error.why)
@@ -253,21 +252,21 @@ class NetworkProvider(Provider):
         return None if one in again.negotiable else again
 
     def _if_it_spoke(self, error: ProviderError) -> ProviderError:
-        """An address that answered properly before has a bad moment, not a wrong address."""
+        """An address that responded properly before has a temporary problem; it is not wrong."""
         if type(error) is not RunFatal or not self._spoke:
             return error
         return ServerFault(
             f"{self.title} sent something that is not its protocol",
             why=error.why,
             status=error.status,
-            # A page in place of an answer: behind whatever sent it, the work may have been done.
+            # A web page instead of an answer: the work may still have been done behind the sender.
             possibly_billed=200 <= (error.status or 0) < 300 or may_be_billed(error.status or 0),
             body=error.body,
             request_id=error.request_id,
         )
 
     async def _aside(self, key: str, work: Callable[[], Awaitable[None]]) -> None:
-        """Do side work once, however many calls wait for it, and at most a few seconds long."""
+        """Do side work once, however many calls wait for it, and for a few seconds at most."""
 
         async def guarded() -> None:
             with contextlib.suppress(ProviderError, TimeoutError):
@@ -281,9 +280,9 @@ class NetworkProvider(Provider):
             await asyncio.shield(task)
 
     async def _with_nearest(self, error: NoSuchModel, model: str) -> NoSuchModel:
-        """The error with the nearest names on offer, when the list can be had quickly.
+        """The error with similar model names, if the list is quickly available.
 
-        A hint that the provider's own words suggest stays.
+        A hint derived from the provider's own message is kept.
         """
         if error.hint != see_models(self.who):
             return error
@@ -302,7 +301,7 @@ class NetworkProvider(Provider):
 
 
 def wire_name(call: Call) -> str:
-    """The model's name as the provider knows it: here an ``@`` is part of the name."""
+    """The model's name as the provider knows it, where ``@`` is part of the name."""
     model = call.model
     return f"{model.name}@{model.revision}" if model.revision else model.name
 

@@ -1,8 +1,8 @@
-"""Whether a request had a connection to leave on: what never left was never charged.
+"""Whether a request had a connection: if it was never sent, it was never charged.
 
-The exceptions of HTTP clients do not always tell a connection that broke while it
-was being made (in the TLS handshake, at a proxy) from one that was cut later, and a
-deadline tells nothing at all. So the clients note when they have a connection.
+The exceptions of HTTP clients do not reliably distinguish a connection that failed while being made
+(in the TLS handshake, at a proxy) from one that was cut later, and a timeout says nothing at all.
+So the clients record when they have a connection.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ class Attempt:
     """One attempt at a call.
 
     Attributes:
-        reached: whether its request has had a connection; None: its client does not tell.
+        reached: whether its request has had a connection; None: the client does not report it.
     """
 
     __slots__ = ("reached",)
@@ -28,34 +28,34 @@ _attempt: ContextVar[Attempt | None] = ContextVar("attempt", default=None)
 
 
 def new_attempt() -> Attempt:
-    """Begin an attempt in the running task."""
+    """Begin an attempt in the current task."""
     attempt = Attempt()
     _attempt.set(attempt)
     return attempt
 
 
 def about_to_send() -> None:
-    """A client that notes its connections sends the next request."""
+    """A client that records its connections sends the next request."""
     if (attempt := _attempt.get()) is not None:
         attempt.reached = False
 
 
 def connected() -> None:
-    """The request has a connection, new or used before."""
+    """The request has a connection, new or reused."""
     if (attempt := _attempt.get()) is not None:
         attempt.reached = True
 
 
 def reached() -> bool | None:
-    """See :class:`Attempt`; None where there is no attempt."""
+    """See :class:`Attempt`; None outside of an attempt."""
     attempt = _attempt.get()
     return None if attempt is None else attempt.reached
 
 
 def note_connections(session: Any) -> None:
-    """Let an aiohttp session note when a request has its connection.
+    """Make an aiohttp session record when a request has its connection.
 
-    Its own tracing would do, at three times the price for every request.
+    Its own tracing would work, at three times the cost per request.
     """
     connector = session.connector
     connect = connector.connect
@@ -69,7 +69,7 @@ def note_connections(session: Any) -> None:
 
 
 def note_sdk_connections(client: Any) -> bool:
-    """The same for an HTTPX client over aiohttp; False where it is built otherwise."""
+    """The same for an HTTPX client over aiohttp; False if it is built differently."""
     inside = getattr(client, "_transport", None)
     transports = [inside, *getattr(client, "_mounts", {}).values()]
     if not all(one is None or hasattr(one, "get_client") for one in transports) or not inside:

@@ -1,4 +1,4 @@
-"""JSON schemas that answers must follow, in the forms that APIs want them."""
+"""JSON schemas for answers, in the forms that APIs expect."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ from evalbench.engine.calls import Params
 from evalbench.providers.wire.negotiation import Negotiation
 
 NAME = "answer"
-"""Schemas go by a name that no model sees as a hint."""
+"""Schema name; chosen so that a model does not read it as a hint."""
 ALIASES = ("json_schema", "response_format", "output_format", "structured_outputs")
-"""What refusals call a schema, besides the field it stands in."""
+"""What refusals call a schema, besides its field."""
 NOT_STRICT = "not strict: an object of the schema is open, or has a property that is not required"
 _INSIDE = ("properties", "$defs", "definitions")
 _LISTS = ("anyOf", "allOf", "oneOf", "prefixItems")
 
 
 def schema_of(params: Params) -> dict[str, Any]:
-    """The schema of a call that has one."""
+    """The schema of a call, which must have one."""
     schema: dict[str, Any] = orjson.loads(params.schema or "{}")
     return schema
 
 
 def named(schema: dict[str, Any]) -> dict[str, Any]:
-    """A schema as OpenAI's APIs take it, strict where it can be."""
+    """A schema in OpenAI's form, strict if possible."""
     return {"name": NAME, "schema": schema, "strict": can_be_strict(schema)}
 
 
 def send_response_format(talk: Negotiation, params: Params) -> None:
-    """Send the schema of a call that has one, as chat completions take it."""
+    """Send the schema of a call that has one, in chat completions form."""
     schema = named(schema_of(params))
     value = {"type": "json_schema", "json_schema": schema}
     reason = "" if schema["strict"] else NOT_STRICT
@@ -39,10 +39,9 @@ def send_response_format(talk: Negotiation, params: Params) -> None:
 
 
 def can_be_strict(schema: dict[str, Any]) -> bool:
-    """Whether OpenAI's strict mode takes a schema.
+    """Whether OpenAI's strict mode accepts a schema.
 
-    It wants every object closed and every property required; a schema that is
-    sent as strict without that is an error.
+    Every object must be closed and every property required; otherwise a strict schema is an error.
     """
     return all(_closed(part) for part in _parts(schema))
 
@@ -55,7 +54,7 @@ def _closed(part: dict[str, Any]) -> bool:
 
 
 def _parts(schema: object) -> Iterator[dict[str, Any]]:
-    """A schema and the schemas in it."""
+    """A schema and its subschemas."""
     if not isinstance(schema, dict):
         return
     yield schema

@@ -1,4 +1,4 @@
-"""Taking keys out of everything that is kept, shown or raised."""
+"""Removing keys from everything that is stored, shown or raised."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from evalbench.providers.wire.address import proxy_passwords
 GONE = "[key removed]"
 
 _LOGIN = re.compile(r"(?<=://)(?:[^/@\s]+|[^/@\s:]*:[^\s\"'<>]+)(?=@)")
-"""A login in an address, also one whose password has a slash or an ``@`` of its own."""
+"""A login in a URL, even with a slash or an ``@`` in its password."""
 _PASSWORD = re.compile(
     r"""(?i)(?<![a-z])(?:password|passwd|pwd)["']?\s*[:=]\s*(["'])(?P<value>.+?)\1"""
 )
@@ -27,26 +27,26 @@ _QUERY = re.compile(
     r"|pwd|sig|signature|credential|auth)=)[^&;\s\"'#<>)]+"
 )
 _BEYOND = 10_000
-"""So much more than is kept is looked at, so that no cut leaves a part of a key."""
+"""Extra characters examined before cutting, so that no cut leaves part of a key."""
 
 T = TypeVar("T")
 
 
 class SecretScrubber:
-    """Removes one provider's secrets, and what looks like any provider's, from texts.
+    """Removes a provider's secrets, and anything that looks like a key, from texts.
 
-    Passwords of proxies that the environment names go as well.
+    Proxy passwords set in the environment are removed as well.
     """
 
     def __init__(self, *secrets: str) -> None:
         self._redactor = Redactor(*secrets, *proxy_passwords(), mark=GONE)
 
     def learn(self, *secrets: str) -> None:
-        """Remove these too from now on: an SDK has found or renewed them."""
+        """Remove these too from now on: an SDK has found or refreshed them."""
         self._redactor.learn(*secrets)
 
     def exact(self, body: bytes) -> bytes:
-        """``body`` without the secrets. Answers go through this: nothing else is touched."""
+        """``body`` without the secrets. Used for answers: nothing else is changed."""
         return self._redactor.raw(body)
 
     def value(self, value: T) -> T:
@@ -55,11 +55,11 @@ class SecretScrubber:
         return clean
 
     def identity(self, text: object) -> str:
-        """A request id, cut to a sane length, without the secrets."""
+        """A request id, limited in length, without the secrets."""
         return self._redactor.text(str(text)[:_BEYOND])[:200]
 
     def text(self, text: str, most: int = 2_000) -> str:
-        """An error text without the secrets, other keys and logins in addresses, cut."""
+        """An error text without the secrets, other keys and logins in URLs; truncated."""
         text = self._redactor.text(text[: most + _BEYOND])
         text = _LOGIN.sub(GONE, KEYS_IN_ERRORS.sub(GONE, text))
         text = _QUERY.sub(lambda found: found["name"] + GONE, text)
@@ -67,9 +67,9 @@ class SecretScrubber:
         return text if len(text) <= most else text[: most - 1] + "…"
 
     def reply(self, reply: Reply) -> Reply:
-        """A reply without the secrets: a server may cut one into pieces that are joined here.
+        """A reply without the secrets: a server may split one into pieces that are joined here.
 
-        All else in it is as it was parsed, from bytes that have been through :meth:`exact`.
+        Everything else is as parsed from bytes that went through :meth:`exact`.
         """
         clean = self._redactor.text
         text, reasoning = clean(reply.text), clean(reply.reasoning)
@@ -79,7 +79,7 @@ class SecretScrubber:
 
     @contextmanager
     def errors(self) -> Iterator[None]:
-        """Let a provider's errors through without the secrets, whatever they were made of."""
+        """Let a provider's errors through, without the secrets."""
         try:
             yield
         except ProviderError as error:
@@ -90,7 +90,7 @@ class SecretScrubber:
             raise
 
     def file(self, path: Path) -> None:
-        """Take the secrets out of a file of lines.
+        """Remove the secrets from a file of lines.
 
         Raises:
             OSError: it cannot be read or written.

@@ -1,8 +1,8 @@
-"""The official SDKs as carriers: their client, their key handling, their API version.
+"""The official SDKs as transports: their client, their key handling, their API version.
 
-Requests go through the SDK's public ``post`` and ``get`` with a ready body
-and come back as raw responses, so that the bytes on the wire are exactly what
-:meth:`prepare` made and an answer is parsed once.
+Requests go through the SDK's public ``post`` and ``get`` with a ready-made body and are returned as
+raw responses, so that the bytes on the wire are exactly what :meth:`prepare` made and an answer is
+parsed once.
 """
 
 from __future__ import annotations
@@ -36,16 +36,16 @@ from evalbench.providers.wire.streams import (
 from evalbench.providers.wire.transport import CONNECT_S, client_error, connection_error
 
 MOST_CONNECTIONS = 10_000
-"""As many as the highest concurrency that a run can have: the SDK must never queue."""
+"""The highest concurrency that a run can have: the SDK must never queue."""
 IDLE_S = 30.0
 _JSON = {"Content-Type": "application/json"}
 _FORM = {"Content-Type": "multipart/form-data"}
 _STREAMED = {"X-Stainless-Raw-Response": "stream"}
-"""What the SDKs' own ``with_streaming_response`` adds: the body waits on the wire to be read."""
+"""What the SDKs' own ``with_streaming_response`` adds: the body is not read up front."""
 
 
 def anthropic_client(secret: str, address: Address) -> Any:
-    """An Anthropic client that neither retries nor reads the environment's keys or address."""
+    """An Anthropic client without retries that ignores the key and address in the environment."""
     import anthropic
     import httpx2
 
@@ -64,7 +64,7 @@ def anthropic_client(secret: str, address: Address) -> Any:
 
 
 def openai_client(secret: str, address: Address) -> Any:
-    """An OpenAI client that neither retries nor reads the environment's keys or address."""
+    """An OpenAI client without retries that ignores the key and address in the environment."""
     import httpx2
     import openai
 
@@ -83,7 +83,7 @@ def openai_client(secret: str, address: Address) -> Any:
 
 
 def together_client(secret: str, address: Address) -> Any:
-    """A Together client that neither retries nor reads the environment's keys or address."""
+    """A Together client without retries that ignores the key and address in the environment."""
     import httpx
     import together
 
@@ -104,7 +104,7 @@ def together_client(secret: str, address: Address) -> Any:
 class SdkClient(FileCarrier):
     """An SDK's async client: imported and made in a thread, one per event loop.
 
-    ``http`` names the HTTP library that it stands on.
+    ``http`` names the underlying HTTP library.
     """
 
     def __init__(
@@ -133,7 +133,7 @@ class SdkClient(FileCarrier):
         """Send a prepared request.
 
         Raises:
-            ProviderError: when no complete response came back.
+            ProviderError: no complete response arrived.
         """
         client, response_class = await self.clients.get()
         headers = {**_JSON, **prepared.headers} if prepared.headers else _JSON
@@ -149,7 +149,7 @@ class SdkClient(FileCarrier):
         )
 
     async def fetch(self, path: str) -> Answered:
-        """Fetch a path; raises as :meth:`post`."""
+        """GET a path; raises as :meth:`post`."""
         client, response_class = await self.clients.get()
         return await self._answered(client.get(path, cast_to=response_class))
 
@@ -171,20 +171,20 @@ class SdkClient(FileCarrier):
                 )
 
     async def form(self, path: str, fields: Mapping[str, str]) -> Answered:
-        """Post plain fields as a form, or nothing at all; raises as :meth:`post`."""
+        """POST plain fields as a form, or nothing at all; raises as :meth:`post`."""
         client, response_class = await self.clients.get()
         given = {"body": dict(fields), "options": {"headers": _FORM}} if fields else {}
         return await self._answered(client.post(path, cast_to=response_class, **given))
 
     async def delete(self, path: str) -> Answered:
-        """Have something deleted; raises as :meth:`post`."""
+        """Send a DELETE request; raises as :meth:`post`."""
         client, response_class = await self.clients.get()
         return await self._answered(client.delete(path, cast_to=response_class))
 
     async def post_list(
         self, path: str, body: ListBody, idle_s: float, headers: Mapping[str, str]
     ) -> Answered:
-        """Send a body that is read from a file meanwhile; raises as :meth:`upload`."""
+        """Send a body streamed from a file; raises as :meth:`upload`."""
         client, response_class = await self.clients.get()
         size = await asyncio.to_thread(body.size)
         async with while_it_moves(idle_s, self._title) as moved:
@@ -229,7 +229,7 @@ class SdkClient(FileCarrier):
         """The response in an SDK's error: the SDKs raise for every status >= 300.
 
         Raises:
-            ProviderError: when there was none.
+            ProviderError: there was no response.
         """
         response = getattr(error, "response", None)
         if response is None:
@@ -256,7 +256,7 @@ class SdkClient(FileCarrier):
         if self._headers or self._query:
             client = client.with_options(default_headers=self._headers, default_query=self._query)
         self._notes = note_sdk_connections(client._client)
-        # Their debug logs, which the environment can switch on, hold headers.
+        # Their debug logs, which the environment can enable, contain headers.
         for name in ("anthropic", "openai", "together", "httpx", "httpx2"):
             logging.getLogger(name).setLevel(logging.WARNING)
         return client, importlib.import_module(self._http).Response

@@ -1,4 +1,4 @@
-"""Files on their way to a provider and back, piece by piece: they may be larger than memory."""
+"""Streaming files to and from a provider: they may be larger than memory."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ _WRITE = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class ListBody:
-    """A JSON body with the lines of a file as the items of a list, read while it is sent.
+    """A JSON body with the lines of a file as the items of a list, streamed.
 
     Attributes:
-        file: its lines.
-        head, tail: what stands before and after them.
+        file: the file of lines.
+        head, tail: what comes before and after them.
     """
 
     file: Path
@@ -33,7 +33,7 @@ class ListBody:
     tail: bytes
 
     def size(self) -> int:
-        """Bytes of the whole body; a line feed that ends the file is not sent."""
+        """Size of the whole body in bytes; a final line feed in the file is not sent."""
         with self.file.open("rb") as source:
             length = source.seek(0, 2)
             source.seek(max(0, length - 1))
@@ -41,10 +41,10 @@ class ListBody:
         return len(self.head) + length + len(self.tail)
 
     async def pieces(self, size: int, moved: Callable[[], None]) -> AsyncIterator[bytes]:
-        """The body; ``moved`` is called whenever a piece has left.
+        """Generate the body; ``moved`` is called after each chunk is sent.
 
         Raises:
-            CallRejected: when the file became shorter meanwhile.
+            CallRejected: the file has shrunk meanwhile.
         """
         yield self.head
         left = size - len(self.head) - len(self.tail)
@@ -63,47 +63,47 @@ class ListBody:
 
 
 class Watched(io.FileIO):
-    """A file that an HTTP client reads while it sends it; every read counts as movement."""
+    """A file that an HTTP client reads while sending it; every read counts as progress."""
 
     def __init__(self, file: Path, moved: Callable[[], None]) -> None:
         super().__init__(file)
         self._moved = moved
 
     def read(self, size: int | None = -1, /) -> bytes:
-        """As of any file."""
+        """As for any file."""
         self._moved()
         return super().read(-1 if size is None else size) or b""
 
 
 class FileCarrier(Protocol):
-    """Sends and fetches files. Gives up when nothing has moved for ``idle_s`` seconds."""
+    """Sends and fetches files. Gives up after ``idle_s`` seconds without progress."""
 
     async def upload(
         self, path: str, file: Path, name: str, fields: Mapping[str, str], idle_s: float
     ) -> Answered:
-        """Post a form: plain fields, and a file called ``name`` in the field ``file``.
+        """POST a form: plain fields, and a file called ``name`` in the field ``file``.
 
         Raises:
-            ProviderError: when no complete response came back.
+            ProviderError: no complete response arrived.
         """
 
     async def download(self, path: str, into: Path, idle_s: float) -> Answered:
-        """Add what a path holds to the end of a file; the response comes without its body.
+        """Append the content of a path to a file; the response is returned without its body.
 
-        A response that is no success leaves the file alone and comes with its
-        body. Raises as :meth:`upload`, and RunFatal when the file cannot be written.
+        An unsuccessful response leaves the file alone and is returned with its body. Raises as
+        :meth:`upload`, and RunFatal if the file cannot be written.
         """
 
 
 @contextlib.asynccontextmanager
 async def while_it_moves(idle_s: float, title: str) -> AsyncIterator[Callable[[], None]]:
-    """Bound a transfer of any length by the time that nothing moves.
+    """Limit a transfer of any length by the time without progress.
 
     Yields:
-        What is to be called, from any thread, whenever something moved.
+        A function to call, from any thread, on progress.
 
     Raises:
-        DeadlineExceeded: after ``idle_s`` seconds of standstill.
+        DeadlineExceeded: after ``idle_s`` seconds without progress.
     """
     loop = asyncio.get_running_loop()
     over = False
@@ -132,10 +132,10 @@ async def while_it_moves(idle_s: float, title: str) -> AsyncIterator[Callable[[]
 
 
 async def write_all(pieces: AsyncIterator[bytes], into: Path, moved: Callable[[], None]) -> None:
-    """Add a response's pieces to the end of a file, off the event loop.
+    """Append a response's chunks to a file, off the event loop.
 
     Raises:
-        RunFatal: when the file cannot be written.
+        RunFatal: the file cannot be written.
     """
     held = bytearray()
     async for piece in pieces:
@@ -148,10 +148,10 @@ async def write_all(pieces: AsyncIterator[bytes], into: Path, moved: Callable[[]
 
 
 def add_to(into: Path, piece: bytes | bytearray) -> None:
-    """Add a piece of a response to the end of a file.
+    """Append a chunk of a response to a file.
 
     Raises:
-        RunFatal: when that cannot be written.
+        RunFatal: the file cannot be written.
     """
     try:
         with open_private(into, "ab") as target:

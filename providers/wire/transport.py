@@ -1,9 +1,8 @@
-"""Telling apart what can go wrong between here and a server.
+"""Classifying what can go wrong between this machine and a server.
 
-The SDKs wrap what their HTTP client raised, and not faithfully: one of them
-reports a refused connection as a time-out, both report a connection that was
-cut as one that was never made. The innermost cause tells the truth, and
-whether the request had a connection to leave on decides if it may be charged.
+The SDKs wrap their HTTP client's exceptions, and not faithfully: one of them reports a refused
+connection as a timeout, both report a dropped connection as one that was never made. The innermost
+cause is reliable, and whether the request had a connection decides if it may have been charged.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from evalbench.providers.wire.reached import reached
 from evalbench.providers.wire.scrub import SecretScrubber
 
 CONNECT_S = 10.0
-"""Longest wait for a connection to be made."""
+"""Connect timeout, in seconds."""
 
 _NEVER_CONNECTED = frozenset(
     {
@@ -46,13 +45,13 @@ _NO_TLS = re.compile(
 def connection_error(
     error: BaseException, who: str, address: Address, scrub: SecretScrubber | None = None
 ) -> ProviderError:
-    """What the exception of an HTTP client or SDK means.
+    """Interpret an exception of an HTTP client or SDK.
 
     Args:
         error: raised while a request was sent or its response read.
         who: the provider, as users know it.
-        address: where the request went.
-        scrub: takes the key out. A proxy's password goes without it too.
+        address: where the request was sent.
+        scrub: removes the key. A proxy's password is removed too.
     """
     chain = _chain(error)
     names = [type(link).__name__ for link in chain]
@@ -84,7 +83,7 @@ def connection_error(
 def _not_through(
     proxy: str, who: str, address: Address, reason: str, *, at_fault: bool
 ) -> ProviderError:
-    """No connection through a proxy; without its login, which the address may hold."""
+    """No connection through a proxy; the message omits any login in its address."""
     parts = urlsplit(proxy if "://" in proxy else f"//{proxy}")
     shown = parts.netloc.rpartition("@")[2]
     what = f"cannot reach {who} at {address.host} through the proxy {shown}"
@@ -101,7 +100,7 @@ def _not_through(
 
 
 def _unsafe(address: Address, reason: str) -> RunFatal:
-    """TLS could not be agreed on: the port speaks none, or the certificate is not accepted."""
+    """The TLS handshake failed: the port does not speak TLS, or the certificate is not accepted."""
     if _NO_TLS.search(reason):
         plain = address.url.replace("https://", "http://", 1)
         return RunFatal(
@@ -131,7 +130,7 @@ def _cut(address: Address, reason: str) -> ProviderError:
 
 
 def client_error(error: Exception, who: str, scrub: SecretScrubber) -> RunFatal:
-    """A client could not be made: its package is broken, or a proxy's address is none."""
+    """A client could not be made: its package is broken, or a proxy's address is invalid."""
     again = install_command("providers")
     return RunFatal(
         f"the client for {who} cannot be made",
@@ -150,10 +149,10 @@ def _chain(error: BaseException) -> list[BaseException]:
 
 
 def _reason(chain: list[BaseException]) -> str:
-    """The most telling text: the operating system's, else the innermost non-empty one."""
+    """The most informative text: the operating system's, else the innermost non-empty one."""
     for link in reversed(chain):
         if isinstance(link, OSError) and link.strerror and not isinstance(link, ssl.SSLError):
-            # asyncio's own words hide the cause.
+            # asyncio's own message hides the cause.
             if link.errno and link.strerror.startswith("Connect call failed"):
                 return os.strerror(link.errno)
             return link.strerror

@@ -1,1 +1,1 @@
-"""The command line. Importing it costs next to nothing; commands import what they need."""
+"""The command line. Importing it is nearly free; commands import what they need."""

@@ -1,4 +1,4 @@
-"""``evalbench`` alone: the full-screen app."""
+"""``evalbench`` without a command: the full-screen app."""
 
 from __future__ import annotations
 
@@ -53,10 +53,10 @@ def execute(args: argparse.Namespace) -> int:
 
 
 def can_show() -> bool:
-    """Whether a full-screen app can be shown here: a whole terminal, or a browser's."""
+    """Whether a full-screen app can be shown here: a full terminal, or a browser's."""
     if os.environ.get("TEXTUAL_DRIVER"):
         return True
-    # Textual draws on standard error: where that goes to a file, nothing would be seen.
+    # Textual draws on standard error: if that goes to a file, nothing would be visible.
     streams = (sys.stdin, sys.stdout, sys.stderr)
     return all(stream.isatty() for stream in streams) and not plain_terminal()
 
@@ -68,11 +68,11 @@ def open_app(
     low_bandwidth: bool | None = None,
     mouse: bool = True,
 ) -> int:
-    """Show the app until it is left; returns its exit code.
+    """Run the app until the user quits; returns its exit code.
 
     Args:
-        run: open this run's page at once; leaving it leaves the app.
-        theme, low_bandwidth, mouse: this time, over the user's preferences.
+        run: open this run's page at once; closing it quits the app.
+        theme, low_bandwidth, mouse: override the user's preferences for this session.
     """
 
     def app() -> int:

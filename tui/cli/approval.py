@@ -1,4 +1,4 @@
-"""What a person sees and is asked before a run that costs money starts."""
+"""Estimates and confirmation before a run that costs money starts."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ def approval(
     yes: bool,
     budget: float | None = None,
 ) -> Callable[[Sequence[CheckedSpec]], None]:
-    """What to call with the checked specs before they start: prints the estimates, may ask.
+    """A callback for the validated specs before they start: prints the estimates, may ask.
 
-    Runs that cost nothing are not mentioned. A pilot is asked about only if it
-    is dear itself, since a question follows it. ``budget`` is that of all together.
+    Runs that cost nothing are not mentioned. A pilot is asked about only if it is expensive itself,
+    since a question follows it. ``budget`` covers all runs together.
     """
 
     def approve(checked: Sequence[CheckedSpec]) -> None:

@@ -1,4 +1,4 @@
-"""``evalbench attach``: watch a live run, as a guest."""
+"""``evalbench attach``: watch a live run without owning it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def declare(parser: Parser, words: Sequence[str]) -> None:
 
 
 def execute(args: argparse.Namespace) -> int:
-    """Show it in the app, or follow to the end; a run that has ended is shown at once."""
+    """Show it in the app, or follow it to the end; a run that has ended is shown at once."""
     folder = find_run(args.run)
     folder.spec()
     if in_app(args):

@@ -1,4 +1,4 @@
-"""``evalbench batches``: the provider batches of all runs; one of them; cancelling one."""
+"""``evalbench batches``: list the provider batches of all runs, show one, or cancel one."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
-"""Flags by which scripts around Bedrock's Converse are usually called, as ours.
+"""Common flags of scripts for Bedrock's Converse, translated to ours.
 
-``--model-id X`` is ``--model bedrock/X``; the others stand for settings that
-have another name here.
+``--model-id X`` is ``--model bedrock/X``; the others are settings that have another name here.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from evalbench.tui.cli.parser import Parser, add_alias, flag_values
 
 PROVIDER = "bedrock"
 ENABLED_BUDGET = 2000
-"""Tokens of thinking when it is enabled and no budget is said: where such scripts begin."""
+"""Thinking tokens if thinking is enabled without a budget: the usual initial value."""
 
 
 def declare_model_id(parser: Parser) -> None:
@@ -30,12 +29,12 @@ def declare_model_id(parser: Parser) -> None:
 
 
 def models_by_id(words: Sequence[str]) -> list[str]:
-    """The models that ``--model-id`` names, for a look before parsing."""
+    """The models named by ``--model-id``, read before parsing."""
     return [f"{PROVIDER}/{name}" for name in flag_values(words, "--model-id")]
 
 
 def declare_bedrock_flags(parser: Parser, models: Sequence[str]) -> None:
-    """The other flags, where a model of Bedrock is asked and its settings are declared."""
+    """The other flags, if a Bedrock model is called and its settings are declared."""
     if not any(model.startswith(f"{PROVIDER}/") for model in models):
         return
     latency = next(o for o in registry.provider_class(PROVIDER).options if o.name == "latency")

@@ -1,4 +1,4 @@
-"""``evalbench benchmarks``: what can be run, and what it asks."""
+"""``evalbench benchmarks``: list benchmarks, describe one, or show its prompts."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _PROMPTS = Option(
 
 
 def declare(parser: Parser, words: Sequence[str]) -> None:
-    """Arguments; with ``--prompts`` also the settings of a run, as they decide what is asked."""
+    """Arguments; with ``--prompts`` also a run's settings, since they affect the prompts."""
     parser.short_usage("[NAME|FILE.toml] [--prompts N [settings of evalbench run NAME]]")
     parser.add_argument("target", metavar="NAME|FILE.toml", nargs="?", help="benchmark to describe")
     parser.add_argument("--json", action="store_true", help="print one JSON object per line")
@@ -51,7 +51,7 @@ def declare(parser: Parser, words: Sequence[str]) -> None:
 
 
 def execute(args: argparse.Namespace) -> int:
-    """List them all, explain one, or show what it asks."""
+    """List them all, describe one, or show its prompts."""
     out = stdout()
     if args.prompts is not None:
         if args.target is None:
@@ -94,7 +94,7 @@ def _print_template(out: Out, name: str) -> None:
 
 
 def _loaded(names: Sequence[str]) -> tuple[list[type[Benchmark]], int]:
-    """The classes; a broken plug-in is told and skipped, unless it alone was asked for."""
+    """The classes; a broken plug-in is reported and skipped, unless it was named explicitly."""
     found, code = [], 0
     for name in names:
         try:
@@ -110,7 +110,7 @@ def _loaded(names: Sequence[str]) -> tuple[list[type[Benchmark]], int]:
 def _metrics(bench: type[Benchmark]) -> list[Metric]:
     """The ungrouped metrics that a benchmark reports with its default options.
 
-    None where a file decides that.
+    None if that depends on a file.
     """
     made = bench(parse_options(bench.options, {}, bench.name))
     try:
@@ -120,7 +120,7 @@ def _metrics(bench: type[Benchmark]) -> list[Metric]:
 
 
 def data_source(bench: type[Benchmark]) -> str:
-    """Where a benchmark's questions come from, in one line."""
+    """The source of a benchmark's questions, in one line."""
     own = "its own; --data FILE reads another" if bench.takes_data else "its own, built in"
     return bench.data_source or own
 

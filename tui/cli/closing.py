@@ -1,4 +1,4 @@
-"""What is printed for a person when a run has ended: why, scores, outcomes, what next."""
+"""The summary printed when a run has ended: reason, scores, outcomes, next steps."""
 
 from __future__ import annotations
 

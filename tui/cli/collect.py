@@ -1,6 +1,6 @@
-"""``evalbench collect``: look at the batches of waiting runs once, and take every step there is.
+"""``evalbench collect``: check the batches of waiting runs once, and take every possible step.
 
-Made for a timer: doing it again changes nothing, and the exit code says whether all is done.
+Suitable for a timer: repeating it is harmless, and the exit code says whether all is done.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def declare(parser: Parser, words: Sequence[str]) -> None:
 
 
 def execute(args: argparse.Namespace) -> int:
-    """Look after each run by itself, so that the trouble of one is not that of the others."""
+    """Process each run separately, so that one run's errors do not affect the others."""
     named = [find_run(name) for name in args.runs]
     waiting = named or [folder for folder in all_runs(args.run_dir) if _has_something_out(folder)]
     if not waiting:
@@ -56,15 +56,15 @@ def execute(args: argparse.Namespace) -> int:
 
 
 def collected(folder: RunFolder, args: argparse.Namespace, cancel: Sequence[str] = ()) -> int:
-    """Take every step that one run can take now; its exit code, 7 while batches are out.
+    """Take every step that one run can take now; its exit code, 7 while batches are pending.
 
     Args:
-        folder: of the run.
-        args: with ``--json`` and ``--allow-host``.
+        folder: the run's folder.
+        args: parsed arguments, with ``--json`` and ``--allow-host``.
         cancel: batches to cancel first.
 
     Raises:
-        EvalbenchError: it could not go on.
+        EvalbenchError: it could not be resumed.
     """
     if folder.live_pid() is not None:
         # Its own engine does all that; this only wakes it.
@@ -95,7 +95,7 @@ def collected(folder: RunFolder, args: argparse.Namespace, cancel: Sequence[str]
 
 
 def _has_something_out(folder: RunFolder) -> bool:
-    """Whether a run waits for batches, or has ended without results that may be there by now."""
+    """Whether a run waits for batches, or has ended without results that may exist by now."""
     status = folder.status()
     if status.state is State.WAITING:
         return True

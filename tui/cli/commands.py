@@ -1,4 +1,4 @@
-"""The commands there are, in the order of the overview, and the module behind each."""
+"""All commands, in the order of the overview, and the module behind each."""
 
 from __future__ import annotations
 
@@ -6,11 +6,10 @@ from typing import NamedTuple
 
 
 class Command(NamedTuple):
-    """One command: what it is for, and the module that declares and executes it.
+    """One command: its purpose, and the module that declares and executes it.
 
-    The module has ``declare(parser, words)``, which adds the arguments (``words``
-    are the user's, so that a benchmark's own flags can be found), and
-    ``execute(args) -> exit code``.
+    The module has ``declare(parser, words)``, which adds the arguments (``words`` are the user's,
+    so that a benchmark's own flags can be found), and ``execute(args) -> exit code``.
     """
 
     summary: str

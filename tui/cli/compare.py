@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
 _FLIPS = 10
 _DIGITS, _MOST_POINTS = 3, 2_000
-"""Digits of a sample's score that tell points apart, and how many points are given."""
+"""Digits to which samples' scores are grouped into points, and the maximum number of points."""
 _LONGEST = 72
-"""Characters of a question that stand in the list of flips."""
+"""Maximum characters of a question in the list of flips."""
 
 
 def declare(parser: Parser, words: Sequence[str]) -> None:
@@ -80,7 +80,7 @@ def execute(args: argparse.Namespace) -> int:
 
 
 def _folders(names: Sequence[str], tag: str | None) -> list[RunFolder]:
-    """The runs that are named, then those with the tag, the oldest first."""
+    """The named runs, then those with the tag, oldest first."""
     found = [find_run(name) for name in names]
     if tag is not None:
         known = {folder.path.resolve() for folder in found}
@@ -157,7 +157,7 @@ def _contender(one: Contender, runs: int) -> dict[str, Any]:
 
 
 def _effort(folder: RunFolder) -> dict[str, Any]:
-    """What a run took: money, tokens, and seconds to a reply."""
+    """A run's usage: cost, tokens, and reply latency in seconds."""
     from evalbench.engine.runs.history import read_latency
 
     status = folder.status()
@@ -172,7 +172,7 @@ def _effort(folder: RunFolder) -> dict[str, Any]:
 
 
 def _points(found: Comparison, pair: Pair) -> dict[str, Any]:
-    """Scores of a pair against each other: of samples, unless right or wrong, and of groups."""
+    """A pair's scores against each other: of samples, unless right or wrong, and of groups."""
     one, other = (found.contenders[place].scores for place in (pair.first, pair.second))
     shared = [ident for ident in one.scores if ident in other.scores]
     points: Counter[tuple[float, float]] = Counter()

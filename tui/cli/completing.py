@@ -1,4 +1,4 @@
-"""What can stand where on a command line, as tables that a shell looks up without starting us.
+"""Completion candidates for a command line, as tables that a shell can read without starting us.
 
 A table has a key and candidates, each with a description:
 
@@ -30,14 +30,14 @@ Tables = dict[str, list[tuple[str, str]]]
 
 WITH_BENCHMARKS = ("run", "estimate")
 WITH_PROVIDERS = ("run", "estimate", "probe")
-"""Commands whose flags depend on the benchmark and on the models among their words."""
+"""Commands whose flags depend on the benchmark and models among their words."""
 
 _ADDING = (("models", "fit"), ("benchmarks", "--prompts"))
 _LONGEST = 72
 
 
 def tables() -> Tables:
-    """All of them, for what is installed now."""
+    """All tables, for the current installation."""
     app = grammar("")
     found: Tables = {"": [(name, command.summary) for name, command in COMMANDS.items()]}
     _add(found, "", app.arguments)

@@ -1,4 +1,4 @@
-"""``evalbench completion``: a script that makes a shell complete evalbench's words."""
+"""``evalbench completion``: print a shell completion script."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Yes-or-no questions, asked only of somebody who can answer."""
+"""Yes-or-no questions, asked only in interactive use."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from evalbench.tui.cli.output import stderr, stdout
 
 
 class Declined(EvalbenchError):
-    """The answer was no. As an exit code: stopped by the user."""
+    """The answer was no. Exit code: stopped by the user."""
 
     exit_code = 4
 
 
 def can_ask(*, json: bool) -> bool:
-    """Whether a person sits at both ends of this command and is not a program's stand-in."""
+    """Whether this command is used interactively, on both input and output."""
     return not json and stdout().isatty() and menu.on_terminal()
 
 
 def confirmed(question: str) -> bool:
-    """Ask until the line ends; anything but yes is no."""
+    """Ask and read one line; anything but yes means no."""
     out = stderr()
     out.write(f"{question} [y/N] ")
     out.flush()

@@ -26,11 +26,11 @@ from evalbench.tui.state import figures
 from evalbench.tui.state.clean import one_line
 
 _FEW_VALUES = 80
-"""Tags with more different values than this are counted, not listed."""
+"""Tags with more distinct values than this are counted, not listed."""
 
 
 def declare(parser: Parser, words: Sequence[str]) -> None:
-    """Arguments; with a benchmark among ``words`` the settings that decide on its data."""
+    """Arguments; with a benchmark among ``words``, also the settings that affect its data."""
     parser.add_argument(
         "action",
         metavar="fetch|verify|stats",
@@ -59,9 +59,9 @@ def _data_options(bench: type[Benchmark]) -> list[Option]:
 
 
 def execute(args: argparse.Namespace) -> int:
-    """Do one of the three."""
+    """Run one of the three actions."""
     bench = registry.benchmark_class(args.benchmark)
-    # No model is asked; a spec has one all the same.
+    # No model is called, but a spec requires one.
     spec = make_spec(
         args.benchmark,
         DEFAULT_MODEL,

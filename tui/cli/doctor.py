@@ -1,4 +1,4 @@
-"""``evalbench doctor``: is this installation able to run?"""
+"""``evalbench doctor``: can this installation run benchmarks?"""
 
 from __future__ import annotations
 
@@ -56,11 +56,11 @@ _EXTRAS = {
     "flash": ("flash-attn",),
 }
 _OF_PROVIDERS = ("anthropic", "openai", "bedrock", "google", "together")
-"""Told with the providers that need them."""
+"""Reported with the providers that need them."""
 
 
 class Check(NamedTuple):
-    """One finding. ``bad`` means that something essential is broken."""
+    """One check result. ``bad`` means that something essential is broken."""
 
     mark: Literal["ok", "note", "bad"]
     what: str
@@ -73,7 +73,7 @@ def declare(parser: Parser, words: Sequence[str]) -> None:
 
 
 def execute(args: argparse.Namespace) -> int:
-    """Print every finding."""
+    """Print all checks."""
     out = stdout()
     checks = [*_system(), *_places(), *_plugins(), *_providers(), *_extras(), _keychain()]
     checks += [Check(*finding) for finding in gpu_findings()]
@@ -149,13 +149,13 @@ def _plugins() -> Iterator[Check]:
 
 
 def _providers() -> Iterator[Check]:
-    """What each provider needs beside the network: its package and its key."""
+    """What each provider needs besides the network: its package and its key."""
     refs = list_keys()
     for name in registry.provider_names():
         try:
             cls = registry.provider_class(name)
         except SpecError:
-            continue  # told above
+            continue  # reported above
         need = cls.key
         held = [ref for ref in refs if ref.provider == name]
         told = [_key_words(name, need, held)] if need else []
@@ -189,7 +189,7 @@ def _key_words(name: str, need: KeyNeed, refs: list[KeyRef]) -> str:
 
 
 def _keychain() -> Check:
-    """Whether the keychain answers, in the time that an unattended run gives it."""
+    """Whether the keychain responds, within the timeout of an unattended run."""
     answer = probe()
     backend = f" ({answer.backend})" if answer.backend else ""
     if answer.state in (KeychainState.ABSENT, KeychainState.FOUND):

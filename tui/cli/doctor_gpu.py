@@ -1,4 +1,4 @@
-"""What ``evalbench doctor`` says of graphics cards."""
+"""The GPU checks of ``evalbench doctor``."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from evalbench.engine.installed import pip_words
 from evalbench.tui.state import figures
 
 Finding = tuple[Literal["ok", "note", "bad"], str, str]
-"""Mark, what, hint, as a check of the doctor."""
+"""Mark, finding, hint, as in a check of the doctor."""
 
 _PCI = Path("/sys/bus/pci/devices")
 _NVIDIA = "0x10de"
@@ -25,11 +25,11 @@ _DISPLAY = "0x03"
 _TIMEOUT_S = 10
 _BF16_FROM = (8, 0)
 _TORCH_FROM = (7, 5)
-"""Today's builds of torch hold no code for older cards."""
+"""Current torch builds contain no code for older cards."""
 
 
 def gpu_findings() -> Iterator[Finding]:
-    """One finding for each card, or why there is none."""
+    """One result per card, or why there is none."""
     if sys.platform == "darwin" and platform.machine() == "arm64":
         yield "ok", "GPU: Apple silicon", ""
         return
@@ -80,7 +80,7 @@ def _none(trouble: str) -> Finding:
 
 
 def _by_tool() -> Finding:
-    """Cards by NVIDIA's own tool, where the package that reads them is missing."""
+    """Cards according to NVIDIA's own tool, if the package that reads them is missing."""
     query = ["nvidia-smi", "--query-gpu=name,memory.total", "--format=csv,noheader"]
     hint = f"{shlex.join([*pip_words('install'), 'nvidia-ml-py'])}, to see their memory and load"
     try:
@@ -91,7 +91,7 @@ def _by_tool() -> Finding:
 
 
 def _card_in_sight(devices: Path = _PCI) -> bool:
-    """Whether an NVIDIA card is plugged in, driver or not."""
+    """Whether an NVIDIA card is installed, with or without a driver."""
     for device in devices.glob("*"):
         try:
             vendor = (device / "vendor").read_text().strip()
@@ -104,7 +104,7 @@ def _card_in_sight(devices: Path = _PCI) -> bool:
 
 
 def _torch_for_cpus() -> str:
-    """The version of torch when it cannot use cards; empty when it can, or is not installed."""
+    """The version of torch if it cannot use cards; empty if it can, or is not installed."""
     try:
         found = version("torch")
     except PackageNotFoundError:

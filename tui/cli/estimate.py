@@ -1,6 +1,6 @@
 """``evalbench estimate``: estimate the calls, tokens and cost of a run. Needs no key.
 
-It asks no provider either, except for a price that only the provider's own list has.
+It queries no provider either, except for a price that only the provider's own list has.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def execute(args: argparse.Namespace) -> int:
     specs, notes = wanted_specs(args)
     for note in notes:
         stderr().line(note)
-    # Looking at a file of somebody else is not yet trusting it.
+    # Inspecting someone else's file does not mean trusting it.
     withheld = key_hosts.not_allowed(args, specs)
     found = preflight.estimates(specs, Plain(stderr()).preparing, price_keys(specs, withheld))
     out = stdout()

@@ -1,4 +1,4 @@
-"""``evalbench export``: runs as files for other tools."""
+"""``evalbench export``: export runs for other tools."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def declare(parser: Parser, words: Sequence[str]) -> None:
 
 
 def execute(args: argparse.Namespace) -> int:
-    """Write the files and say which."""
+    """Write the files and list them."""
     from evalbench.engine.formats import export_runs
 
     folders = [find_run(name) for name in dict.fromkeys(args.runs)]
@@ -88,7 +88,7 @@ def execute(args: argparse.Namespace) -> int:
 
 
 def _to_standard_output(args: argparse.Namespace, folders: Sequence[RunFolder]) -> int:
-    """Write the only file that the format makes; what is to be told goes to standard error."""
+    """Write the format's only file; messages go to standard error."""
     from evalbench.engine.formats import FORMATS, export_runs
 
     name = args.format or "json"

@@ -1,4 +1,4 @@
-"""Following runs on the command line: what changed in their folders, and what signals ask for."""
+"""Following runs on the command line: changes in their folders, and requests by signal."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ _POLL_S = 0.1
 
 
 class View(Protocol):
-    """How runs are shown: a live block, plain lines, or JSON lines."""
+    """A display for runs: a live block, plain lines, or JSON lines."""
 
     def note(self, text: str) -> None:
-        """Say something that belongs to no run."""
+        """Print a message that belongs to no run."""
 
     def preparing(self, what: str, done: int, total: int | None) -> None:
-        """Data or a model is being made ready, before there is a run."""
+        """Data or a model is being prepared, before there is a run."""
 
     def begin(self, watches: Sequence[RunFollower]) -> None:
         """These runs are followed from now on."""
@@ -37,10 +37,10 @@ class View(Protocol):
         """A run came to rest, or lost its engine."""
 
     def detached(self, watches: Sequence[RunFollower]) -> None:
-        """These runs go on without being followed."""
+        """These runs continue without being followed."""
 
     def close(self) -> None:
-        """Nothing more will be shown for now: give the terminal back."""
+        """Nothing more will be shown for now: release the terminal."""
 
 
 def follow(
@@ -49,12 +49,12 @@ def follow(
     """Show runs until all have ended; returns the highest of their exit codes.
 
     Args:
-        watches: the runs; an engine drives them.
-        view: shows them.
+        watches: the runs, each driven by an engine.
+        view: the display.
         signals: entered, not raising.
-        owner: this command started the runs, so without a terminal SIGINT and
-            SIGTERM stop them. Otherwise they only end the watching.
-        tied: the runs end with this command anyway (``--foreground``).
+        owner: whether this command started the runs, so that without a terminal SIGINT and SIGTERM
+            stop them. Otherwise they only end the watching.
+        tied: whether the runs end with this command anyway (``--foreground``).
     """
     going = list(watches)
     stops = _Stops(view)
@@ -86,7 +86,7 @@ def follow(
 
 
 class _Stops:
-    """The runs that were told to stop."""
+    """Runs that were asked to stop."""
 
     def __init__(self, view: View) -> None:
         self.begun: dict[str, Stop] = {}
@@ -98,7 +98,7 @@ class _Stops:
         self.begun = {watch.id: Stop(watch.folder) for watch in watches}
 
     def go_on(self, watches: Sequence[RunFollower], *, insist: bool) -> None:
-        """Go further with those that still run, at once or where their time is over."""
+        """Escalate for runs that are still active, at once or after their timeout."""
         for watch in watches:
             stop = self.begun[watch.id]
             if words := stop.insist() if insist else stop.look():
@@ -107,7 +107,7 @@ class _Stops:
 
 
 def _insisted(signals: Signals) -> bool:
-    """Whether somebody wants the end of what is stopping already."""
+    """Whether a stop was requested again while stopping."""
     number = signals.take()
     return number is not None and number != signal.SIGHUP
 
@@ -115,7 +115,7 @@ def _insisted(signals: Signals) -> bool:
 def _wish(
     signals: Signals, view: View, going: Sequence[RunFollower], *, owner: bool, tied: bool
 ) -> menu.Choice:
-    """What the oldest pending signal asks for."""
+    """What the oldest pending signal requests."""
     number = signals.take()
     if number is None:
         return "watch"

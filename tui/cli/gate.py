@@ -1,4 +1,4 @@
-"""``--fail-under``: an exit code for pipelines when a score is below what is wanted."""
+"""``--fail-under``: an exit code for pipelines if a score is too low."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from evalbench.tui.cli.output import stderr, stdout
 from evalbench.tui.state.clean import one_line
 
 FAILED = 8
-"""The exit code when a score is below."""
+"""The exit code if a score is too low."""
 
 Metrics = Mapping[str, Mapping[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """One wish: a metric, which end of its interval counts, and the least that it may be.
+    """One requirement: a metric, the bound of its interval that counts, and the minimum.
 
-    ``bound`` is ``value`` itself; ``low``, when the score must surely reach ``least``; or
-    ``high``, when only a score fails that surely does not.
+    ``bound`` is ``value`` itself; ``low``, if the score must certainly reach ``least``; or
+    ``high``, if only a score fails that certainly does not.
     """
 
     metric: str
@@ -45,7 +45,7 @@ def declare_gate(parser: argparse._ActionsContainer) -> None:
 
 
 def gates(texts: Sequence[str]) -> list[Gate]:
-    """The wishes as users type them.
+    """Parse requirements as typed.
 
     Raises:
         UsageError: one is not of the form METRIC=X or METRIC.low=X, METRIC.high=X.
@@ -72,7 +72,7 @@ def _gate(text: str) -> Gate:
 
 
 def judged(wanted: Sequence[Gate], metrics: Metrics) -> list[str]:
-    """What is below, each as a line; empty when all is well. A score that there is not is below.
+    """Unmet requirements, one line each; empty if all are met. A missing score counts as unmet.
 
     Raises:
         UsageError: the run has no such metric.
@@ -95,13 +95,13 @@ def judged(wanted: Sequence[Gate], metrics: Metrics) -> list[str]:
 
 
 def gate_code(code: int, wanted: Sequence[Gate], runs: Mapping[str, Metrics], *, json: bool) -> int:
-    """The exit code of a command whose runs ended with ``code``; says what is below.
+    """The exit code of a command whose runs ended with ``code``; reports unmet requirements.
 
     Args:
-        code: of the runs; only 0 and 2 are replaced, others say more.
-        wanted: the wishes.
-        runs: the metrics by run.
-        json: a line of JSON for programs, too.
+        code: the runs' exit code; only 0 and 2 are replaced, others are more important.
+        wanted: the requirements.
+        runs: metrics by run.
+        json: also print a JSON line.
 
     Raises:
         UsageError: a run has no such metric.

@@ -1,4 +1,4 @@
-"""``evalbench gpu``: cards and local workers, now or as time goes by."""
+"""``evalbench gpu``: GPUs and local workers, once or continuously."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def declare(parser: Parser, words: Sequence[str]) -> None:
 
 
 def execute(args: argparse.Namespace) -> int:
-    """Print one reading, or one after the other."""
+    """Print one reading, or one after another."""
     every = _EVERY.parse(args.every)
     out = stdout()
     gpus = Gpus()
@@ -110,7 +110,7 @@ def _card(number: int, card: Mapping[str, Any], history: bool) -> list[str]:
 
 
 def _command(pid: str) -> str:
-    """What a process is called, where the system tells."""
+    """A process's name, if the system reports it."""
     if sys.platform != "linux":
         return ""
     try:
@@ -120,11 +120,11 @@ def _command(pid: str) -> str:
 
 
 class _Told(NamedTuple):
-    """What the engines of live runs told last.
+    """The latest reports of live runs' engines.
 
     Attributes:
-        workers: of local models.
-        cards: of other nodes of a cluster.
+        workers: workers of local models.
+        cards: cards of other nodes in a cluster.
     """
 
     workers: list[dict[str, Any]]

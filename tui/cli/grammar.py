@@ -1,4 +1,4 @@
-"""What every command takes, read from its parser: for completing in shells and for the manual."""
+"""Every command's arguments, read from its parser: for shell completion and the manual."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from evalbench.tui.cli.commands import COMMANDS
 from evalbench.tui.cli.parser import Parser, add_options, filter_options
 
 FILES, FOLDERS, RUNS = "@files", "@folders", "@runs"
-"""Values that only the shell knows when it is asked."""
+"""Values that only the shell can determine, at completion time."""
 
 MODELS = "@models"
-"""``PROVIDER/``, of which the user writes the rest."""
+"""``PROVIDER/``, which the user completes."""
 
 _KINDS = {
     "FILE": FILES,
@@ -33,14 +33,14 @@ _KINDS = {
 
 
 class Argument(NamedTuple):
-    """A flag, or a word that a command takes.
+    """A flag, or a positional argument of a command.
 
     Attributes:
-        flags: its names; none: a word.
-        metavar: what stands for its value; empty for a flag that takes none.
+        flags: its names; none: a positional argument.
+        metavar: placeholder for its value; empty for a flag without a value.
         help: what it does.
-        values: what the value may be: words, and the kinds above.
-        many: of a word, that more of them may follow.
+        values: possible values: words, and the kinds above.
+        many: whether a positional argument can be repeated.
     """
 
     flags: tuple[str, ...]
@@ -51,7 +51,7 @@ class Argument(NamedTuple):
 
 
 class Grammar(NamedTuple):
-    """A command: name, summary, usage and description, its sections, and the text at its end."""
+    """A command: name, summary, usage and description, its sections, and its epilog."""
 
     name: str
     summary: str
@@ -62,12 +62,12 @@ class Grammar(NamedTuple):
 
     @property
     def arguments(self) -> list[Argument]:
-        """Those of all sections."""
+        """The arguments of all sections."""
         return [argument for _, arguments in self.sections for argument in arguments]
 
 
 def grammar(name: str, words: Sequence[str] = ()) -> Grammar:
-    """The grammar of a command, where ``words`` are given already; "" is evalbench alone."""
+    """The grammar of a command, given ``words`` typed so far; "" is evalbench without a command."""
     summary, module = COMMANDS[name] if name else ("open the full-screen app", "app")
     parser = Parser(name, summary)
     import_module(f"evalbench.tui.cli.{module}").declare(parser, list(words))
@@ -117,7 +117,7 @@ def _argument(command: str, action: argparse.Action) -> Argument:
 
 
 def _own_values(command: str, dest: str) -> tuple[str, ...]:
-    """Values that a command tells in its description or looks up elsewhere."""
+    """Values that a command lists in its description or looks up elsewhere."""
     if (command, dest) == ("export", "format"):
         from evalbench.engine.formats import FORMATS
 
@@ -135,7 +135,7 @@ def _own_values(command: str, dest: str) -> tuple[str, ...]:
 
 
 def _values(metavar: str) -> tuple[str, ...]:
-    """What a metavar such as ``BENCHMARK|FILE.toml`` or ``list|set`` says of its values."""
+    """The values that a metavar such as ``BENCHMARK|FILE.toml`` or ``list|set`` implies."""
     found: list[str] = []
     for part in metavar.strip("{}").replace(",", "|").split("|"):
         kind: Any = _KINDS.get(part.split(".")[0])

@@ -1,4 +1,4 @@
-"""``evalbench import``: results of other systems, as runs."""
+"""``evalbench import``: import results from other tools as runs."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def declare(parser: Parser, words: Sequence[str]) -> None:
 
 
 def execute(args: argparse.Namespace) -> int:
-    """Read everything, then write the runs, and say what they came to."""
+    """Read everything, then write the runs, and print their results."""
     from evalbench.engine.formats.recorded import write_run
 
     given = _existing(args.kind, args.path, args.data, args.answers)
@@ -94,7 +94,7 @@ def execute(args: argparse.Namespace) -> int:
 
 
 def _notes(folder: RunFolder) -> Sequence[str]:
-    """What the run's journal says could not be taken over as it was."""
+    """What could not be imported as it was, according to the run's journal."""
     from evalbench.engine.journal import JournalReader
 
     with JournalReader(folder.journal) as journal:
@@ -151,10 +151,10 @@ def _tell(out: Out, folder: RunFolder, notes: Sequence[str], *, json: bool) -> N
 def _existing(
     kind: str, path: Path, data: Path | None, answers: Path | None
 ) -> tuple[Path, Path | None, Path | None]:
-    """The paths, with what belongs to this kind checked.
+    """The paths, with the arguments of this kind validated.
 
     Raises:
-        UsageError: something is missing, or does not belong.
+        UsageError: something is missing, or does not apply.
     """
     if (what := _NEEDS_DATA.get(kind)) and data is None:
         raise UsageError(f"the {what} are not in it", hint=f"name the {what} with --data PATH")
@@ -165,7 +165,7 @@ def _existing(
     found = [expand(one) if one else None for one in (path, data, answers)]
     for one in found:
         try:
-            str(one).encode()  # fails for a name that no run could carry
+            str(one).encode()  # fails for a name that no run can have
             there = one is None or one.exists()
         except UnicodeEncodeError:
             hint = "rename it, or make a link to it"

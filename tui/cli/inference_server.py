@@ -1,6 +1,6 @@
-"""Inference servers of others, vLLM and llama.cpp's, as child processes on this machine.
+"""Third-party inference servers, vLLM and llama.cpp, as child processes on this machine.
 
-Neither is imported: vLLM pins a torch of its own. What they print is text from outside.
+Neither is imported: vLLM pins its own torch. Their output is untrusted text.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ class Kind(NamedTuple):
     """One kind of server.
 
     Attributes:
-        name: as ``--engine`` takes it.
-        title: for people.
-        program: what is looked for on PATH.
-        provider: which of our providers asks it.
-        port: the one that this provider asks by itself.
-        server_key: the variable from which the server reads the key that it demands.
-        our_key: the variable from which our provider reads the key that it sends.
-        install: how to get it.
+        name: ``--engine`` value.
+        title: display name.
+        program: executable searched on PATH.
+        provider: our provider for it.
+        port: that provider's default port.
+        server_key: variable with the key that the server demands.
+        our_key: variable with the key that our provider sends.
+        install: how to install it.
     """
 
     name: str
@@ -57,11 +57,11 @@ class Kind(NamedTuple):
     install: str
 
     def path(self) -> str | None:
-        """Where its program is; None when it is not installed."""
+        """The path of its program; None if it is not installed."""
         return shutil.which(self.program)
 
     def command(self, model: str, name: str, port: int) -> list[str]:
-        """The words that start it on 127.0.0.1 with a model under a name."""
+        """The command line that starts it on 127.0.0.1 with a model under a name."""
         program = self.path() or self.program
         place = ["--host", HOST, "--port", str(port)]
         if self is VLLM:
@@ -96,10 +96,10 @@ KINDS = {kind.name: kind for kind in (VLLM, LLAMA_CPP)}
 
 
 def choose_kind(model: str, name: str | None) -> Kind:
-    """The kind of server for a model: the named one, else llama.cpp for GGUF and vLLM for others.
+    """The server for a model: the named one, else llama.cpp for GGUF and vLLM for others.
 
     Raises:
-        UsageError: it is not installed, or the model is not there.
+        UsageError: it is not installed, or the model does not exist.
     """
     if model.startswith((".", "/", "~")) and not expand(model).exists():
         raise UsageError(f"there is no {model}", hint="name a folder, a GGUF file or org/name")
@@ -117,7 +117,7 @@ def choose_kind(model: str, name: str | None) -> Kind:
 
 
 def served_name(model: str) -> str:
-    """What calls name the model: an id of the hub as it is, a file or folder by its last part."""
+    """The model name to use in calls: a hub id unchanged, a file or folder by its last part."""
     path = expand(model)
     if not path.exists():
         return model
@@ -125,7 +125,7 @@ def served_name(model: str) -> str:
 
 
 def environment(kind: Kind, env: Mapping[str, str]) -> dict[str, str]:
-    """The environment of a server: no keys but those for the hub and for itself."""
+    """The environment of a server, without keys except those for the hub and for itself."""
     stripped = strip_environment(env, keep=("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN"))
     stripped.pop(kind.server_key, None)
     if key := env.get(kind.our_key):
@@ -134,12 +134,12 @@ def environment(kind: Kind, env: Mapping[str, str]) -> dict[str, str]:
 
 
 class InferenceServer:
-    """A started server. ``say`` gets each line that it prints, cleaned.
+    """A started server. ``say`` is called with each line of its output, cleaned.
 
     Attributes:
-        kind: what it is.
-        port: on 127.0.0.1.
-        last_line: what it printed last.
+        kind: the kind of server.
+        port: its port on 127.0.0.1.
+        last_line: its last line of output.
     """
 
     def __init__(
@@ -160,9 +160,9 @@ class InferenceServer:
                 stderr=subprocess.STDOUT,
                 encoding="utf-8",
                 errors="replace",
-                # Ctrl-C reaches this command only, which then ends the server and all it started.
+                # Ctrl-C reaches only this command, which then ends the server and its children.
                 start_new_session=True,
-                preexec_fn=_die_with_parent(),  # safe: there is one thread yet
+                preexec_fn=_die_with_parent(),  # safe: there is only one thread yet
             )
         except OSError as error:
             raise UsageError(
@@ -178,11 +178,11 @@ class InferenceServer:
 
     @property
     def base_url(self) -> str:
-        """As ``--base-url`` takes it."""
+        """The ``--base-url`` value."""
         return f"http://{HOST}:{self.port}/v1"
 
     def check(self) -> None:
-        """See whether it runs.
+        """Check that it is running.
 
         Raises:
             WorkerFailed: it has ended; with its last lines.
@@ -200,18 +200,18 @@ class InferenceServer:
         )
 
     def healthy(self) -> bool:
-        """Whether it says that it can answer."""
+        """Whether it reports that it is ready."""
         return self._get("/health") is not None
 
     def models(self) -> list[str]:
-        """The models that it serves, by the names that calls use."""
+        """The models that it serves, by the names to use in calls."""
         with contextlib.suppress(ValueError, TypeError, KeyError):
             listed: Any = json.loads(self._get("/v1/models") or b"{}")
             return [one["id"] for one in listed["data"] if isinstance(one["id"], str)]
         return []
 
     def end(self) -> None:
-        """End it and whatever it started: politely, then not."""
+        """End it and its children: first gracefully, then by force."""
         if self._child.poll() is None:
             self._child.send_signal(signal.SIGTERM)
             with contextlib.suppress(subprocess.TimeoutExpired):
@@ -231,7 +231,7 @@ class InferenceServer:
                     self._say(line)
 
     def _get(self, path: str) -> bytes | None:
-        """The body of an answer with status 200."""
+        """The body of a response with status 200."""
         connection = http.client.HTTPConnection(HOST, self.port, timeout=_ANSWER_S)
         try:
             headers = {"Authorization": f"Bearer {self._key}"} if self._key else {}
@@ -246,12 +246,12 @@ class InferenceServer:
 
 
 def wait_a_moment() -> None:
-    """Between two looks at a server."""
+    """Wait between two checks of a server."""
     time.sleep(_LOOK_S)
 
 
 def _die_with_parent() -> Callable[[], object] | None:
-    """On Linux, what makes a child end with this process even when that is killed."""
+    """On Linux, makes a child end with this process even if that is killed."""
     if sys.platform != "linux":
         return None
     import ctypes

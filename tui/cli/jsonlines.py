@@ -1,4 +1,4 @@
-"""JSON lines: one object a line on standard output, ``event`` first (docs/json-lines.md)."""
+"""JSON lines: one object per line on standard output, ``event`` first (docs/json-lines.md)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def write(out: Out, /, event: str, **fields: Any) -> None:
 
 
 def metrics_json(metrics: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
-    """Metrics with the fields that the schema promises."""
+    """Metrics with the fields guaranteed by the schema."""
     return {
         name: {field: metric.get(field) for field in _METRIC_FIELDS}
         for name, metric in metrics.items()

@@ -1,8 +1,8 @@
-"""Keys that a file would send somewhere: nobody sends them there without being told.
+"""Confirmation before keys are sent to hosts that a file names.
 
-A suite, a configuration or a run's folder may be somebody else's, and name the address that a
-key goes to. What is typed as a flag is the user's own word, and where a key has been used
-before needs no second one; see :mod:`evalbench.engine.process.run_keys`.
+A suite, a configuration or a run's folder may come from someone else, and contain the address that
+a key is sent to. Flags are the user's own choice, and hosts where a key has been used before need
+no second confirmation; see :mod:`evalbench.engine.process.run_keys`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from evalbench.tui.state.clean import one_line
 
 
 def declare(parser: argparse._ActionsContainer, of: str = "a suite or a .yaml") -> None:
-    """``--allow-host``; ``of`` is what names hosts."""
+    """``--allow-host``; ``of`` is what names the hosts."""
     parser.add_argument(
         "--allow-host",
         action="append",
@@ -40,7 +40,7 @@ def declare(parser: argparse._ActionsContainer, of: str = "a suite or a .yaml") 
 
 
 def not_allowed(args: argparse.Namespace, specs: Sequence[RunSpec]) -> list[KeyDestination]:
-    """Keys that the target's file alone sends where they have never been; none for no file."""
+    """Keys that only the target's file would send to new hosts; none if there is no file."""
     flags = typed(args)
     allowed = {host.strip().lower() for host in args.allow_host}
     found = unknown_hosts(specs, flags, environment=not names_file(args.target))
@@ -48,7 +48,7 @@ def not_allowed(args: argparse.Namespace, specs: Sequence[RunSpec]) -> list[KeyD
 
 
 def check(args: argparse.Namespace, specs: Sequence[RunSpec]) -> None:
-    """Ask before keys go where a file says; refuse where nobody can answer.
+    """Ask before keys are sent where a file says; refuse if not interactive.
 
     Raises:
         SpecError: with the hosts, and the flag that allows them.
@@ -71,20 +71,20 @@ def check(args: argparse.Namespace, specs: Sequence[RunSpec]) -> None:
 
 
 def told(args: argparse.Namespace, specs: Sequence[RunSpec]) -> tuple[str, ...]:
-    """Remarks on where models are asked because the environment says so."""
+    """Notes on models whose address comes from the environment."""
     return tuple(map(one_line, environment_words(specs, typed(args))))
 
 
 def typed(args: argparse.Namespace) -> list[str]:
-    """Names of settings that were given as flags."""
+    """Names of settings given as flags."""
     address = given(args, [option for option in NETWORK_OPTIONS if option.name == "base_url"])
     return [*given(args, COMMON), *address]
 
 
 def asks(args: argparse.Namespace, who: str) -> AskHosts | None:
-    """How it is asked whether keys may go to hosts that ``who`` names; None: nobody is there.
+    """How to ask whether keys may be sent to hosts named by ``who``; None: not interactive.
 
-    Programs are told by a line of JSON what to allow.
+    Programs get a JSON line that says what to allow.
     """
     if args.json:
         return lambda bound: _tell(who, bound)
@@ -94,7 +94,7 @@ def asks(args: argparse.Namespace, who: str) -> AskHosts | None:
 
 
 def ask(who: str, bound: Sequence[KeyDestination]) -> bool:
-    """Ask whether keys may go to hosts that ``who`` names.
+    """Ask whether keys may be sent to hosts named by ``who``.
 
     Raises:
         Declined: the answer was no.

@@ -1,4 +1,4 @@
-"""Where keys lie, as a table or as JSON lines: names and places, never a key."""
+"""Where keys are stored, as a table or as JSON lines: names and places, never a key."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from evalbench.tui.state.clean import one_line
 
 
 def tell_keys(provider: str | None, *, missing: bool, json: bool) -> None:
-    """Print where the keys of a provider lie, or those of all.
+    """Print where the keys of one provider, or of all, are stored.
 
     Args:
-        provider: one that takes a key.
-        missing: also tell of those that have none.
-        json: as JSON lines.
+        provider: a provider that takes a key.
+        missing: also list those without a key.
+        json: print JSON lines.
     """
     found = [ref for ref in list_keys() if provider in (None, ref.provider)]
     if missing:
@@ -38,7 +38,7 @@ def tell_keys(provider: str | None, *, missing: bool, json: bool) -> None:
 
 
 def _with_missing(found: Sequence[KeyRef], provider: str | None) -> list[KeyRef]:
-    """The keys there are, and a reference to none, with its variable, for whoever has none."""
+    """The existing keys, plus an empty reference, with its variable, for providers without one."""
     held = {ref.provider for ref in found}
     missing = [
         KeyRef(name, KeySource.NONE, variable=next(iter(need.variables), ""))
@@ -49,7 +49,7 @@ def _with_missing(found: Sequence[KeyRef], provider: str | None) -> list[KeyRef]
 
 
 def ref_json(ref: KeyRef) -> dict[str, Any]:
-    """Whose key it is and where it lies, for programs."""
+    """A key's provider and place, for programs."""
     return {
         "provider": ref.provider,
         "source": ref.source.value,

@@ -1,4 +1,4 @@
-"""``evalbench keys``: set, try, list and remove the keys of providers. None is ever printed."""
+"""``evalbench keys``: set, test, list and remove providers' keys. No key is ever printed."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ _ACTIONS = {
 
 
 def declare(parser: Parser, words: Sequence[str]) -> None:
-    """Arguments, with the flags of the action that is among ``words``."""
+    """Arguments, with the flags of the action among ``words``."""
     lines = [f"  {name:<5}{what}" for name, what in _ACTIONS.items()]
     parser.description = "\n".join([f"{parser.description}", "", *lines])
     parser.add_argument("action", metavar="|".join(_ACTIONS), help="action")
@@ -88,7 +88,7 @@ def declare(parser: Parser, words: Sequence[str]) -> None:
         parser.add_argument("--all", action="store_true", help="include providers without a key")
     parser.add_argument("--json", action="store_true", help="print one JSON object per line")
     if len(bare_words(parser, words)) > 2:
-        # Told before argparse would quote the word.
+        # Reported before argparse would quote the word.
         raise not_here()
     parser.examples(
         "evalbench keys set anthropic",
@@ -99,7 +99,7 @@ def declare(parser: Parser, words: Sequence[str]) -> None:
 
 
 def execute(args: argparse.Namespace) -> int:
-    """Do what was asked for."""
+    """Run the requested action."""
     act = {"list": _list, "set": _set, "test": _test, "rm": _remove}.get(args.action)
     if act is None:
         raise (
@@ -116,7 +116,7 @@ def execute(args: argparse.Namespace) -> int:
 
 
 def _need(provider: str) -> KeyNeed:
-    """What key a provider takes. A wrong name is not quoted: it may be a key."""
+    """The kind of key a provider takes. An unknown name is not quoted: it may be a key."""
     needs = key_needs()
     if provider not in needs:
         if looks_like_key(provider):
@@ -131,7 +131,7 @@ def _need(provider: str) -> KeyNeed:
 
 @contextmanager
 def _waiting_notice(*, json: bool) -> Iterator[None]:
-    """Says that the keychain is waited for, once that takes long enough to be noticed."""
+    """Shows that the keychain is being waited for, once the wait becomes noticeable."""
 
     def say() -> None:
         if json:
@@ -176,7 +176,7 @@ def _set(args: argparse.Namespace) -> int:
     for_headers = is_variable(name)
     if not for_headers and (warning := implausible(need, secret)):
         notes.append(f"warning: {warning}")
-    # What a header refers to is no key: no provider would take it for one.
+    # A secret for a header is not a key: no provider would accept it as one.
     unchecked = args.no_check or for_headers
     told = "" if unchecked else _try_before_keeping(args, secret, notes)
     if for_headers:
@@ -202,7 +202,7 @@ def _set(args: argparse.Namespace) -> int:
 
 
 def _read_secret(provider: str, need: KeyNeed) -> str:
-    """The key as typed without echo, or one line of a pipe.
+    """A key typed without echo, or one line from a pipe.
 
     Raises:
         UsageError: there is none, or the terminal cannot hide it.
@@ -227,10 +227,10 @@ def _read_secret(provider: str, need: KeyNeed) -> str:
 
 
 def _try_before_keeping(args: argparse.Namespace, secret: str, notes: list[str]) -> str:
-    """What the provider says to a key. Only one that it refuses is not kept.
+    """The provider's response to a key. Only a key that it rejects is not stored.
 
     Raises:
-        BadKey: the provider does not accept it.
+        BadKey: the provider rejects it.
     """
     try:
         return one_line(_try(args, args.provider, secret))
@@ -252,7 +252,7 @@ def _try(args: argparse.Namespace, provider: str, secret: str) -> str:
 
 
 class _Tried(NamedTuple):
-    """What came of trying one key."""
+    """The result of testing one key."""
 
     ref: KeyRef
     told: str = ""
@@ -293,7 +293,7 @@ def _try_one(args: argparse.Namespace) -> _Tried:
 
 
 def _try_all(args: argparse.Namespace, refs: Sequence[KeyRef]) -> Iterator[_Tried]:
-    """Every key in turn. A keychain that does not answer is asked once."""
+    """Test all keys in turn. A keychain that does not respond is queried only once."""
     broken: KeyUnavailable | None = None
     for ref in refs:
         try:

@@ -1,4 +1,4 @@
-"""Starting engines for a person or a program: flags, view, signals and following in one place."""
+"""Starting engines for users or programs: flags, display, signals and following."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ NO_UI = "no full-screen app: a live block on a terminal, plain lines elsewhere"
 
 
 def declare_following(parser: Parser) -> argparse._ArgumentGroup:
-    """Flags of every command that starts an engine and follows it, in a section of their own."""
+    """Flags of every command that starts an engine and follows it, in their own section."""
     section = parser.add_argument_group("execution")
     section.add_argument(
         "--json", action="store_true", help="print JSON lines (docs/json-lines.md)"
@@ -55,7 +55,7 @@ def declare_following(parser: Parser) -> argparse._ArgumentGroup:
 
 
 def end_hook(args: argparse.Namespace) -> tuple[str, ...]:
-    """The command of ``--on-end`` as program and arguments; empty without one."""
+    """The ``--on-end`` command as program and arguments; empty if not given."""
     if args.on_end is None:
         return ()
     from evalbench.engine.process.end_hook import read_command
@@ -64,27 +64,27 @@ def end_hook(args: argparse.Namespace) -> tuple[str, ...]:
 
 
 def declare_verbose(parser: Parser | argparse._ArgumentGroup) -> None:
-    """The flag for details of what happens."""
+    """The flag for detailed output."""
     parser.add_argument(
         "-v", "--verbose", action="store_true", help="print every event, with its details"
     )
 
 
 def declare_run_dir(parser: Parser) -> None:
-    """The flag that chooses where run folders are."""
+    """The flag that sets where run folders are."""
     parser.add_argument("--run-dir", type=Path, metavar="DIR", help="folder for run folders")
 
 
 class StoppedBeforeStart(EvalbenchError):
-    """Interrupted while the data or the model was being made ready."""
+    """Interrupted while the data or the model was being prepared."""
 
     exit_code = 4
 
 
 def make_view(*, json: bool, tied: bool = False, verbose: bool = False) -> View:
-    """The view that fits: JSON lines if asked for, a live block on a terminal, else plain lines.
+    """The suitable display: JSON lines if requested, a live block on a terminal, else plain lines.
 
-    A build server's terminal is a log that somebody reads afterwards: lines.
+    On CI, the terminal is a log that is read later, so plain lines are used.
     """
     out = stdout()
     if json:
@@ -111,15 +111,15 @@ def launch(
     """Start an engine and follow its runs; returns the exit code.
 
     Args:
-        args: with the flags of :func:`declare_following`.
+        args: parsed arguments, with the flags of :func:`declare_following`.
         start: starts the engine; may report through the view's ``preparing``.
-        notes: to say first.
-        after: id of the last event that is already known (when resuming).
-        pilot: the runs pause after so many samples; what they measured is told then,
-            and the rest follows.
+        notes: messages to print first.
+        after: id of the last known event (when resuming).
+        pilot: number of samples after which the runs pause; the measurements are shown, and the
+            rest follows.
 
     Raises:
-        EvalbenchError: whatever ``start`` raises; nothing runs then.
+        EvalbenchError: whatever ``start`` raises; nothing is running then.
     """
     if args.detach and args.foreground:
         raise UsageError("--detach and --foreground contradict each other", hint="give one of them")
@@ -146,15 +146,15 @@ def launch(
 
 
 def in_app(args: argparse.Namespace) -> bool:
-    """Whether runs are to be watched in the full-screen app, and it can be shown here."""
+    """Whether to watch runs in the full-screen app, if it can be shown here."""
     return can_show() and not (args.json or args.no_ui)
 
 
 def show_app(watches: Sequence[RunFollower], view: View) -> int:
-    """Show runs in the app until it is left, then tell how they ended or that they go on.
+    """Show runs in the app until the user quits, then print how they ended or that they continue.
 
     Returns:
-        The highest exit code of runs that have ended; with none, the app's own.
+        The highest exit code of runs that have ended; if none has, the app's own.
     """
     code = open_app(run=watches[0].folder if len(watches) == 1 else None)
     for watch in watches:
@@ -196,14 +196,14 @@ def _follow_pilot(
 def _after_pilot(
     args: argparse.Namespace, paused: Sequence[RunFollower], view: View, signals: Signals
 ) -> int:
-    """Tell what a pilot measured, ask where somebody can answer, and follow the rest."""
+    """Print a pilot's measurements, ask if interactive, and follow the rest."""
     tell(stdout(), paused, json=args.json)
     if can_ask(json=args.json) and not args.yes and not _go_on(signals):
         for watch in paused:
             view.ended(watch)
         return max(watch.exit_code for watch in paused)
     folders = [watch.folder for watch in paused]
-    # They were begun by this very command.
+    # They were started by this very command.
     hosts = [bound.host for bound in keys_bound([folder.spec() for folder in folders])]
     engine = _started(
         lambda view: resume_runs(

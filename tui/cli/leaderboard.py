@@ -40,7 +40,7 @@ def declare(parser: Parser, words: Sequence[str]) -> None:
 
 
 def execute(args: argparse.Namespace) -> int:
-    """Print it, or write it."""
+    """Print it, or write it to a file."""
     since = moment(args.since) if args.since else 0.0
     until = moment(args.until, end=True) if args.until else None
     lines = chosen(RunList(args.run_dir).look(), args.tag, since, until)

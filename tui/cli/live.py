@@ -1,4 +1,4 @@
-"""One tidy block on a terminal that follows the runs in work."""
+"""A live block on a terminal that shows the active runs."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ _STATE_STYLES = {
 class Live(View):
     """A :class:`evalbench.tui.cli.follow.View` that redraws one block in place.
 
-    It is drawn at most once a second and when something ends, which keeps it
-    below 2 KB/s at 80 columns.
+    It is drawn at most once per second and when a run ends, which keeps it below 2 KB/s at 80
+    columns.
     """
 
     def __init__(self, out: Out, *, tied: bool = False, verbose: bool = False) -> None:
@@ -190,5 +190,5 @@ class Live(View):
 
 
 def _line(text: str, style: str = "") -> Text:
-    """One line that is cut, never wrapped, so that the block keeps its height."""
+    """One line that is cut off, never wrapped, so that the block keeps its height."""
     return Text(one_line(text), style=style, no_wrap=True, overflow="ellipsis")

@@ -1,4 +1,4 @@
-"""``evalbench``: finds the command, runs it, and tells in words and exit code what went wrong."""
+"""``evalbench``: finds the command, runs it, and reports errors in words and exit code."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ APP_FLAGS = ("--web", "--port", "--theme", "--low-bandwidth", "--no-mouse")
 _IN_THIS_PROCESS = frozenset(
     ("compare", "data", "estimate", "export", "import", "parse", "prompts", "report", "score")
 )
-"""Commands that read, score or estimate much themselves, also by code of plug-ins."""
+"""Commands that read, score or estimate a lot in-process, including plug-in code."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -31,7 +31,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
         take_handed()
     for stream in (sys.stdout, sys.stderr):
-        # A terminal that lacks a character shows "?", and no run dies of it.
+        # A character that the terminal lacks becomes "?", instead of ending a run.
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure:
             reconfigure(errors="replace")
@@ -51,16 +51,16 @@ _QUIET = {
 
 
 def _hush_libraries() -> None:
-    """Keep what libraries log off the terminal, here and in children: errors tell it in words.
+    """Keep library logs off the terminal, here and in children: our errors say what matters.
 
-    Whoever sets one of the variables, or ``PYTHONWARNINGS``, sees what they ask for.
+    Users who set one of the variables, or ``PYTHONWARNINGS``, get the output they ask for.
     """
     for name, value in _QUIET.items():
         os.environ.setdefault(name, value)
     import logging
     import warnings
 
-    # Without any handler the logging module writes warnings to the terminal.
+    # Without a handler, the logging module writes warnings to the terminal.
     if not logging.getLogger().handlers:
         logging.getLogger().addHandler(logging.NullHandler())
     if not sys.warnoptions:
@@ -68,7 +68,7 @@ def _hush_libraries() -> None:
 
 
 def _outcome(words: list[str]) -> int:
-    """The exit code of one command line, whatever it ends in."""
+    """The exit code of one command line, however it ends."""
     try:
         return _dispatch(words)
     except SystemExit as done:
@@ -81,7 +81,7 @@ def _outcome(words: list[str]) -> int:
 
             return report(error, words)
         except OSError as failure:
-            # Not even the modules that would tell can be opened.
+            # Even the modules that report errors cannot be opened.
             return _tell_plainly(failure)
 
 
@@ -147,7 +147,7 @@ def _is_app_flag(word: str) -> bool:
 
 
 def _app(words: list[str]) -> int:
-    """The full-screen app; without a terminal to show it on, the overview."""
+    """The full-screen app; the overview if there is no terminal to show it on."""
     from evalbench.tui.cli import app
 
     if not words:

@@ -1,4 +1,4 @@
-"""``evalbench man``: the manual page, made from what the commands take."""
+"""``evalbench man``: the manual page, generated from the commands' arguments."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def execute(args: argparse.Namespace) -> int:
 
 
 def page() -> Iterator[str]:
-    """The lines of the page, in the man macros of roff."""
+    """The lines of the page, using roff's man macros."""
     from evalbench.engine.config import registry
     from evalbench.tui.cli import grammar as known
     from evalbench.tui.cli.commands import COMMANDS
@@ -133,7 +133,7 @@ def _as_it_is(lines: Sequence[str]) -> Iterator[str]:
 
 
 def _line(text: str) -> str:
-    """A line of text, which is no request whatever it begins with."""
+    """A line of text, escaped so that it is never a request."""
     return rf"\&{_text(text)}" if text.startswith((".", "'")) else _text(text)
 
 

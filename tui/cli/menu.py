@@ -1,4 +1,4 @@
-"""What Ctrl-C asks on a terminal: leave the run going, stop it, or go on watching."""
+"""The Ctrl-C menu on a terminal: leave the run going, stop it, or continue watching."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _LOOK_EVERY_S = 0.1
 
 
 def on_terminal() -> bool:
-    """Whether somebody can be asked: a terminal on both sides, and we are in its foreground."""
+    """Whether a menu is possible: a terminal on both sides, with us in its foreground."""
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         return False
     try:
@@ -34,8 +34,8 @@ def on_terminal() -> bool:
 def ask(signals: Signals, *, tied: bool, still_running: Callable[[], bool]) -> Choice:
     """Ask until a key is pressed, the run ends, or a signal decides.
 
-    A second SIGINT detaches (the choice that loses nothing); for a ``tied``
-    run, which cannot be left, it stops.
+    A second SIGINT detaches (the choice that loses nothing); for a ``tied`` run, which cannot be
+    left, it stops the run.
     """
     out = stderr()
     leave = "" if tied else "d detach, "
@@ -68,7 +68,7 @@ def _wait(signals: Signals, tied: bool, still_running: Callable[[], bool]) -> Ch
     except OSError:
         return "stop" if tied else "detach"
     finally:
-        # Fails when the terminal is gone, and then there is nothing to restore.
+        # Fails if the terminal is gone; then there is nothing to restore.
         with suppress(termios.error):
             termios.tcsetattr(keyboard, termios.TCSADRAIN, before)
     return "watch"

@@ -1,4 +1,4 @@
-"""``evalbench models``: what providers offer, asked of them now."""
+"""``evalbench models``: list the models of providers, queried now."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ from evalbench.tui.state import figures
 from evalbench.tui.state.clean import clean
 
 _AT_ONCE = 4
-"""Each provider is asked by a process of its own."""
+"""Each provider is queried in a separate process."""
 
 Listed = list[dict[str, Any]] | EvalbenchError
 
 
 def declare(parser: Parser, words: Sequence[str]) -> None:
-    """Arguments; ``fit`` has others."""
+    """Arguments; ``fit`` has its own."""
     if bare_words(parser, words)[:1] == ["fit"]:
         models_fit.declare(parser, words)
         return
@@ -61,7 +61,7 @@ def declare(parser: Parser, words: Sequence[str]) -> None:
 
 
 def execute(args: argparse.Namespace) -> int:
-    """Print the list; providers that cannot tell are named at its end."""
+    """Print the list; providers without one are named at the end."""
     if args.provider == "fit":
         return models_fit.execute(args)
     if args.provider is None and (args.base_url or args.key):
@@ -95,7 +95,7 @@ def execute(args: argparse.Namespace) -> int:
 
 
 def _price(provider: str, name: str) -> dict[str, float] | None:
-    """US dollars per million tokens of a call with few of them; None when unknown."""
+    """US dollars per million tokens for a short call; None if unknown."""
     from evalbench.engine.calls import ModelRef
     from evalbench.engine.cost.prices import PriceBook
 
@@ -112,7 +112,7 @@ def _row(provider: str, model: dict[str, Any]) -> tuple[str, ...]:
 
 
 def _one(args: argparse.Namespace) -> Iterator[tuple[str, Listed]]:
-    """One provider's models; raises what stands against it."""
+    """One provider's models; raises the reason if there are none."""
     need = _need(args.provider)
     secret, settings = "", place(args, args.provider)
     if need:
@@ -123,7 +123,7 @@ def _one(args: argparse.Namespace) -> Iterator[tuple[str, Listed]]:
 
 
 def _all(args: argparse.Namespace) -> Iterator[tuple[str, Listed]]:
-    """The models of every provider that can be asked; the others are named together."""
+    """The models of every available provider; the others are listed together."""
     without_key, silent = [], []
     names = registry.provider_names()
     with ThreadPoolExecutor(_AT_ONCE) as pool:
@@ -145,7 +145,7 @@ def _listed(name: str, env_file: Path | None) -> Listed:
     try:
         need, secret = _need(name), ""
         if need:
-            # The keychain is asked only for keys that were set, not once for every provider.
+            # The keychain is queried only for keys that were set, not once per provider.
             ref, secret = find_key(name, replace(need, required=False), env_file=env_file)
             if need.required and not secret:
                 return KeyUnavailable(f"{ref}")
@@ -153,7 +153,7 @@ def _listed(name: str, env_file: Path | None) -> Listed:
         remember_place(name, settings, secret, typed=False)
         return preflight.models(name, secret, settings)
     except BadKey as error:
-        # Whose SDK looks for credentials itself is asked, and may find none.
+        # Providers whose SDK finds its own credentials are queried, and may find none.
         return KeyUnavailable(error.what) if need and need.profile and not secret else error
     except EvalbenchError as error:
         return error

@@ -1,4 +1,4 @@
-"""``evalbench models fit``: do models fit into this machine's memory?"""
+"""``evalbench models fit``: do models fit in this machine's memory?"""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def declare(parser: Parser, words: Sequence[str]) -> None:
 
 
 def execute(args: argparse.Namespace) -> int:
-    """Print what each takes; exit code 1 when something cannot be told."""
+    """Print what each model needs; exit code 1 if something is unknown."""
     settings = given(args, registry.provider_class(PROVIDER).options)
     asked = new_specs(args, args.benchmark, [f"{PROVIDER}/any"])[0] if args.benchmark else None
     names = [_name(word) for word in args.models] or [
@@ -114,7 +114,7 @@ def _print_fits(
 
 
 def _name(word: str) -> str:
-    """A model's name as the provider takes it."""
+    """A model's name as the provider expects it."""
     return word.removeprefix(f"{PROVIDER}/")
 
 

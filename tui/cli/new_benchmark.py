@@ -1,4 +1,4 @@
-"""``evalbench new-benchmark``: write an example of a benchmark of one's own."""
+"""``evalbench new-benchmark``: write an example of a custom benchmark."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def declare(parser: Parser, words: Sequence[str]) -> None:
 
 
 def execute(args: argparse.Namespace) -> int:
-    """Write the files; never over others."""
+    """Write the files; never overwrites any."""
     name = args.name.removesuffix(".toml")
     if not _NAME.fullmatch(name):
         raise UsageError(

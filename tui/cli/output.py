@@ -1,4 +1,4 @@
-"""Standard streams that may be closed from the start, or at any time, or take nothing."""
+"""Standard streams that may be closed from the start, break at any time, or be full."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 _UNLIMITED = 1000
-"""Columns when no terminal limits them: files and pipes get whole lines."""
+"""Columns if there is no terminal: files and pipes get whole lines."""
 
 
 _ENDED = (errno.EPIPE, errno.ECONNRESET, errno.EIO)
-"""How a reader that has gone shows; EIO is a terminal's way."""
+"""Errors that mean the reader is gone; EIO comes from terminals."""
 
 _unwritten: dict[str, str] = {}
-"""Why a stream could not take what was written, by its name."""
+"""Why a stream could not be written to, by its name."""
 
 
 def open_streams() -> None:
-    """Give this process the standard streams that it was started without, leading nowhere.
+    """Connect missing standard streams of this process to nowhere.
 
-    Without them the next file opened, such as a journal, would be standard output.
+    Without them the next file opened, such as a journal, would become standard output.
     """
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         try:
             os.fstat(number)
         except OSError:
-            # The lowest free number, as those below are taken.
+            # The lowest free number, since those below are taken.
             os.open(os.devnull, os.O_RDWR)
             os.set_inheritable(number, True)
         if getattr(sys, name) is None:
@@ -43,9 +43,9 @@ def open_streams() -> None:
 
 
 def lost_output() -> str:
-    """Flush what was written; why some of standard output was lost, empty when none was.
+    """Flush the streams; returns why part of standard output was lost, empty if none was.
 
-    A reader that has left early is nobody's loss.
+    A reader that closes its end early does not count as a loss.
     """
     stdout().flush()
     stderr().flush()
@@ -53,11 +53,10 @@ def lost_output() -> str:
 
 
 class Out:
-    """A text stream whose closed other end silences it instead of raising.
+    """A text stream that becomes silent, instead of raising, when its other end is closed.
 
-    A run must not end because somebody piped its progress into ``head``, or
-    because the terminal is gone. What could not be written for another reason, such
-    as a full disk, is told by :func:`lost_output`.
+    A run must not end because its progress was piped into ``head``, or because the terminal is
+    gone. Output lost for another reason, such as a full disk, is reported by :func:`lost_output`.
     """
 
     def __init__(self, stream: IO[str]) -> None:
@@ -67,23 +66,23 @@ class Out:
 
     @property
     def encoding(self) -> str:
-        """Of the stream behind."""
+        """The encoding of the underlying stream."""
         return getattr(self._stream, "encoding", None) or "utf-8"
 
     def write(self, text: str) -> int:
-        """Write text as it is."""
+        """Write text unchanged."""
         self._guard(self._stream.write, text)
         return len(text)
 
     def send(self, file: Path) -> None:
-        """Write the bytes of a file as they are."""
+        """Write the bytes of a file unchanged."""
         self.flush()
         with file.open("rb") as source:
             self._guard(shutil.copyfileobj, source, self._stream.buffer)  # type: ignore[attr-defined]
         self.flush()
 
     def flush(self) -> None:
-        """Hand everything written to the reader."""
+        """Flush the underlying stream."""
         self._guard(self._stream.flush)
 
     def line(self, text: str = "") -> None:
@@ -92,15 +91,15 @@ class Out:
         self.flush()
 
     def isatty(self) -> bool:
-        """Whether a person may be looking."""
+        """Whether the stream is a terminal."""
         return not self.gone and self._stream.isatty()
 
     def fileno(self) -> int:
-        """Descriptor of the stream behind."""
+        """The file descriptor of the underlying stream."""
         return self._stream.fileno()
 
     def console(self) -> Console:
-        """A rich console on this stream. It prints text as text: no markup, no guesses."""
+        """A rich console on this stream. It prints text literally: no markup, no highlighting."""
         if self._console is None:
             from rich.console import Console
 
@@ -124,7 +123,7 @@ class Out:
             if isinstance(error, OSError) and error.errno not in _ENDED:
                 name = "stdout" if self._stream is sys.stdout else "stderr"
                 _unwritten.setdefault(name, error.strerror or str(error))
-            # Python flushes the stream once more at exit; let that go nowhere.
+            # Python flushes the stream once more at exit; send that nowhere.
             with contextlib.suppress(OSError, ValueError):
                 nowhere = os.open(os.devnull, os.O_WRONLY)
                 os.dup2(nowhere, self._stream.fileno())

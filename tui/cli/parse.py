@@ -1,4 +1,4 @@
-"""``evalbench parse``: what the parsers of a benchmark read in one's own replies."""
+"""``evalbench parse``: what a benchmark's parsers read in the user's own replies."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def declare(parser: Parser, words: Sequence[str]) -> None:
 
 
 def execute(args: argparse.Namespace) -> int:
-    """Read every line and print what the two parsers make of it."""
+    """Read every line and print the results of both parsers."""
     if args.name is None:
         raise UsageError(
             "say whose parsers to try",
@@ -73,13 +73,13 @@ def execute(args: argparse.Namespace) -> int:
 
 
 def _notice(form: str) -> None:
-    """Say what is waited for where nothing is piped in."""
+    """Say what is expected if nothing is piped in."""
     if sys.stdin.isatty():
         stderr().line(f"reading JSON lines from the terminal: {form}; end with Ctrl-D")
 
 
 def _score(file: Path) -> int:
-    """Score every reply as a benchmark of one's own does."""
+    """Score every reply with a custom benchmark."""
     from evalbench.engine.benchmarks.custom.trial import Trial
 
     trial = Trial(file)
@@ -133,7 +133,7 @@ def _as_json(line: dict[str, Any], encoding: str) -> str:
     text = json.dumps(line, ensure_ascii=False)
     try:
         text.encode(encoding)
-    except UnicodeEncodeError:  # such as half of a surrogate pair: only an escape can express it
+    except UnicodeEncodeError:  # such as a lone surrogate, which only an escape can express
         text = json.dumps(line)
     return text
 

@@ -1,4 +1,4 @@
-"""Reading a command line: argparse with our errors, and flags made from Option declarations."""
+"""Command line parsing: argparse with our errors, and flags generated from Option declarations."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from evalbench.engine.errors import UsageError, nearest
 from evalbench.tui.cli.output import Out
 
 _GIVEN = "given:"
-"""Prefix of the destinations of option flags, so that they cannot clash with a command's own."""
+"""Prefix of option flags' destinations, so that they cannot clash with a command's own."""
 
 
 _CHOICE = re.compile(r"invalid choice: '([^']*)' \(choose from (.*)\)")
@@ -33,19 +33,19 @@ class Parser(argparse.ArgumentParser):
         self._passes_on = False
 
     def short_usage(self, words: str) -> None:
-        """A usage line of the most important words instead of every flag there is."""
+        """A usage line with the most important arguments instead of every flag."""
         self.usage = f"{self.prog} {words}"
 
     def passes_on(self) -> None:
-        """Keep the words after ``--`` apart, as ``passed_on``: they are for another program."""
+        """Separate the words after ``--`` as ``passed_on``: they are for another program."""
         self._passes_on = True
 
     def _print_message(self, message: str, file: Any = None) -> None:
-        # argparse swallows that a disk is full.
+        # argparse ignores errors such as a full disk.
         Out(file or sys.stderr).write(message)
 
     def error(self, message: str) -> NoReturn:
-        """Raise what argparse found wrong."""
+        """Raise the error that argparse found."""
         if found := _CHOICE.search(message):
             known = re.findall(r"'([^']*)'", found[2])
             if near := nearest(found[1], known):
@@ -53,10 +53,10 @@ class Parser(argparse.ArgumentParser):
         raise UsageError(f"{self.prog}: {message}", hint=f"{self.prog} --help")
 
     def read(self, words: Sequence[str]) -> argparse.Namespace:
-        """Parse, with the nearest known flag for every unknown one.
+        """Parse, suggesting the nearest known flag for every unknown one.
 
         Raises:
-            UsageError: for anything that does not fit.
+            UsageError: an argument is invalid.
         """
         passed_on: list[str] = []
         if self._passes_on and "--" in words:
@@ -73,7 +73,7 @@ class Parser(argparse.ArgumentParser):
                     or f"{self.prog} --help",
                 )
         if rest and isinstance(getattr(args, "more", None), list):
-            # argparse takes such words only where the first of them stands, not after a flag.
+            # argparse accepts such words only where the first of them is, not after a flag.
             args.more, rest = [*args.more, *rest], []
         if rest:
             raise UsageError(
@@ -84,11 +84,11 @@ class Parser(argparse.ArgumentParser):
         return args
 
     def flags(self) -> dict[str, argparse.Action]:
-        """Every flag declared so far."""
+        """All flags declared so far."""
         return dict(self._option_string_actions)
 
     def sections(self) -> list[tuple[str, list[argparse.Action]]]:
-        """What the help lists, under its titles."""
+        """The arguments in the help, by section title."""
         return [
             (group.title or "", list(group._group_actions))
             for group in self._action_groups
@@ -96,12 +96,12 @@ class Parser(argparse.ArgumentParser):
         ]
 
     def examples(self, *lines: str) -> None:
-        """End the help text with commands that work."""
+        """End the help text with working commands."""
         self.epilog = "examples:\n" + "\n".join(f"  {line}" for line in lines)
 
 
 def _known_elsewhere(flag: str) -> str:
-    """What a flag of a system that users come from is called here; empty for any other."""
+    """Our equivalent for a flag of another tool; empty for any other."""
     from evalbench.engine.formats.command_lines import hint
 
     return hint(flag)
@@ -115,7 +115,7 @@ class _Help(argparse.RawDescriptionHelpFormatter):
 
 
 def bare_words(parser: Parser, words: Sequence[str]) -> list[str]:
-    """The words that are neither flags nor values of known flags, for a look before parsing.
+    """The words that are neither flags nor values of known flags, read before parsing.
 
     A word after an unknown flag may be its value, so such words come last.
     """
@@ -138,7 +138,7 @@ def bare_words(parser: Parser, words: Sequence[str]) -> list[str]:
 
 
 def flag_values(words: Sequence[str], flag: str) -> list[str]:
-    """The values given to a repeatable flag, for a look before parsing."""
+    """The values of a repeatable flag, read before parsing."""
     values = [word.partition("=")[2] for word in words if word.startswith(f"{flag}=")]
     return values + [after for word, after in pairwise(words) if word == flag]
 
@@ -146,9 +146,9 @@ def flag_values(words: Sequence[str], flag: str) -> list[str]:
 def add_options(
     parser: Parser, options: Iterable[Option], section: str | argparse._ArgumentGroup
 ) -> argparse._ArgumentGroup:
-    """One flag for each option, in a help section of this title or in one that is there.
+    """One flag per option, in a help section with this title, new or existing.
 
-    A flag that is already there serves both owners.
+    A flag that already exists applies to both owners.
     """
     if isinstance(section, str):
         section = parser.add_argument_group(section)
@@ -170,7 +170,7 @@ def add_options(
 
 
 class _Stands(argparse.Action):
-    """A flag without a value that stands for one of another flag, unless that is given."""
+    """A flag without a value that is short for a value of another flag, unless that is given."""
 
     def __call__(
         self,
@@ -184,7 +184,7 @@ class _Stands(argparse.Action):
 
 
 def add_alias(parser: Parser, flag: str, option: Option, value: str | None = None) -> None:
-    """Another flag for an option that is declared; one that stands for ``value`` takes none."""
+    """Another flag for a declared option; one that is short for ``value`` takes none."""
     same = f"the same as {option.flag}"
     if value is None:
         parser.add_argument(
@@ -212,7 +212,7 @@ def filter_options(filters: Mapping[str, str]) -> list[Option]:
 
 
 def given(args: argparse.Namespace, options: Iterable[Option]) -> dict[str, Any]:
-    """The raw values that the user gave for these options, by name."""
+    """The raw values given for these options, by name."""
     values = vars(args)
     return {
         option.name: values[_GIVEN + option.name]
@@ -228,12 +228,12 @@ def give(args: argparse.Namespace, name: str, value: str) -> None:
 
 
 def put(args: argparse.Namespace, name: str, value: str) -> None:
-    """Set an option as if its flag had been given, whatever was."""
+    """Set an option as if its flag had been given, even if it was."""
     setattr(args, _GIVEN + name, value)
 
 
 def take(args: argparse.Namespace, option: Option) -> Any:
-    """The raw value that was given for an option, which is then as if it was not; None: none."""
+    """Take an option's raw value, as if it had not been given; None: it was not."""
     value = vars(args).get(_GIVEN + option.name)
     vars(args).pop(_GIVEN + option.name, None)
     return value
@@ -261,7 +261,7 @@ def _metavar(option: Option) -> str:
 
 
 def default_words(option: Option) -> str:
-    """An option's default for people; empty when nothing happens by default."""
+    """An option's default in words; empty if there is none."""
     if option.type is bool:
         return "yes" if option.default else ""
     return "" if option.default in (None, "", ()) else str(option.default)

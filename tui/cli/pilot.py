@@ -1,4 +1,4 @@
-"""A pilot: a few samples first, then what they say about the cost of all, then the rest."""
+"""A pilot: run a few samples, project the total cost from them, then run the rest."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from evalbench.tui.state.run_follower import RunFollower
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """What the pilot of one run took, and what all of its samples will take by that.
+    """The usage of one run's pilot, and the projection for all of its samples.
 
     Attributes:
-        samples: how many were measured.
-        spent_usd: what they cost; None: unknown.
-        cost: of the whole run in US dollars, the pilot included; None: unknown.
-        input_tokens, output_tokens: of the whole run.
+        samples: number of samples measured.
+        spent_usd: their cost in US dollars; None: unknown.
+        cost: projected cost of the whole run in US dollars, including the pilot; None: unknown.
+        input_tokens, output_tokens: projected for the whole run.
     """
 
     samples: int
@@ -49,7 +49,7 @@ class Measured:
 
 
 def measure(watch: RunFollower) -> Measured:
-    """Read from a run's journal what its scored samples took."""
+    """Read the usage of a run's scored samples from its journal."""
     with JournalReader(watch.folder.journal) as journal:
         taken = journal.taken()
     size = watch.status.total // watch.folder.spec().get("epochs")
@@ -67,10 +67,10 @@ def _pair(held: Range) -> list[float]:
 
 
 class PilotView(View):
-    """A :class:`View` of runs in their pilot: one that pauses after it has not ended.
+    """A :class:`View` of runs in their pilot: a run that pauses after it has not ended.
 
     Attributes:
-        paused: the runs that await their rest.
+        paused: runs waiting for the rest.
     """
 
     def __init__(self, view: View, samples: int) -> None:
@@ -96,7 +96,7 @@ class PilotView(View):
 
     @override
     def ended(self, watch: RunFollower) -> None:
-        """Keeps a run whose pilot is complete."""
+        """Record a run whose pilot is complete."""
         wanted = self._samples * watch.folder.spec().get("epochs")
         if watch.state == State.PAUSED and watch.status.done >= wanted:
             self.paused.append(watch)
@@ -114,7 +114,7 @@ class PilotView(View):
 
 
 def tell(out: Out, watches: Sequence[RunFollower], *, json: bool) -> Pair:
-    """Print what pilots measured; the cost of all runs together, None when unknown."""
+    """Print the pilots' measurements; returns the cost of all runs, None if unknown."""
     costs: list[Pair] = []
     for watch in watches:
         measured = measure(watch)

@@ -1,4 +1,4 @@
-"""Where and as whom a provider is asked: an address, a region, a profile."""
+"""The address and identity for querying a provider: an address, a region, a profile."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from evalbench.tui.cli.parser import Parser, add_options, bare_words, given
 
 
 def declare_place(parser: Parser, words: Sequence[str]) -> None:
-    """``--base-url``, and what else places the provider that is among ``words``."""
+    """``--base-url``, and other location settings of the provider among ``words``."""
     parser.add_argument("--base-url", metavar="URL", help="base URL of the API")
     named = set(bare_words(parser, words)) & set(registry.provider_names())
     for name in sorted(named):
@@ -25,7 +25,7 @@ def declare_place(parser: Parser, words: Sequence[str]) -> None:
 
 
 def place(args: argparse.Namespace, provider: str) -> dict[str, Any]:
-    """The settings of a provider that were given by these flags."""
+    """The provider settings given by these flags."""
     if provider not in registry.provider_names():
         return {}
     settings = given(args, _placing(provider))
@@ -37,10 +37,10 @@ def place(args: argparse.Namespace, provider: str) -> dict[str, Any]:
 def remember(
     args: argparse.Namespace, provider: str, settings: Mapping[str, Any], secret: str
 ) -> None:
-    """Note where a key goes; asks before it goes where only the environment says.
+    """Remember where a key is sent; asks first if only the environment says so.
 
     Raises:
-        SpecError: it may not go there.
+        SpecError: it may not be sent there.
     """
     typed = bool(given(args, NETWORK_OPTIONS).get("base_url") or getattr(args, "base_url", None))
     asked = can_ask(json=getattr(args, "json", False))

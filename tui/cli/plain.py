@@ -1,4 +1,4 @@
-"""Progress as plain lines, for files, pipes and terminals that cannot move their cursor."""
+"""Progress as plain lines, for files, pipes and terminals without cursor movement."""
 
 from __future__ import annotations
 
@@ -25,8 +25,7 @@ _SAME_WAIT_S = 60.0
 class Plain(View):
     """A :class:`evalbench.tui.cli.follow.View` of plain lines.
 
-    A run's progress is told every 5 %, but at most once a second and at least
-    every 10 s.
+    A run's progress is printed every 5 %, but at most once per second and at least every 10 s.
     """
 
     def __init__(self, out: Out, *, verbose: bool = False) -> None:
@@ -74,7 +73,7 @@ class Plain(View):
             self._progress(watch)
 
     def _said_lately(self, watch: RunFollower, event: Event) -> bool:
-        """Whether the same wait was told less than a minute ago; its count goes up meanwhile."""
+        """Whether the same wait was printed less than a minute ago; its count rises meanwhile."""
         if event.kind != "wait":
             return False
         what = f"{watch.id} {event.body.get('what')}"

@@ -1,4 +1,4 @@
-"""Ports of this machine, for what a command serves here."""
+"""Local ports, for commands that serve something."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ HOST = "127.0.0.1"
 
 
 def listen(port: int, again: str) -> socket.socket:
-    """A socket that listens on a port of 127.0.0.1; 0 takes a free one.
+    """A socket that listens on a port of 127.0.0.1; 0: any free one.
 
     Args:
-        port: which one.
-        again: the start of the command line that asks for another port.
+        port: port number.
+        again: beginning of the command line to suggest with another port.
 
     Raises:
-        UsageError: the port cannot be had.
+        UsageError: the port is not available.
     """
     if not 0 <= port <= 65535:
         raise UsageError(f"--port cannot be {port}", hint="a number from 1024 to 65535")
     listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-    # A server that has just ended does not hold up the next one.
+    # A server that has just ended does not block the next one.
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((HOST, port))
@@ -40,7 +40,7 @@ def listen(port: int, again: str) -> socket.socket:
 
 
 def free_port(usual: int, again: str) -> int:
-    """The usual port if nobody has it, else any that is free."""
+    """The usual port if it is free, else any free one."""
     try:
         listener = listen(usual, again)
     except UsageError:

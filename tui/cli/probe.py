@@ -22,7 +22,7 @@ _OPTIONS = [option for option in COMMON if option.name in (*PARAMS, "price", "ke
 
 
 def declare(parser: Parser, words: Sequence[str]) -> None:
-    """Arguments; with a model among ``words`` the settings of its provider too."""
+    """Arguments; with a model among ``words``, also its provider's settings."""
     parser.short_usage("PROVIDER/NAME [settings]")
     parser.add_argument("model", metavar="PROVIDER/NAME", help="model")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
@@ -37,7 +37,7 @@ def declare(parser: Parser, words: Sequence[str]) -> None:
 
 
 def execute(args: argparse.Namespace) -> int:
-    """Ask, and tell what came back and what it took."""
+    """Send the prompt, and print the reply and its usage."""
     if looks_like_key(args.model):
         raise not_here()
     model = parse_model(args.model)

@@ -1,4 +1,4 @@
-"""What a user sees when a command fails."""
+"""Error reports for failed commands."""
 
 from __future__ import annotations
 
@@ -20,9 +20,8 @@ from evalbench.tui.state.clean import clean
 def report(error: Exception, words: Sequence[str]) -> int:
     """Print an error and return its exit code.
 
-    With ``--json`` among ``words`` standard output gets an ``error`` line too.
-    Anything that is not an :class:`EvalbenchError` is a fault of ours: its
-    trace goes to a file and the exit code is 6.
+    With ``--json`` among ``words``, standard output gets an ``error`` line too. Anything that is
+    not an :class:`EvalbenchError` is a bug: its traceback goes to a file and the exit code is 6.
     """
     if not isinstance(error, EvalbenchError):
         error = system_limit(error) or _crash(error, words)
@@ -41,7 +40,7 @@ def report(error: Exception, words: Sequence[str]) -> int:
 
 
 class Crash(EvalbenchError):
-    """A fault in evalbench itself."""
+    """A bug in evalbench itself."""
 
     exit_code = 6
 
@@ -59,7 +58,7 @@ def _crash(error: Exception, words: Sequence[str]) -> Crash:
 
 
 def _write_report(file: Path, error: Exception, words: Sequence[str]) -> None:
-    """Where the fault happened and on what; without local variables, which may hold secrets."""
+    """The traceback and version details; without local variables, which may hold secrets."""
     make_private(file.parent)
     lines = [
         f"command: {words[0] if words else ''}",

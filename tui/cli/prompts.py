@@ -1,4 +1,4 @@
-"""``evalbench benchmarks NAME --prompts N``: what the first samples would ask."""
+"""``evalbench benchmarks NAME --prompts N``: the prompts of the first samples."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``evalbench providers``: who can be asked, and servers of one's own in ``providers.toml``."""
+"""``evalbench providers``: all providers, and user-defined servers in ``providers.toml``."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _ACTIONS = {
 
 
 def declare(parser: Parser, words: Sequence[str]) -> None:
-    """Arguments, with the flags of the action that is among ``words``."""
+    """Arguments, with the flags of the action among ``words``."""
     lines = [f"  {name:<6}{what}" for name, what in _ACTIONS.items()]
     parser.description = "\n".join([f"{parser.description}", "", *lines])
     parser.add_argument("action", metavar="|".join(_ACTIONS), nargs="?", help="action")
@@ -84,7 +84,7 @@ def _declare_fields(parser: Parser) -> None:
 
 
 def execute(args: argparse.Namespace) -> int:
-    """Do what was asked for."""
+    """Run the requested action."""
     action = args.action or "list"
     if looks_like_key(action) or (args.provider and looks_like_key(args.provider)):
         raise not_here()
@@ -218,7 +218,7 @@ _PLAIN = (
 
 
 def _changes(args: argparse.Namespace) -> dict[str, Any]:
-    """Values by field of the file; None where an empty one takes it out."""
+    """Values by field of the file; None if an empty one removes it."""
     found: dict[str, Any] = {}
     for field in _PLAIN:
         if (value := getattr(args, field)) is not None:
@@ -239,7 +239,7 @@ def _changes(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def _whole(value: Any) -> Any:
-    """A whole number as one: files are read by people."""
+    """Write whole numbers without a decimal point: files are read by people."""
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
@@ -259,7 +259,7 @@ def _split_at(sign: str) -> Split:
 
 
 def _split_last(flag: str, text: str) -> tuple[str, str]:
-    """Models have equals signs and slashes in their names."""
+    """Model names contain equals signs and slashes."""
     name, found, value = text.rpartition("=")
     if not found or not name.strip():
         raise SpecError(

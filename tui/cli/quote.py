@@ -1,4 +1,4 @@
-"""What a run will take and cost, in words: estimates as the preflight gives them."""
+"""A run's estimated size and cost in words, from the preflight's estimates."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from evalbench.tui.state.money_words import (
 )
 
 Estimate = Mapping[str, Any]
-"""As :func:`evalbench.engine.cost.estimated.estimate_to_json` gives it."""
+"""As returned by :func:`evalbench.engine.cost.estimated.estimate_to_json`."""
 
 
 def print_estimates(out: Out, specs: Sequence[RunSpec], estimates: Sequence[Estimate]) -> None:

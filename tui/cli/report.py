@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _TERMINAL = "-"
 _UNLIMITED = 100
-"""Columns of plots that go into a file or pipe."""
+"""Width in columns of plots written to a file or pipe."""
 
 
 def declare(parser: Parser, words: Sequence[str]) -> None:
@@ -66,7 +66,7 @@ def declare(parser: Parser, words: Sequence[str]) -> None:
 
 
 def execute(args: argparse.Namespace) -> int:
-    """Write the files and say where they are."""
+    """Write the files and list them."""
     from evalbench.tui.report.content import SAMPLES, report_on
     from evalbench.tui.report.writing import check_name, text_of, write_report
 
@@ -112,7 +112,7 @@ def execute(args: argparse.Namespace) -> int:
 
 
 def _files(args: argparse.Namespace, folders: Sequence[RunFolder]) -> list[Path]:
-    """The reports to write: those named, or the run's own where nothing else is asked for."""
+    """The reports to write: those named, or the run's own if nothing else is requested."""
     if args.output or args.plots:
         return [absolute(expand(file)) for file in args.output]
     if len(folders) > 1:

@@ -1,4 +1,4 @@
-"""``evalbench resume``: go on with a run, if asked with changed settings."""
+"""``evalbench resume``: resume a run, optionally with changed settings."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from evalbench.tui.state.run_follower import last_event
 
 
 def declare(parser: Parser, words: Sequence[str]) -> None:
-    """Arguments; with a run among ``words`` the flags of its benchmark and provider too."""
+    """Arguments; with a run among ``words``, also the flags of its benchmark and provider."""
     parser.short_usage("RUN [--accept-changes] [--retry KIND]... [--resend-unfetched] [settings]")
     parser.add_argument("run", metavar="RUN", help="run ID, part of an ID, folder, or last")
     parser.add_argument(
@@ -54,7 +54,7 @@ def declare(parser: Parser, words: Sequence[str]) -> None:
         try:
             spec = find_run(word).spec()
         except RunNotFound:
-            # Told when the command is executed, unless only help was wanted.
+            # Reported when the command is executed, unless only help was requested.
             continue
         declare_settings(parser, registry.benchmark_class(spec.benchmark), [spec.model])
     parser.examples(
@@ -115,7 +115,7 @@ def execute(args: argparse.Namespace) -> int:
 
 
 def _over(folder: RunFolder, *, changed: bool) -> tuple[str, ...]:
-    """That there is nothing to do, in a run that is complete and has nothing to be asked again."""
+    """The message for a complete run without anything to retry."""
     status = folder.status()
     if status.state != State.COMPLETE or status.failed or changed:
         return ()
@@ -123,6 +123,6 @@ def _over(folder: RunFolder, *, changed: bool) -> tuple[str, ...]:
 
 
 def _notes(folder: RunFolder) -> tuple[str, ...]:
-    """What sending calls again may cost."""
+    """The possible cost of resending calls."""
     words = resend_words(folder.status().batches)
     return (f"results not fetched yet, trying again: {words}",) if words else ()

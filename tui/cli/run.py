@@ -1,4 +1,4 @@
-"""``evalbench run``: start one run for each model, or the runs of a suite."""
+"""``evalbench run``: start one run per model, or the runs of a suite."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from evalbench.tui.cli.target import (
 
 
 def declare(parser: Parser, words: Sequence[str]) -> None:
-    """Arguments; with a benchmark among ``words`` its own flags too."""
+    """Arguments; with a benchmark among ``words``, also its own flags."""
     declare_target(parser)
     declare_run_dir(parser)
     following = declare_following(parser)
@@ -125,7 +125,7 @@ def execute(args: argparse.Namespace) -> int:
 
 
 def _joined(grid: Grid, runs: Sequence[RunFolder]) -> Grid:
-    """The grid that the suite's begun and complete runs belong to, with the budget of now."""
+    """The grid that the suite's started and complete runs belong to, with the current budget."""
     held = [one for run in runs if (one := grid_of(run))]
     return Grid(held[0].id, grid.budget) if held else grid
 
@@ -133,7 +133,7 @@ def _joined(grid: Grid, runs: Sequence[RunFolder]) -> Grid:
 def _judged(
     code: int, wanted: Sequence[Gate], runs: Sequence[RunFolder], args: argparse.Namespace
 ) -> int:
-    """The exit code, where scores were asked for that must be reached."""
+    """The exit code, if minimum scores were requested."""
     if not wanted:
         return code
     scores = {run.id: metrics for run in runs if (metrics := run.status().metrics)}
@@ -143,8 +143,8 @@ def _judged(
 def _missing(
     specs: Sequence[RunSpec], run_dir: Path | None
 ) -> tuple[list[RunSpec], dict[int, RunFolder], list[RunFolder], tuple[str, ...]]:
-    """What a suite still lacks: its specs, the begun runs among them by place; the runs that are
-    complete; and remarks."""
+    """What a suite still lacks: its specs, with started runs by position; the complete runs; and
+    remarks."""
     wanted: list[RunSpec] = []
     begun: dict[int, RunFolder] = {}
     complete: list[RunFolder] = []

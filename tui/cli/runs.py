@@ -1,4 +1,4 @@
-"""``evalbench runs``: every run in one line, from their status files alone."""
+"""``evalbench runs``: all runs, one line each, from their status files alone."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from evalbench.tui.state.spending import is_free, spent_words
 _WIDE = 120
 _MIDDLING = 90
 _LEAST_NAME, _GAP = 12, 2
-"""Columns of a screen from which on more is shown."""
+"""From this many screen columns on, more is shown."""
 
 
 def declare(parser: Parser, words: Sequence[str]) -> None:
@@ -136,9 +136,9 @@ def _print(out: Out, found: Sequence[tuple[RunFolder, Status]], shown: Sequence[
 
 
 def _fitted(columns: list[str], rows: Sequence[dict[str, str]], width: int) -> list[str]:
-    """The columns that have room on a screen; long names are cut so that nothing wraps.
+    """The columns that fit on a screen; long names are cut so that nothing wraps.
 
-    What can be seen elsewhere goes first: ages, then money, then how many are done.
+    Columns available elsewhere are dropped first: ages, then cost, then progress.
     """
     from rich.cells import cell_len
 
@@ -161,7 +161,7 @@ def _fitted(columns: list[str], rows: Sequence[dict[str, str]], width: int) -> l
 
 
 def _cut(text: str, width: int) -> str:
-    """A name of at most so many columns: its end tells more than its beginning."""
+    """A name cut to a number of columns; its end is kept, being more informative."""
     from rich.cells import cell_len
 
     if cell_len(text) <= width:

@@ -1,4 +1,4 @@
-"""``evalbench show RUN --sample``: one sample with everything that was asked and answered."""
+"""``evalbench show RUN --sample``: one sample with all its calls and replies."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ def show_sample(out: Out, folder: RunFolder, which: str, *, json: bool) -> None:
     """Print one sample of a run.
 
     Args:
-        out: where to.
-        folder: the run.
+        out: output stream.
+        folder: the run's folder.
         which: its number in the run, from 1, or its id.
-        json: as one JSON object.
+        json: print it as one JSON object.
 
     Raises:
         UsageError: the run has no such sample.

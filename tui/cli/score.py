@@ -1,4 +1,4 @@
-"""``evalbench score``: score a run anew from its stored replies. Asks nothing, costs nothing."""
+"""``evalbench score``: rescore a run from its stored replies. Makes no calls, costs nothing."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def declare(parser: Parser, words: Sequence[str]) -> None:
 
 
 def execute(args: argparse.Namespace) -> int:
-    """Score anew and tell what changed."""
+    """Rescore and print what changed."""
     folder = find_run(args.run)
     done = asyncio.run(_anew(folder))
     out = stdout()

@@ -1,4 +1,4 @@
-"""``evalbench serve``: a local model behind vLLM or llama.cpp, for runs on this machine."""
+"""``evalbench serve``: serve a local model with vLLM or llama.cpp, for runs on this machine."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def declare(parser: Parser, words: Sequence[str]) -> None:
 
 
 def execute(args: argparse.Namespace) -> int:
-    """Start the server, tell how to ask it, and stay until it is to end."""
+    """Start the server, print how to use it, and wait until it is stopped."""
     for word in args.passed_on:
         if word.partition("=")[0] in _OURS:
             raise UsageError(
@@ -95,7 +95,7 @@ def execute(args: argparse.Namespace) -> int:
 
 
 def _nothing(line: str) -> None:
-    """Lines that nobody wants to see."""
+    """Output lines that are of no interest."""
 
 
 def _port(wanted: int | None, usual: int) -> int:
@@ -109,7 +109,7 @@ def _port(wanted: int | None, usual: int) -> int:
 
 def _tell(out: Out, server: InferenceServer, name: str, *, as_json: bool) -> None:
     names = server.models()
-    # Options after -- may have given it another name.
+    # Options after -- may have set another name.
     model = f"{server.kind.provider}/{name if name in names or not names else names[0]}"
     run = ["evalbench", "run", "quickstart", "--model", model, "--base-url", server.base_url]
     if as_json:
@@ -133,7 +133,7 @@ def _tell(out: Out, server: InferenceServer, name: str, *, as_json: bool) -> Non
 
 
 class _Waiting:
-    """Tells that the server is not ready yet: one line, redrawn, or one now and then."""
+    """Shows that the server is not ready yet: one line, redrawn, or one from time to time."""
 
     def __init__(self, err: Out, title: str, *, quiet: bool) -> None:
         self._err = err
@@ -145,7 +145,7 @@ class _Waiting:
         self._on_screen = False
 
     def tell(self, last: str) -> None:
-        """Say it again, if it is time; ``last`` is what the server printed last."""
+        """Show it again, if it is time; ``last`` is the server's last line of output."""
         now = time.monotonic()
         if self._quiet or now < self._due:
             return
@@ -160,7 +160,7 @@ class _Waiting:
             self._err.line(words)
 
     def done(self) -> None:
-        """Leave no half line behind."""
+        """Clear an unfinished line."""
         if self._on_screen:
             self._err.write("\r\x1b[K")
             self._err.flush()

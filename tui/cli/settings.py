@@ -1,4 +1,4 @@
-"""From flags to specs: which options a command line may set, and the specs it means."""
+"""From flags to specs: which options a command line may set, and the resulting specs."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ def declare_settings(
 
 
 def new_specs(args: argparse.Namespace, benchmark: str, models: Sequence[str]) -> list[RunSpec]:
-    """One spec for each model.
+    """Build one spec per model.
 
     Raises:
-        SpecError: for a value that does not fit.
+        SpecError: a value is invalid.
     """
     bench = registry.benchmark_class(benchmark)
     return [
@@ -53,10 +53,10 @@ def new_specs(args: argparse.Namespace, benchmark: str, models: Sequence[str]) -
 
 
 def suite_specs(args: argparse.Namespace, suite: Path) -> list[RunSpec]:
-    """The specs of a suite file, with the common settings given as flags put over them.
+    """The specs of a suite file, with common settings from flags applied to them.
 
     Raises:
-        SpecError: for a fault in the file or a flag.
+        SpecError: the file or a flag is invalid.
     """
     if args.model:
         raise SpecError("model", "a suite names its own models", hint="leave --model out")
@@ -64,10 +64,10 @@ def suite_specs(args: argparse.Namespace, suite: Path) -> list[RunSpec]:
 
 
 def changed(spec: RunSpec, args: argparse.Namespace) -> RunSpec:
-    """A spec with every setting that was given as a flag put in place of its own.
+    """A spec with the settings given as flags applied to it.
 
     Raises:
-        SpecError: for a value that does not fit.
+        SpecError: a value is invalid.
     """
     bench = registry.benchmark_class(spec.benchmark)
     provider = registry.provider_class(spec.candidate.provider)
@@ -77,7 +77,7 @@ def changed(spec: RunSpec, args: argparse.Namespace) -> RunSpec:
     filters = given(args, filter_options(bench.filters))
     if not (common or options or provider_options or filters):
         return spec
-    # The stored data may be gone by now, which is no fault: the samples are in the journal.
+    # The stored data may be gone by now, which is fine: the samples are in the journal.
     kept = {**values_of(spec.settings), "data": None}
     new = make_spec(
         spec.benchmark,

@@ -1,7 +1,7 @@
-"""Completion scripts for bash, zsh and fish: one way of looking up, written three times.
+"""Completion scripts for bash, zsh and fish: one lookup algorithm, written three times.
 
-A script holds all tables, so completing starts no Python. What only the file system
-knows (files, folders, runs) is looked up by the shell.
+A script contains all tables, so completion does not start Python. What only the file system knows
+(files, folders, runs) is looked up by the shell.
 """
 
 from __future__ import annotations
@@ -311,7 +311,7 @@ complete -c evalbench -f -a '(__evalbench)'
 
 
 def bash(tables: Tables) -> str:
-    """For bash, from 3.2 on. It shows no descriptions."""
+    """For bash, version 3.2 or later. It shows no descriptions."""
 
     def case(key: str, pairs: Sequence[tuple[str, str]]) -> str:
         return f"    {_quoted(key)}) found={_quoted(' '.join(word for word, _ in pairs))} ;;"
@@ -320,7 +320,7 @@ def bash(tables: Tables) -> str:
 
 
 def zsh(tables: Tables) -> str:
-    """For zsh, as a file of ``$fpath`` or sourced."""
+    """For zsh, as a file in ``$fpath`` or sourced."""
 
     def case(key: str, pairs: Sequence[tuple[str, str]]) -> str:
         words = " ".join(
@@ -332,7 +332,7 @@ def zsh(tables: Tables) -> str:
 
 
 def fish(tables: Tables) -> str:
-    """For fish, from 3.0 on."""
+    """For fish, version 3.0 or later."""
 
     def case(key: str, pairs: Sequence[tuple[str, str]]) -> str:
         lines = [f"        case {_fish_quoted(key)}"]
@@ -340,7 +340,7 @@ def fish(tables: Tables) -> str:
             rf"            printf '%s\t%s\n' {_fish_quoted(word)} {_fish_quoted(text)}"
             for word, text in pairs
         ]
-        # A table may be empty and is there all the same.
+        # A table may be empty but must exist.
         return "\n".join([*lines, "            return 0"])
 
     return _script(_FISH, tables, case, _fish_quoted)
@@ -362,11 +362,11 @@ def _script(
 
 
 def _runs() -> str:
-    """Where runs are unless EVALBENCH_HOME, which the script reads itself, says otherwise."""
+    """Where runs are unless EVALBENCH_HOME, which the script itself reads, says otherwise."""
     try:
         return str(usual_runs_dir())
     except UsageError:
-        # Nobody's home: a place that is never there.
+        # Without a home: a path that never exists.
         return "~/.local/share/evalbench/runs"
 
 

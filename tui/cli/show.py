@@ -1,4 +1,4 @@
-"""``evalbench show``: what a run was asked for, what came out, and single samples."""
+"""``evalbench show``: a run's settings and results, and single samples."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def _print(out: Out, folder: RunFolder, spec: RunSpec, status: Status, facts: Ru
 
 
 def _workers(status: Status, facts: RunFacts) -> dict[str, str]:
-    """Each of several workers: what it does now, or what it did."""
+    """Each of several workers: what it is doing, or what it did."""
     if live := status.gauges.get("workers"):
         return {one_line(str(one.get("worker", ""))): doing_words(one) for one in live}
     return {one_line(name): "; ".join(speed_words(held)) for name, held in facts.workers.items()}

@@ -1,4 +1,4 @@
-"""Signals as something the following loop asks for, instead of something that interrupts it."""
+"""Signals as requests to the following loop, instead of interruptions."""
 
 from __future__ import annotations
 
@@ -13,17 +13,16 @@ _CAUGHT = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Cancelled(BaseException):
-    """SIGINT or SIGTERM while nothing was running yet."""
+    """SIGINT or SIGTERM before anything was running."""
 
 
 class Signals:
     """Collects SIGINT, SIGTERM and SIGHUP while entered.
 
-    A signal that was ignored when this program started (``nohup``, a
-    background job of a script) stays ignored. With ``raising`` set, SIGINT and
-    SIGTERM raise :class:`Cancelled` at once: the time before a run exists.
-    SIGHUP never does, so that a terminal that closes during a download still
-    leaves a started run behind.
+    A signal that was ignored when this program started (``nohup``, a background job of a script)
+    stays ignored. With ``raising`` set, SIGINT and SIGTERM raise :class:`Cancelled` at once, for
+    the time before a run exists. SIGHUP never does, so that closing the terminal during a download
+    still leaves a started run behind.
     """
 
     def __init__(self) -> None:
@@ -47,20 +46,20 @@ class Signals:
         self._pending.append(number)
 
     def take(self) -> int | None:
-        """The oldest signal that nobody has answered yet."""
+        """The oldest unhandled signal."""
         return self._pending.popleft() if self._pending else None
 
     def waiting(self) -> bool:
-        """Whether :meth:`take` would give one."""
+        """Whether :meth:`take` would return one."""
         return bool(self._pending)
 
 
 def second_interrupt_ends() -> None:
-    """Let the system end this process by a second SIGINT, whatever holds it up.
+    """Let a second SIGINT end this process, whatever is blocking it.
 
-    A first one raises ``KeyboardInterrupt``, which C code may keep waiting for ever. The
-    handler is installed so that the system forgets it once it was called; what it does by
-    itself is to end the process.
+    The first one raises ``KeyboardInterrupt``, which C code may delay forever. The handler is
+    installed so that the system removes it after its first call; the default action is to end the
+    process.
     """
     import ctypes
 

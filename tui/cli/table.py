@@ -1,4 +1,4 @@
-"""The score table and what goes with it when a run has ended."""
+"""The score table and related output, for a run that has ended."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 FEW = 12
-"""A section of the score table that is longer is left to ``evalbench show``."""
+"""A longer section of the score table is left to ``evalbench show``."""
 
 Metrics = Mapping[str, Mapping[str, Any]]
 
 
 def plain_table(*columns: str, right: frozenset[int] = frozenset()) -> Table:
-    """A table without lines, two spaces between columns. ``right``: columns aligned right."""
+    """A table without lines, with two spaces between columns. ``right``: right-aligned columns."""
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
@@ -31,7 +31,7 @@ def plain_table(*columns: str, right: frozenset[int] = frozenset()) -> Table:
 
 
 def print_table(out: Out, table: Table) -> None:
-    """Print a table without the blanks that would end its lines."""
+    """Print a table without trailing blanks."""
     console = out.console()
     with console.capture() as printed:
         console.print(table)
@@ -40,7 +40,7 @@ def print_table(out: Out, table: Table) -> None:
 
 
 def print_columns(out: Out, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Print a plain table of texts from anywhere, each on one line."""
+    """Print a plain table of untrusted texts, each on one line."""
     from rich.text import Text
 
     table = plain_table(*columns)
@@ -52,13 +52,13 @@ def print_columns(out: Out, columns: Sequence[str], rows: Sequence[Sequence[str]
 def print_scores(out: Out, metrics: Metrics, *, all_groups: bool) -> None:
     """Print metrics by section: the ungrouped first, then each group.
 
-    Groups over the same things are printed side by side, as a matrix, and what
-    is known about the judges in a table of its own.
+    Groups over the same values are printed side by side, as a matrix, and the judges' reliability
+    in a table of its own.
 
     Args:
-        out: where to.
+        out: output stream.
         metrics: as in the journal's ``metrics``.
-        all_groups: print long sections too.
+        all_groups: whether to print long sections too.
     """
     from evalbench.tui.cli.matrix import print_agreement, print_matrix
 

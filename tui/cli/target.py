@@ -1,4 +1,4 @@
-"""What ``run``, ``estimate`` and ``benchmarks`` are about: a benchmark and models, or a suite."""
+"""The target of ``run``, ``estimate`` and ``benchmarks``: a benchmark and models, or a suite."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def declare_target_settings(parser: Parser, words: Sequence[str]) -> None:
     bare = bare_words(parser, words)
     target = _target(bare)
     if target and target.endswith(".toml"):
-        read_tables(expand(target))  # whatever flags there are, the file is what is wrong
+        read_tables(expand(target))  # whatever the flags are, the error is in the file
     if target and target.endswith(SUFFIXES):
         _declare_settings_of_config(parser, expand(target))
     elif target and not names_file(target):
@@ -76,11 +76,11 @@ def declare_target_settings(parser: Parser, words: Sequence[str]) -> None:
 
 
 def _declare_settings_of_config(parser: Parser, path: Path) -> None:
-    """The flags that apply to the runs of a configuration file, as far as it can be read."""
+    """The flags that apply to a configuration file's runs, as far as it can be read."""
     try:
         specs = read_config(path).specs
     except EvalbenchError:
-        return  # told when it is run
+        return  # reported when it is run
     for spec in specs:
         declare_settings(parser, registry.benchmark_class(spec.benchmark), [spec.model])
 
@@ -99,25 +99,25 @@ def is_suite(word: str) -> bool:
 
 
 def names_file(word: str) -> bool:
-    """Whether a word names a file that says which models are asked, and where."""
+    """Whether a word names a file that says which models to call, and where."""
     return is_suite(word) or word.endswith(SUFFIXES)
 
 
 def _is_own(word: str) -> bool:
-    """Whether a word names a file that describes a benchmark of the user's own."""
+    """Whether a word names a file that describes a custom benchmark."""
     return word.endswith(".toml") and is_custom(expand(word))
 
 
 def benchmark_name(target: str) -> str:
-    """The benchmark that a word names, itself or by a file of the user's own."""
+    """The benchmark that a word names, directly or by a custom benchmark's file."""
     return "custom" if _is_own(target) else target
 
 
 def wanted_specs(args: argparse.Namespace) -> tuple[list[RunSpec], tuple[str, ...]]:
-    """The specs that are meant, and remarks to make about them first.
+    """The resulting specs, and remarks to print first.
 
     Raises:
-        SpecError: for a value that does not fit.
+        SpecError: a value is invalid.
     """
     more: Sequence[str] = getattr(args, "more", None) or ()
     if more and not any(names_file(word) for word in (args.target, *more)):
@@ -152,7 +152,7 @@ def _grid_specs(
     """Each benchmark with each model.
 
     Raises:
-        SpecError: for a value that does not fit, or data that is not there for each.
+        SpecError: a value is invalid, or data is missing for one of them.
     """
     if twice := next((word for word in words if words.count(word) > 1), None):
         raise UsageError(f"{twice!r} is named twice", hint="name each benchmark once")
@@ -173,10 +173,10 @@ def _grid_specs(
 
 
 def _data_of(folder: str, name: str) -> Path:
-    """The data of one of several benchmarks: what is called after it in a folder.
+    """The data of one of several benchmarks: the entry named after it in a folder.
 
     Raises:
-        UsageError: there is nothing, or not one thing.
+        UsageError: there is no such entry, or several.
     """
     place = expand(folder)
     there = sorted(place.glob(f"{name}.*")) if place.is_dir() else []
@@ -194,13 +194,13 @@ def _data_of(folder: str, name: str) -> Path:
 def together(
     args: argparse.Namespace, specs: Sequence[RunSpec]
 ) -> tuple[list[RunSpec], Grid | None]:
-    """The specs of a command, and what they are together; None: each is on its own.
+    """The specs of a command, and their grid; None: each is independent.
 
-    ``--budget`` is the ceiling of the whole command, and so is ``budget`` of a suite: it is taken
-    out of the specs of several runs, to hold over all of them.
+    ``--budget`` limits the whole command, and so does ``budget`` in a suite: it is removed from the
+    specs of several runs, to apply to all of them together.
 
     Raises:
-        SpecError: the suite's budget is no amount.
+        SpecError: the suite's budget is not an amount.
     """
     budget = given(args, [_BUDGET]).get("budget")
     if budget is not None:
@@ -228,7 +228,7 @@ def _benchmark_specs(args: argparse.Namespace, name: str) -> tuple[list[RunSpec]
 
 
 def _chosen(args: argparse.Namespace, specs: Sequence[RunSpec]) -> list[str]:
-    """Which options nobody gave and a benchmark chose by what its model can do."""
+    """Notes on options not given that a benchmark chose by the model's capabilities."""
     said = []
     for spec in specs:
         options = registry.benchmark_class(spec.benchmark).options
@@ -242,7 +242,7 @@ def _chosen(args: argparse.Namespace, specs: Sequence[RunSpec]) -> list[str]:
 
 
 def _remarks(specs: Sequence[RunSpec]) -> tuple[str, ...]:
-    """What the benchmarks have to say about these runs, each once."""
+    """The benchmarks' notes on these runs, each once."""
     said = (
         remark
         for spec in specs
@@ -256,7 +256,7 @@ def _remarks(specs: Sequence[RunSpec]) -> tuple[str, ...]:
 
 
 def _unbatched(spec: RunSpec) -> list[str]:
-    """Which models of a run in batches are asked at once, as their providers take none."""
+    """Which models of a batch run are called in real time, as their providers have no batches."""
     if spec.settings.candidate.mode != "batch":
         return []
     return [

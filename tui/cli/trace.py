@@ -1,4 +1,4 @@
-"""``evalbench trace``: send the calls of a run that is there already as OpenTelemetry spans."""
+"""``evalbench trace``: send the calls of an existing run as OpenTelemetry spans."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def declare(parser: Parser, words: Sequence[str]) -> None:
 
 
 def execute(args: argparse.Namespace) -> int:
-    """Send, and say what arrived."""
+    """Send, and print what was received."""
     folder = find_run(args.run)
     spec = _with(folder.spec(), args)
     if not spec.settings.traces.otlp and not spec.settings.traces.enable_galileo:
@@ -45,7 +45,7 @@ def execute(args: argparse.Namespace) -> int:
             f"run {folder.id} names no place that takes traces",
             hint=f"evalbench trace {folder.id} --otlp http://localhost:4318",
         )
-    # The models of the run are not asked, and what was typed is the user's own word.
+    # The run's models are not called, and flags are the user's own choice.
     typed = ("base_url", "judge", "address", *given(args, TRACE_OPTIONS))
     who = f"run {folder.id}"
     check_hosts([spec], who, typed=typed, allow=args.allow_host, ask=key_hosts.asks(args, who))
@@ -65,7 +65,7 @@ def execute(args: argparse.Namespace) -> int:
 
 
 def _with(spec: RunSpec, args: argparse.Namespace) -> RunSpec:
-    """The run's spec with the places that are meant: those given, else its own."""
+    """The run's spec with the destinations to use: those given, else its own."""
     told = {
         option.name: option.parse(value)
         for option in TRACE_OPTIONS

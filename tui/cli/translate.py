@@ -1,4 +1,4 @@
-"""``evalbench translate``: what a command line of another system is here."""
+"""``evalbench translate``: translate another tool's command line to ours."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _MOST = 1_000_000
 
 
 def declare(parser: Parser, words: Sequence[str]) -> None:
-    """Arguments: the command as it was typed there."""
+    """Arguments: the command as typed for the other tool."""
     parser.short_usage("COMMAND…")
     parser.add_argument(
         "command",
@@ -33,7 +33,7 @@ def declare(parser: Parser, words: Sequence[str]) -> None:
 
 
 def execute(args: argparse.Namespace) -> int:
-    """Print the commands, each after what is to be known about it, as a shell takes them."""
+    """Print the commands in shell syntax, each after the notes about it."""
     if args.command and args.command != ["-"]:
         _print(args.command)
         return 0

@@ -1,9 +1,8 @@
 """``evalbench --web``: the same app in a browser, on this machine only.
 
-Whoever reaches the page can do all that the app can. So the server listens on
-127.0.0.1, opens only to the address it printed, which holds a token that other
-users of the machine and other pages in the browser do not know, and answers
-only to its own name.
+Anyone who reaches the page can do everything the app can. So the server listens on 127.0.0.1,
+accepts only the URL it printed, which contains a token that other users of the machine and other
+pages in the browser do not know, and responds only to its own host name.
 """
 
 from __future__ import annotations
@@ -29,19 +28,19 @@ _POLICY = (
     "default-src 'self' data: blob:; script-src 'self' 'unsafe-inline'; "
     "style-src 'self' 'unsafe-inline'; connect-src 'self' ws://{address}; frame-ancestors 'none'"
 )
-"""Nothing is loaded from elsewhere: the page's own template asks a font server, too."""
+"""Nothing is loaded from elsewhere; even the page's own template uses a font server."""
 
 _SECONDS_TO_CLOSE = 5.0
 
 
 def serve(port: int) -> int:
-    """Serve the app until Ctrl-C; returns the exit code. Every visitor gets an app of their own.
+    """Serve the app until Ctrl-C; returns the exit code. Every visitor gets a separate app.
 
     Args:
-        port: on 127.0.0.1; 0 takes a free one.
+        port: on 127.0.0.1; 0: any free one.
 
     Raises:
-        UsageError: the extra ``web`` is missing, or the port cannot be had.
+        UsageError: the extra ``web`` is missing, or the port is not available.
     """
     try:
         import textual_serve.server  # noqa: F401
@@ -59,7 +58,7 @@ def serve(port: int) -> int:
 async def _serve(listener: socket.socket, out: Out) -> None:
     from aiohttp import web
 
-    # Whatever a stranger sends is answered, and not worth a trace here.
+    # Invalid requests from strangers are answered, and not worth a traceback here.
     logging.getLogger("aiohttp").setLevel(logging.CRITICAL)
     ended = asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -86,10 +85,10 @@ async def _application(port: int, token: str) -> Any:
     from textual_serve.server import Server
 
     class Door(Server):  # type: ignore[misc]
-        """The server of textual-serve, without what it prints."""
+        """The server of textual-serve, without its output."""
 
         async def on_startup(self, app: Any) -> None:
-            """Say nothing; what matters is said already."""
+            """Print nothing; the important things have been printed already."""
 
         async def on_shutdown(self, app: Any) -> None:
             """End the apps, which ends their connections."""
@@ -98,7 +97,7 @@ async def _application(port: int, token: str) -> Any:
             await asyncio.gather(*visits, return_exceptions=True)
 
         async def handle_websocket(self, request: Any) -> Any:
-            """One visit: an app in a process of its own."""
+            """One visit: an app in its own process."""
             visit = asyncio.ensure_future(super().handle_websocket(request))
             visits.add(visit)
             try:
@@ -124,7 +123,7 @@ def app_command() -> str:
         "-m",
         "evalbench.tui.cli.main",
     ]
-    # With exec the server is the app's parent, so that the app sees when it is gone.
+    # With exec, the server is the app's parent, so that the app notices when it is gone.
     return "exec " + shlex.join(words)
 
 
@@ -132,7 +131,7 @@ Handler = Callable[[Any], Awaitable[Any]]
 
 
 def _guard(port: int, token: str) -> Any:
-    """Lets in who knows the token, under the server's own name, and from no other page."""
+    """Accepts requests with the token, under the server's own name, and from no other page."""
     from aiohttp import web
 
     address = f"{HOST}:{port}"
@@ -143,7 +142,8 @@ def _guard(port: int, token: str) -> Any:
         if request.host == f"localhost:{port}" and request.path == "/":
             raise web.HTTPFound(f"http://{address}{request.rel_url}")
         if request.host != address:
-            # Another name that leads here is somebody's trick to get past the browser.
+            # Another host name that resolves here is an attempt to get past the browser (DNS
+            # rebinding).
             raise web.HTTPForbidden(text=f"evalbench is at http://{address} only\n")
         if request.headers.get("Origin", f"http://{address}") != f"http://{address}":
             raise web.HTTPForbidden(text="not from another page\n")

@@ -1,1 +1,1 @@
-"""Reports over runs: pages and plots to keep, print and send. Knows no Textual."""
+"""Reports on runs: pages and plots to keep, print and send. Independent of Textual."""

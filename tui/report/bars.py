@@ -13,7 +13,7 @@ from evalbench.tui.state import figures
 _MOST_NAME, _LEAST_NAME = 46, 8
 _LEAST_BAR = 10
 _CELL = 10
-"""Columns of a value in a heat map."""
+"""Width of a value in a heat map, in columns."""
 _PARTS = "█▓▒░▚▞"
 _ASCII_PARTS = "#=:.%+"
 
@@ -44,7 +44,7 @@ class _Drawing:
         self._levels = " .:-=+*#" if ascii_only else " ▁▂▃▄▅▆▇█"
 
     def _names(self, names: Sequence[str]) -> list[str]:
-        """Names of one width in columns, which wide characters take two of."""
+        """Names padded to the same width in columns; wide characters take two."""
         longest = max(map(cell_len, names), default=0)
         most = min(_MOST_NAME, longest, max(_LEAST_NAME, self._width // 3))
         return [
@@ -90,12 +90,12 @@ class _Drawing:
         return "".join(bar)
 
     def shares(self, chart: Shares) -> Iterator[str]:
-        """One bar of all parts for each row; each part with a sign of its own."""
+        """One bar of all parts per row, with a different sign for each part."""
         names = self._names(chart.rows)
         for name, counts in zip(names, chart.counts, strict=True):
             room, total = self._room(name, 0), sum(counts)
             ends = [round(room * sum(counts[:at]) / total) for at in range(len(counts) + 1)]
-            # A part that occurred is to be seen, however small it is.
+            # A part that occurred must be visible, however small it is.
             cells = [
                 max(b - a, 1 if n else 0) for (a, b), n in zip(pairwise(ends), counts, strict=True)
             ]
@@ -105,11 +105,11 @@ class _Drawing:
             yield f"  {sign} {part:<10} " + "  ".join(figures.count(number) for number in held)
 
     def heat(self, chart: Heat) -> Iterator[str]:
-        """A line for each group: the value of every run, and a sign for its shade."""
+        """A line per group: the value of every run, and a sign for its shade."""
         for number, name in enumerate(self._names(chart.rows), 1):
             yield f"  {number:>2} {name}"
         columns = self._names(chart.columns)
-        # As many runs in a line as there is room for.
+        # As many runs per line as fit.
         several = max(1, (self._width - cell_len(columns[0])) // _CELL)
         for first in range(0, len(chart.rows), several):
             shown = list(enumerate(chart.marks, 1))[first : first + several]
@@ -124,7 +124,7 @@ class _Drawing:
         return f"{f'{level} {chart.word(mark):>5}':>{_CELL}}"
 
     def bins(self, chart: Bins) -> Iterator[str]:
-        """A bar for each share, the largest filling the room."""
+        """A bar for each share; the largest fills the available width."""
         several = len(chart.series) > 1
         most = max(share for row in chart.shares for share in row)
         series = self._names(chart.series) if several else [""]
@@ -137,7 +137,7 @@ class _Drawing:
                 yield f"{head}  {bar} {figures.percent(share, 1)}"
 
     def paces(self, chart: Paces) -> Iterator[str]:
-        """How much was done in each stretch of the time, as heights."""
+        """How much was done in each time bin, as heights."""
         longest = max(points[-1][0] for points in chart.lines) or 1.0
         names = self._names(chart.series)
         for name, points in zip(names, chart.lines, strict=True):

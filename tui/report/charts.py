@@ -1,4 +1,4 @@
-"""What a report draws, as plain data: pictures, text and files are made of the same charts."""
+"""A report's charts as plain data, from which pictures, text and files are made."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _MOST_BINS = 24
 
 
 class Mark(NamedTuple):
-    """A metric's value with its 95 % interval and its bounds; words say all of it."""
+    """A metric's value with its 95 % interval and its bounds; the words contain all of it."""
 
     value: float
     low: float | None
@@ -31,15 +31,15 @@ class Mark(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Dots:
-    """Values with their intervals: a row for each thing, in it a mark for each series.
+    """Values with their intervals: a row per item, with a mark for each series.
 
     Attributes:
         title: what they are.
-        series: names of runs, or of what else is compared.
-        rows: names of the things.
+        series: names of the runs, or of other things compared.
+        rows: names of the items.
         marks: by row, then by series; None: not scored.
         low, high: ends of the axis.
-        share: shown in percent.
+        share: whether to show percent.
     """
 
     title: str
@@ -63,7 +63,7 @@ class Shares:
 
 @dataclass(frozen=True, slots=True)
 class Bins:
-    """How often values were found: a row for each value or stretch, in it a share for each series.
+    """A histogram: a row for each value or bin, with a share for each series.
 
     ``shares`` by row, then by series, add up to 1 over the rows.
     """
@@ -76,7 +76,7 @@ class Bins:
 
 @dataclass(frozen=True, slots=True)
 class Paces:
-    """Samples done over time: for each series points of (seconds, share of all), rising."""
+    """Samples done over time: for each series, points of (seconds, share of all), rising."""
 
     title: str
     series: tuple[str, ...]
@@ -92,8 +92,8 @@ class Heat:
         columns: names of the groups.
         rows: names of the runs.
         marks: by row, then by column; None: not scored.
-        low, high: ends of the shades.
-        share: shown in percent.
+        low, high: ends of the shade scale.
+        share: whether to show percent.
     """
 
     title: str
@@ -105,11 +105,11 @@ class Heat:
     share: bool
 
     def shade(self, mark: Mark) -> float:
-        """Where a value lies between the ends, from 0 to 1."""
+        """The position of a value between the ends, from 0 to 1."""
         return (mark.value - self.low) / (self.high - self.low) if self.high > self.low else 0.5
 
     def word(self, mark: Mark) -> str:
-        """A value as it stands in its cell."""
+        """A value as shown in its cell."""
         return f"{100 * mark.value:.1f}" if self.share else f"{mark.value:.2f}"
 
 
@@ -117,17 +117,17 @@ Chart = Dots | Shares | Bins | Paces | Heat
 
 
 def named(text: str) -> str:
-    """A name from anywhere as a chart may show it."""
+    """An untrusted name in a form that a chart can show."""
     return one_line(without_keys(text))
 
 
 def dots_of(title: str, series: Sequence[str], rows: Sequence[Sequence[Any]]) -> Dots | None:
-    """A chart of metrics; None where nothing was scored.
+    """A chart of metrics; None if nothing was scored.
 
     Args:
         title: what they are.
-        series: names.
-        rows: a name, then for each series a metric, or None.
+        series: names of the series.
+        rows: a name, then a metric or None for each series.
     """
     metrics = [one for _, *held in rows for one in held if one is not None]
     if not any(one.get("value") is not None for one in metrics):
@@ -147,7 +147,7 @@ def _mark(metric: Mapping[str, Any] | None) -> Mark | None:
 
 
 def _ends(marks: Sequence[Sequence[Mark | None]]) -> tuple[float, float]:
-    """Round numbers around all values and intervals."""
+    """Round numbers that enclose all values and intervals."""
     found = [
         number
         for row in marks
@@ -183,7 +183,7 @@ def tick_word(value: float, *, share: bool) -> str:
 
 
 def heat_dots(matrix: Heatmap, metrics: Metrics, title: str) -> Dots | None:
-    """A matrix as a chart: a series for each of its columns."""
+    """A matrix as a chart: one series per column."""
     rows = [
         (row, *(metrics[name] for name in names))
         for row, names in zip(matrix.rows, matrix.names, strict=True)
@@ -192,11 +192,11 @@ def heat_dots(matrix: Heatmap, metrics: Metrics, title: str) -> Dots | None:
 
 
 MOST_COLUMNS = 20
-"""Columns of a heat map; of more nobody could read the names."""
+"""Maximum columns of a heat map; with more, the names would be illegible."""
 
 
 def heat_of(title: str, runs: Sequence[tuple[str, Metrics]], prefix: str) -> Heat | None:
-    """Runs by the groups that metrics ``prefix`` + ``GROUP`` are of; None for fewer than two."""
+    """Runs by the groups of the metrics ``prefix`` + ``GROUP``; None for fewer than two."""
     groups = dict.fromkeys(
         name.removeprefix(prefix)
         for _, metrics in runs
@@ -223,7 +223,7 @@ def heat_of(title: str, runs: Sequence[tuple[str, Metrics]], prefix: str) -> Hea
 
 
 def shares_of(title: str, rows: Sequence[tuple[str, Mapping[str, int]]]) -> Shares | None:
-    """Outcomes of runs; None where nothing came out yet."""
+    """Outcomes of runs; None if there are none yet."""
     if not any(sum(outcomes.values()) for _, outcomes in rows):
         return None
     kinds = [kind for kind in figures.OUTCOME_WORDS if any(held.get(kind) for _, held in rows)]
@@ -238,7 +238,7 @@ def shares_of(title: str, rows: Sequence[tuple[str, Mapping[str, int]]]) -> Shar
 def bins_of(
     title: str, series: Sequence[str], counts: Sequence[Mapping[float, int]]
 ) -> Bins | None:
-    """How often each value was found; None where there are fewer than three different ones."""
+    """How often each value occurred; None if there are fewer than three different ones."""
     values = sorted({value for held in counts for value in held})
     if len(values) < 3 or not all(counts):
         return None
@@ -252,7 +252,7 @@ def bins_of(
 
 
 def _places(values: Sequence[float]) -> tuple[Callable[[float], int], tuple[str, ...]]:
-    """Which bin a value belongs to, and the bins' names: one for each value where few."""
+    """A value's bin, and the names of the bins: one per value if there are few."""
     if len(values) <= _MOST_BINS:
         at = {value: place for place, value in enumerate(values)}
         return at.__getitem__, tuple(f"{value:.4g}" for value in values)

@@ -1,4 +1,4 @@
-"""What a report says, whatever it is written as."""
+"""The content of a report, independent of its format."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from evalbench.tui.state import figures
 from evalbench.tui.state.clean import one_line
 
 SAMPLES = 8
-"""Samples of each kind that are shown unless asked for otherwise."""
+"""Default number of samples of each kind to show."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunPart:
-    """A run as the head of a report names it.
+    """A run as named at the head of a report.
 
     Attributes:
-        label: what it is called in the report; empty for a lone one.
-        notes: what must be known before its numbers are believed.
+        label: its name in the report; empty for a single one.
+        notes: caveats about its numbers.
         score: name, value, interval, counts and bounds of its headline; empty without a score.
     """
 
@@ -47,10 +47,10 @@ class Report:
 
     Attributes:
         title: benchmark and models.
-        made: when, and by which version.
-        runs: in order.
+        made: creation time and version.
+        runs: the runs, in order.
         warnings: why the runs may not be comparable.
-        sections: in order.
+        sections: the sections, in order.
     """
 
     title: str
@@ -61,20 +61,20 @@ class Report:
 
     @property
     def charts(self) -> list[Chart]:
-        """Every chart in it."""
+        """All charts in the report."""
         return [item for part in self.sections for item in part.items if isinstance(item, Chart)]
 
 
 def report_on(folders: Sequence[RunFolder], *, samples: int = SAMPLES) -> Report:
-    """Read runs and put their report together.
+    """Read runs and assemble their report.
 
     Args:
-        folders: of the runs, the first being what the others are set against.
-        samples: how many of each kind to show.
+        folders: the runs' folders; the others are compared with the first.
+        samples: number of samples of each kind to show.
 
     Raises:
-        UsageError: too many runs, or one twice.
-        RunNotFound: a folder is no run.
+        UsageError: there are too many runs, or one is given twice.
+        RunNotFound: a folder is not a run.
         JournalError: a journal cannot be read.
     """
     read = read_runs(folders)

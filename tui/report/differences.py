@@ -1,4 +1,4 @@
-"""How far runs are apart, as a table."""
+"""Differences between runs, as a table."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from evalbench.tui.state import figures
 
 
 def difference_table(comparison: Comparison, labels: Sequence[str]) -> Table:
-    """Every two runs: the second minus the first."""
+    """Every pair of runs: the second minus the first."""
     metric = comparison.contenders[0].scores.metric
     share = comparison.contenders[0].scores.share
     several = len(comparison.pairs) > 1
@@ -63,7 +63,7 @@ def _chance(p: float | None) -> str:
 
 
 def doubts(comparison: Comparison, labels: Sequence[str]) -> Iterator[str]:
-    """Why a difference may not be the models': what else is not the same, and what is missing."""
+    """Why a difference may not be due to the models: other differing settings, missing data."""
     for other in comparison.sameness.others:
         values = "; ".join(f"{label}: {v}" for label, v in zip(labels, other.values, strict=True))
         yield f"{other.what} is not the same ({values})"

@@ -1,4 +1,4 @@
-"""Charts as files: SVG as reports have them, and PNG by matplotlib where it is installed."""
+"""Charts as files: SVG as in reports, and PNG with matplotlib if it is installed."""
 
 from __future__ import annotations
 
@@ -40,22 +40,22 @@ _STROKES = ("-", "--", ":", "-.")
 _DPI = 200
 _WIDTH_IN, _ROW_IN, _FRAME_IN = 8.0, 0.22, 1.1
 _MOST_IN = 200.0
-"""Higher pictures than this no program draws."""
+"""Programs cannot draw pictures higher than this."""
 _LONGEST_NAME = 46
 
 
 def write_plots(charts: Sequence[Chart], folder: Path) -> tuple[list[Path], list[str]]:
-    """Write every chart as an SVG and, with matplotlib, a PNG file; older ones are replaced.
+    """Write every chart as an SVG and, with matplotlib, a PNG file; replaces older ones.
 
     Args:
-        charts: numbered in their order.
-        folder: made where it is missing.
+        charts: numbered in order.
+        folder: created if missing.
 
     Returns:
-        The files, and notes about what could not be made.
+        The files, and notes on what could not be made.
 
     Raises:
-        UsageError: the folder cannot be written to.
+        UsageError: the folder is not writable.
     """
     drawing = _matplotlib()
     files: list[Path] = []
@@ -80,7 +80,7 @@ def _slug(title: str) -> str:
 
 
 def _matplotlib() -> bool:
-    # Where it keeps what it knows of fonts: with everything else that evalbench writes.
+    # Its font cache goes with everything else that evalbench writes.
     os.environ.setdefault("MPLCONFIGDIR", str(cache_dir() / "matplotlib"))
     # A notebook's backend, which its variable may name, need not be installed here.
     named = os.environ.pop("MPLBACKEND", None)
@@ -95,7 +95,7 @@ def _matplotlib() -> bool:
 
 
 def png(chart: Chart) -> bytes:
-    """A chart as a picture for papers, 8 inches wide at 200 dots an inch.
+    """A chart as a picture for papers, 8 inches wide at 200 dpi.
 
     Raises:
         ImportError: matplotlib is not installed.
@@ -106,7 +106,7 @@ def png(chart: Chart) -> bytes:
 
     rows = _rows(chart)
     height = min(_MOST_IN, _FRAME_IN + _ROW_IN * rows)
-    # Names are names: a dollar in them begins no formula, and no script need be known.
+    # Names are literal: a dollar sign starts no formula, and any script may occur.
     style = {"text.parse_math": False, "font.size": 9, "font.family": "DejaVu Sans"}
     out = io.BytesIO()
     with mpl.rc_context(style), warnings.catch_warnings():
@@ -118,7 +118,7 @@ def png(chart: Chart) -> bytes:
         _draw(axes, chart)
         for side in ("top", "right"):
             axes.spines[side].set_visible(False)
-        # Nothing about the machine or the moment: equal charts are equal files.
+        # No machine or time data: equal charts give equal files.
         figure.savefig(out, format="png", dpi=_DPI, metadata={"Software": None})
     return out.getvalue()
 
@@ -174,7 +174,7 @@ def _legend(axes: Any, series: Sequence[str]) -> None:
 
 
 def _place(row: int, series: int, of: int) -> float:
-    """Where in its row a series stands: spread over six tenths of it."""
+    """The position of a series in its row: spread over six tenths of it."""
     return row + (0.6 * (series + 0.5) / of - 0.3 if of > 1 else 0.0)
 
 

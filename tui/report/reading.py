@@ -1,4 +1,4 @@
-"""The runs of a report, read once each."""
+"""A report's runs, each read once."""
 
 from __future__ import annotations
 
@@ -18,20 +18,19 @@ from evalbench.tui.state.run_facts import RunFacts, run_facts
 
 _LETTERS = "ABCDEFGHIJKL"
 MOST_RUNS = len(_LETTERS)
-"""Runs side by side; more columns could not be read."""
+"""Maximum runs side by side; more columns would be illegible."""
 
 _NOT_BEGUN = "nothing was asked yet"
 
 
 @dataclass(slots=True)
 class ReadRun:
-    """One run as it was read.
+    """One run's data.
 
     Attributes:
-        label: what it is called in the report; empty for a lone one.
-        matrices: its metrics over the same things.
-        scores: its samples; None where they have no scores of their own, for the
-            reason ``untold``.
+        label: its name in the report; empty for a single one.
+        matrices: its matrices of related metrics.
+        scores: scores of its samples; None if there are none, for the reason ``untold``.
     """
 
     folder: RunFolder
@@ -45,7 +44,7 @@ class ReadRun:
 
     @property
     def headline(self) -> str:
-        """Name of the metric that it is known by; empty without any."""
+        """Name of its headline metric; empty if there is none."""
         return next(iter(self.facts.metrics), "")
 
     @property
@@ -54,14 +53,14 @@ class ReadRun:
         return one_line(self.spec.model).rpartition("/")[2]
 
     def samples(self) -> ReportSamples | None:
-        """Its samples; None where it has no journal."""
+        """Its samples; None if it has no journal."""
         there = self.folder.journal.exists()
         return ReportSamples(self.folder, self.headline, self.label) if there else None
 
 
 @dataclass(slots=True)
 class ReadRuns:
-    """All runs of a report, and how they compare; None where they do not, for ``unpaired``."""
+    """All runs of a report, and their comparison; None if there is none, for ``unpaired``."""
 
     runs: list[ReadRun]
     comparison: Comparison | None = None
@@ -69,7 +68,7 @@ class ReadRuns:
 
     @property
     def labels(self) -> list[str]:
-        """What the runs are called in charts and tables."""
+        """The runs' names in charts and tables."""
         return [run.label or run.model for run in self.runs]
 
 
@@ -77,8 +76,8 @@ def read_runs(folders: Sequence[RunFolder]) -> ReadRuns:
     """Read runs.
 
     Raises:
-        UsageError: too many runs, or one twice.
-        RunNotFound: a folder is no run.
+        UsageError: there are too many runs, or one is given twice.
+        RunNotFound: a folder is not a run.
         JournalError: a journal cannot be read.
     """
     if len({folder.path.resolve() for folder in folders}) < len(folders):

@@ -1,4 +1,4 @@
-"""Single samples worth showing: failed, unread, wrong or lowest, and those where runs part ways."""
+"""Notable samples: failed, unparsed, wrong or lowest, and those on which runs disagree."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ _MOST_TEXT, _MOST_LINES, _MOST_TEXTS, _MOST_VALUES = 1_200, 40, 12, 4
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What one run has on a sample.
+    """One run's result for a sample.
 
     Attributes:
-        label: of the run; empty where there is one run only.
+        label: the run's label; empty if there is only one run.
         verdict: glyph and word.
-        outcome: in words.
-        read: what was read from the reply, or the values it was given.
-        texts: (title, text) of replies and errors, cut where they are long.
-        see: the command that shows all of it.
+        outcome: outcome in words.
+        read: what was parsed from the reply, or its values.
+        texts: (title, text) of replies and errors, cut if long.
+        see: command that shows everything.
     """
 
     label: str
@@ -44,7 +44,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class ReportSample:
-    """A sample and what became of it."""
+    """A sample and its results."""
 
     name: str
     tags: str
@@ -55,7 +55,7 @@ class ReportSample:
 
 @dataclass(frozen=True, slots=True)
 class SampleList:
-    """Some samples of a kind, of the ``total`` that there are."""
+    """Some samples of one kind, out of ``total``."""
 
     title: str
     total: int
@@ -67,18 +67,18 @@ class ReportSamples:
     """The samples of one run, as a report shows them."""
 
     def __init__(self, folder: RunFolder, value: str, label: str) -> None:
-        """``value``: name of the run's headline value; ``label``: what the run is called."""
+        """``value``: name of the run's headline value; ``label``: the run's label."""
         self.label = label
         self._run = folder.id
         self._value = value
         self._samples = SampleBrowser(folder.journal, value)
 
     def having(self, outcome: str) -> set[int]:
-        """Numbers of the samples with an outcome."""
+        """Numbers of the samples with this outcome."""
         return set(self._samples.matching(Filter(outcome=outcome)))
 
     def show(self, row: int) -> ReportSample | None:
-        """One sample, and what the run has on it; None when it was taken out of the run."""
+        """One sample, and the run's result for it; None if it was removed from the run."""
         found = self._samples.sample(row)
         if found is None:
             return None
@@ -115,7 +115,7 @@ def _texts(calls: Sequence[CallView]) -> Iterator[tuple[str, str]]:
 
 
 def cut(text: str) -> str:
-    """A text that is not too long to be read in a list, with how much was left out."""
+    """A text short enough for a list, with a note on how much was left out."""
     lines = text[:_MOST_TEXT].splitlines(keepends=True)[:_MOST_LINES]
     kept = "".join(lines)
     left = len(text) - len(kept)
@@ -123,9 +123,9 @@ def cut(text: str) -> str:
 
 
 def worst(samples: ReportSamples, scores: RunScores | None, most: int) -> list[SampleList]:
-    """Failed samples, those whose replies could not be read, and the wrong or lowest ones.
+    """Failed samples, those whose replies could not be parsed, and the wrong or lowest ones.
 
-    Without ``scores`` of single samples the last are left out.
+    The last are left out if single samples have no ``scores``.
     """
     failed = samples.having("error")
     unread = set().union(*map(samples.having, UNREAD)) - failed
@@ -152,7 +152,7 @@ def _low(samples: ReportSamples, scores: RunScores, apart: set[int], most: int) 
 
 
 def _lowest(read: list[tuple[float, int]], most: int) -> list[int]:
-    """The lowest scores; of equal ones that do not all find room, some from everywhere."""
+    """The lowest scores; if too many are equal, a spread selection of them."""
     ranked = sorted(read)
     if len(ranked) <= most:
         return [row for _, row in ranked]
@@ -162,7 +162,7 @@ def _lowest(read: list[tuple[float, int]], most: int) -> list[int]:
 
 
 def spread(rows: Sequence[T], most: int) -> list[T]:
-    """At most so many of some rows, at even distances."""
+    """At most this many of the rows, at even distances."""
     if len(rows) <= most:
         return list(rows)
     return [rows[(2 * at + 1) * len(rows) // (2 * most)] for at in range(most)]
@@ -182,7 +182,7 @@ def _listed(
 def flips(
     sides: tuple[ReportSamples, ReportSamples], scores: tuple[RunScores, RunScores], most: int
 ) -> list[SampleList]:
-    """Samples that one run has right and the other wrong; of grades those furthest apart."""
+    """Samples that one run has right and the other wrong; for grades, those furthest apart."""
     (first, second), (a, b) = (samples.label for samples in sides), scores
     both = [ident for ident in a.scores if ident in b.scores]
     right = a.share and b.share

@@ -44,7 +44,7 @@ from evalbench.tui.state.run_facts import (
 from evalbench.tui.state.speed_words import speed_words
 
 _POINTS = 150
-"""Points of a curve, about."""
+"""Approximate number of points of a curve."""
 
 _FEW_POINTS = 3
 _STRETCH_MS = 100
@@ -60,7 +60,7 @@ class Section:
 
 
 def sections(read: ReadRuns, samples: int) -> Iterator[Section]:
-    """All sections that have something to say, in order."""
+    """All non-empty sections, in order."""
     for part in (
         _scores(read),
         *_differences(read),
@@ -120,7 +120,7 @@ def _groups(read: ReadRuns) -> Iterator[Section]:
 
 
 def _models_by_group(read: ReadRuns) -> Section:
-    """The headline of every run by the groups that it is told for, as one heat map each."""
+    """Every run's headline by its groups, as one heat map each."""
     title = "Models by group"
     headlines = {run.headline for run in read.runs}
     if len(headlines) != 1 or not (headline := headlines.pop()):
@@ -141,7 +141,7 @@ def _models_by_group(read: ReadRuns) -> Section:
 
 
 def _names(runs: Sequence[ReadRun]) -> dict[str, list[str]]:
-    """Names of all metrics by group, but for those that stand in matrices and judges' tables."""
+    """Names of all metrics by group, except those shown in matrices and judges' tables."""
     groups: dict[str, list[str]] = {}
     for run in runs:
         apart = {name for matrix in run.matrices for name in matrix.metrics}
@@ -167,7 +167,7 @@ def _is_share(row: Sequence[Any]) -> bool:
 
 
 def _grades(read: ReadRuns) -> Chart | None:
-    """How often samples were given each grade; of shares the outcomes tell as much."""
+    """How often each grade was given; for fractions the outcomes show the same."""
     held = [run.scores for run in read.runs if run.scores and not run.scores.share]
     if len(held) < len(read.runs):
         return None

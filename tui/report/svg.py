@@ -1,7 +1,7 @@
-"""Charts as SVG: inside a page, where its style sheet colours them, or as files of their own.
+"""Charts as SVG: embedded in a page, whose style sheet colours them, or as separate files.
 
-Series differ in shape as well as in colour, and every mark says its value to
-whoever points at it or has the picture read out.
+Series differ in shape as well as in colour, and every mark has its value as a tooltip and for
+screen readers.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from evalbench.tui.state import figures
 from evalbench.tui.state.clean import one_line
 
 SERIES = 6
-"""Colours of series; the next one begins with the first again, in another shape."""
+"""Colours of series; after the last, the first is reused with another shape."""
 
 _WIDTH = 860
 _LEFT, _RIGHT = 310, 24
@@ -44,7 +44,7 @@ svg.chart .reach { stroke-width: 3; }
 svg.chart .bound { stroke-width: 1; stroke-dasharray: 2 2; }
 svg.chart .pace { fill: none; stroke-width: 2; }
 """
-"""How charts are drawn; the colours of series and parts come on top."""
+"""Styles of charts; the colours of series and parts are added."""
 
 _ALONE = """\
 :root { --ink: #1b1f24; --dim: #5b6570; --line: #d5dae0; --paper: #ffffff;
@@ -54,7 +54,7 @@ _ALONE = """\
 
 
 def colours() -> str:
-    """Rules that give series and parts the colours that ``--s0`` … and ``--p0`` … stand for."""
+    """Rules that assign the colours of ``--s0`` … and ``--p0`` … to series and parts."""
     rules = [
         f"svg.chart .{kind}{n} {{ fill: var(--{kind}{n}); stroke: var(--{kind}{n}); }}"
         for kind in "sp"
@@ -73,7 +73,7 @@ def svg(chart: Chart) -> Markup:
 
 
 def svg_file(chart: Chart) -> str:
-    """A chart as a file of its own, on white."""
+    """A chart as a separate file, on white."""
     style = Markup("<style>{}</style>").format(_sheet())
     paper = Markup('<rect width="100%" height="100%" fill="#ffffff"/>')
     head = '<?xml version="1.0" encoding="UTF-8"?>\n'
@@ -90,7 +90,7 @@ def _svg(chart: Chart, before: Markup) -> Markup:
 
 
 def _draw(chart: Chart) -> tuple[Markup, float]:
-    """What is in the picture, and how high it is."""
+    """The content of the picture, and its height."""
     if isinstance(chart, Dots):
         return _dots(chart)
     if isinstance(chart, Shares):
@@ -105,7 +105,7 @@ _COLUMN_NAME = 110
 
 
 def _heat(chart: Heat) -> tuple[Markup, float]:
-    """Cells of one colour, the stronger the higher; each says its value and its interval."""
+    """Cells of one colour, stronger for higher values; each shows its value and its interval."""
     width = (_WIDTH - _LEFT - _RIGHT) / len(chart.columns)
     drawn = Markup("")
     for at, column in enumerate(chart.columns):
@@ -133,7 +133,7 @@ def _heat_cell(
         y=y + 1,
         w=width - 2,
         h=_CELL - 2,
-        # Never so strong that the number on it could not be read.
+        # Never so strong that the number on it becomes illegible.
         shade=0.08 + 0.52 * chart.shade(mark),
         text=_text(x + width / 2, y + 19, chart.word(mark), anchor="middle"),
     )
@@ -192,7 +192,7 @@ _SHAPES: dict[int, list[tuple[float, float]]] = {
 
 
 def _legend(series: Sequence[str], top: float) -> tuple[Markup, float]:
-    """Names of the series with their marks, several in a line; and where they end."""
+    """Names of the series with their marks, several per line; also returns where they end."""
     if len(series) < 2:
         return Markup(""), top
     drawn, x, y = Markup(""), 10.0, top + 10
@@ -278,7 +278,7 @@ def _shares(chart: Shares) -> tuple[Markup, float]:
 
 
 def _part(word: str) -> int:
-    """An outcome's colour is its own, whichever others there are."""
+    """An outcome always has the same colour, whichever others there are."""
     return list(figures.OUTCOME_WORDS.values()).index(word)
 
 

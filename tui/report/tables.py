@@ -18,8 +18,8 @@ class Cell:
     """One value.
 
     Attributes:
-        text: in words.
-        small: what it stands on.
+        text: formatted value.
+        small: its basis.
         step: its shade in a heat map.
     """
 
@@ -30,7 +30,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A name and its values; ``differs`` when runs are not alike in it."""
+    """A name and its values; ``differs`` if the runs differ in it."""
 
     name: str
     cells: tuple[Cell, ...]
@@ -43,10 +43,10 @@ class Table:
 
     Attributes:
         title: what it is.
-        head: names of its columns, that of the row's names first.
-        rows: in order.
-        numbers: values stand to the right, else they are texts.
-        note: below it.
+        head: column names, starting with that of the row names.
+        rows: the rows, in order.
+        numbers: whether values are right-aligned; otherwise they are texts.
+        note: text below it.
     """
 
     title: str
@@ -58,12 +58,12 @@ class Table:
 
 
 def metric_table(title: str, labels: Sequence[str], rows: Sequence[Sequence[Any]]) -> Table:
-    """Metrics of one run with all that they stand on, or of several side by side.
+    """Metrics of one run with all their details, or of several side by side.
 
     Args:
         title: what they are.
-        labels: of the runs.
-        rows: a name, then for each run a metric, or None.
+        labels: the runs' labels.
+        rows: a name, then a metric or None for each run.
     """
     if len(labels) > 1:
         made = [Row(name, tuple(map(_whole, held))) for name, *held in rows]
@@ -112,7 +112,7 @@ def heat_table(matrix: Heatmap, title: str) -> Table:
 
 
 def judges_table(lines: Sequence[AgreementLine], title: str) -> Table:
-    """How far the judges can be relied on."""
+    """How reliable the judges are."""
     rows = [
         Row(line.what, (Cell(line.value), Cell(line.counts), Cell(line.reading))) for line in lines
     ]
@@ -122,7 +122,7 @@ def judges_table(lines: Sequence[AgreementLine], title: str) -> Table:
 def outcome_table(
     title: str, labels: Sequence[str], outcomes: Sequence[Mapping[str, int]]
 ) -> Table:
-    """How many samples came to which outcome, and their shares."""
+    """How many samples had each outcome, and their shares."""
     rows = []
     for kind, word in figures.OUTCOME_WORDS.items():
         counts = [held.get(kind, 0) for held in outcomes]
@@ -139,7 +139,7 @@ def outcome_table(
 def side_by_side(
     title: str, labels: Sequence[str], pairs: Sequence[Mapping[str, str]]
 ) -> Table | None:
-    """Facts of runs, a column for each; None where there are none."""
+    """Facts about runs, a column for each; None if there are none."""
     names = list(dict.fromkeys(name for held in pairs for name in held))
     if not names:
         return None

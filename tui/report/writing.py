@@ -1,9 +1,8 @@
-"""Reports as files: one HTML page that needs nothing else, or Markdown.
+"""Reports as files: one self-contained HTML page, or Markdown.
 
-Everything that is put into a template is made safe on the way, whatever it is:
-control characters and terminal sequences go, and what has the form of a
-provider's key; markup is escaped. The page has no script, and a policy that
-forbids every request.
+Everything inserted into a template is made safe: control characters and terminal sequences are
+removed, as is anything that looks like a provider's key; markup is escaped. The page has no script,
+and a policy that forbids every request.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ from evalbench.tui.report.svg import STYLE, colours, svg
 from evalbench.tui.state.clean import clean, one_line
 
 MARK = "evalbench report"
-"""Stands in the first line of every report, so that a report replaces nothing else."""
+"""Part of the first line of every report, so that a report overwrites nothing else."""
 
 _HERE = Path(__file__).parent
 _COLUMNS = 96
@@ -44,7 +43,7 @@ _MARKUP = re.compile(
 
 
 def html(report: Report) -> str:
-    """A report as a page."""
+    """A report as HTML."""
     style = (_HERE / "report.css").read_text("utf-8") + STYLE + colours()
     return _write("report.html.jinja", report, _clean, autoescape=True, style=style)
 
@@ -60,15 +59,15 @@ FORMATS: dict[str, Callable[[Report], str]] = {
     ".md": markdown,
     ".markdown": markdown,
 }
-"""How a report is written, by the ending of its file's name."""
+"""A report's format, by the extension of its file."""
 
 
 KINDS = {"html": ".html", "md": ".md"}
-"""What ``--format`` may say, with the ending that says the same."""
+"""The values of ``--format``, with the equivalent extension."""
 
 
 def is_summary(path: Path) -> bool:
-    """Whether a file is the summary of a step of GitHub Actions, which is added to."""
+    """Whether a file is a GitHub Actions step summary, which is appended to."""
     named = os.environ.get("GITHUB_STEP_SUMMARY")
     return named is not None and named != "" and path == Path(named).absolute()
 
@@ -79,10 +78,10 @@ def text_of(report: Report, kind: str) -> str:
 
 
 def check_name(path: Path, kind: str | None = None) -> None:
-    """See that a report can be written to a file of this name, or of any with a ``kind``.
+    """Check that a report can be written to a file with this name, or any name given ``kind``.
 
     Raises:
-        UsageError: the ending is unknown, or the file is something else than a report.
+        UsageError: the extension is unknown, or the file exists and is not a report.
     """
     if is_summary(path):
         return
@@ -106,12 +105,12 @@ def check_name(path: Path, kind: str | None = None) -> None:
 
 
 def write_report(report: Report, path: Path, kind: str | None = None) -> None:
-    """Write a report as the ending of its name says, or ``kind``; an older one is replaced.
+    """Write a report in the format of its extension, or ``kind``; replaces an older one.
 
-    To the summary of a step of GitHub Actions it is added as Markdown.
+    It is appended as Markdown to a GitHub Actions step summary.
 
     Raises:
-        UsageError: the name does not do, or the file cannot be written.
+        UsageError: the name is unsuitable, or the file cannot be written.
     """
     check_name(path, kind)
     if is_summary(path):
@@ -143,7 +142,7 @@ def _write(
     )
     environment.filters |= {"svg": svg, "bars": _bars, "fenced": _fenced}
     environment.tests["chart"] = lambda item: isinstance(item, Chart)
-    # The style sheet is a file of ours.
+    # The style sheet is our own file.
     sheet = Markup(style)  # noqa: S704
     return environment.get_template(name).render(report=report, style=sheet)
 
@@ -155,7 +154,7 @@ def _clean(value: Any) -> Any:
 
 
 def _escaped(value: Any) -> Any:
-    """A text on one line of which Markdown sees nothing but a text."""
+    """A one-line text, escaped so that Markdown treats it as plain text."""
     if isinstance(value, Markup) or not isinstance(value, str):
         return value
     return _MARKUP.sub(r"\\\g<0>", one_line(without_keys(value)))
@@ -166,7 +165,7 @@ def _bars(chart: Chart) -> Markup:
 
 
 def _fenced(text: str) -> Markup:
-    """A text as a block that shows it as it is: its fence is longer than any within."""
+    """A text as a literal block: its fence is longer than any inside it."""
     text = clean(without_keys(text))
     longest = max(map(len, re.findall("`+", text)), default=0)
     fence = "`" * max(3, longest + 1)

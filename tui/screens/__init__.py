@@ -1,1 +1,1 @@
-"""One page of the app each."""
+"""The app's screens, one module per page."""

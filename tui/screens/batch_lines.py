@@ -1,4 +1,4 @@
-"""What stood in provider batches about one sample: the lines sent, and the lines that came back."""
+"""A sample's entries in provider batches: the request lines sent, and the result lines returned."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from evalbench.tui.widgets.text import Plain
 
 
 class BatchLines(Dialog[None]):
-    """Request and result of each call, as they are in the run's folder. Escape closes it."""
+    """Request and result of each call, as stored in the run's folder. Escape closes it."""
 
     DEFAULT_CSS = """
     BatchLines > #box { width: 96%; height: 90%; }
@@ -35,7 +35,7 @@ class BatchLines(Dialog[None]):
                 yield from _told(call)
 
     def on_mount(self) -> None:
-        """The text can be scrolled at once."""
+        """Focus the text, so that it can be scrolled at once."""
         self.query_one("#box").focus()
 
 

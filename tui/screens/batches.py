@@ -1,4 +1,4 @@
-"""Batches: what providers are working off, over all runs or of one; fetch now, or cancel."""
+"""Batches: the provider batches of all runs or of one; fetch results now, or cancel."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ _EMPTY = (
     "hours.\nPress x to show finished batches."
 )
 _ENDINGS = tuple(range(8))
-"""Exit codes of collecting: however the run stands, its page tells."""
+"""Exit codes of ``collect`` that are not errors: the run's page shows its state."""
 
 
 class BatchesPage(Page):
-    """One line for each batch."""
+    """One line per batch."""
 
     SCOPE: ClassVar[str] = "batches"
     DEFAULT_CSS = """
@@ -56,14 +56,14 @@ class BatchesPage(Page):
         self._lines: list[BatchLine] = []
 
     def compose(self) -> ComposeResult:
-        """Top line, table, more about the line under the cursor."""
+        """Top line, table, details of the line under the cursor."""
         yield TopLine("Batches" + (f" of {self._run.id}" if self._run else ""))
         yield Table(_COLUMNS, empty=_EMPTY, id="batches")
         yield Plain(id="about")
         yield Footer()
 
     def on_mount(self) -> None:
-        """The list has the keyboard."""
+        """Focus the list."""
         self.set_focus(self.query_one(Table))
 
     def tick(self) -> None:
@@ -92,7 +92,7 @@ class BatchesPage(Page):
     # -- acting --------------------------------------------------------------------
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Grey out what the line under the cursor does not allow."""
+        """Disable commands that do not apply to the line under the cursor."""
         line = self._current() if self.is_mounted else None
         if action == "fetch":
             return True if line and line.open else None
@@ -104,24 +104,24 @@ class BatchesPage(Page):
 
     @on(Table.Opened)
     async def action_open(self) -> None:
-        """See the commands."""
+        """See ``commands.py``."""
         if line := self._current():
             await self.the_app.open_run(line.folder)
 
     def action_over(self) -> None:
-        """See the commands."""
+        """See ``commands.py``."""
         self._over = not self._over
         self.tick()
 
     @work(exclusive=True, group="act")
     async def action_fetch(self) -> None:
-        """See the commands."""
+        """See ``commands.py``."""
         if line := self._current():
             await self._do(f"checking the batches of {line.folder.id}", "collect", line)
 
     @work(exclusive=True, group="act")
     async def action_cancel(self) -> None:
-        """See the commands."""
+        """See ``commands.py``."""
         line = self._current()
         if line is None or not line.open or is_unfetched(line.batch):
             return

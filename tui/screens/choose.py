@@ -1,4 +1,4 @@
-"""Choosing one line of a list, over a page."""
+"""Choosing a line from a list, in a dialog."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from evalbench.tui.widgets.text import Plain
 
 
 class Choose(Dialog[str]):
-    """Gives back the ident of the line that was chosen, or None. Letters narrow the list."""
+    """Returns the ident of the chosen line, or None. Typing narrows the list."""
 
     DEFAULT_CSS = """
     Choose > #box { height: 80%; max-height: 32; padding: 0 1; }
@@ -38,14 +38,14 @@ class Choose(Dialog[str]):
         self._chosen, self._hint = chosen, hint
 
     def compose(self) -> ComposeResult:
-        """Title, list, what the keys do."""
+        """Title, list, key hints."""
         with Vertical(id="box"):
             yield Plain(self._title, classes="title")
             yield Picker("", self._columns, hint=self._hint, id="choices")
             yield Plain("enter: accept · escape: cancel", classes="dim")
 
     def on_mount(self) -> None:
-        """The list is there, and the keyboard in its filter."""
+        """Fill the list and focus its filter."""
         picker = self.query_one(Picker)
         picker.show(self._choices)
         picker.choose(self._chosen)

@@ -1,4 +1,4 @@
-"""Compare: how far runs are apart, what differs besides, and on which samples they part."""
+"""Compare: how far runs are apart, what else differs, and which samples they disagree on."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ if TYPE_CHECKING:
     from evalbench.tui.screens.side_by_side import SideBySidePage
 
 MOST_FLIPS = 5_000
-"""Samples that the page lists; the command line lists all."""
+"""Maximum samples listed on the page; the command line lists all."""
 
 _MODEL = 30
-"""Cells for a model's name."""
+"""Width of a model's name in cells."""
 
 _WIDE = 100
-"""Columns from which on the ids of runs have a place."""
+"""From this many columns on, the ids of runs are shown."""
 
 _NO_FLIP = "Every run scores every sample the same."
 
 
 class ComparePage(Page):
-    """The result above, the samples that are scored differently below."""
+    """The result at the top, samples with different scores below."""
 
     SCOPE: ClassVar[str] = "compare"
     DEFAULT_CSS = """
@@ -75,7 +75,7 @@ class ComparePage(Page):
         yield Footer()
 
     def on_mount(self) -> None:
-        """Let the command line compare."""
+        """Run the comparison through the command line."""
         table = self.query_one(Table)
         self.set_focus(table)
         table.show(empty="Reading the runs and pairing their samples…")
@@ -100,7 +100,7 @@ class ComparePage(Page):
     # -- showing -----------------------------------------------------------------
 
     def on_resize(self, event: events.Resize) -> None:
-        """Ids of runs have a column where there is room."""
+        """Show the ids of runs if there is room."""
         if self._found:
             self._show(self._found)
 
@@ -138,7 +138,7 @@ class ComparePage(Page):
     # -- acting ------------------------------------------------------------------
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """There must be a sample to open."""
+        """Requires a sample to open."""
         if action == "scatter":
             return True if self._found and _scatters(self._found) else None
         if action in ("open", "whose", "side"):
@@ -146,7 +146,7 @@ class ComparePage(Page):
         return True
 
     def action_scatter(self) -> None:
-        """See the commands."""
+        """See ``commands.py``."""
         scatter = self.query_one("#scatter", Lines)
         if self.has_class("-wide") and self.has_class("-tall"):
             scatter.toggle_class("-off")
@@ -156,13 +156,13 @@ class ComparePage(Page):
                 self.query_one("#result", VerticalScroll).scroll_end(animate=False)
 
     def action_whose(self) -> None:
-        """See the commands."""
+        """See ``commands.py``."""
         self._whose = (self._whose + 1) % len(self._folders)
         self._tell()
 
     @on(Table.Opened)
     async def action_side(self) -> None:
-        """See the commands."""
+        """See ``commands.py``."""
         cursor = self.query_one(Table).cursor
         if self._found is None or cursor >= len(self._found.flips):
             return
@@ -172,14 +172,14 @@ class ComparePage(Page):
         await self.app.push_screen(self._beside)
 
     def on_screen_resume(self) -> None:
-        """Stand on the sample that was looked at last."""
+        """Move the cursor to the last viewed sample."""
         super().on_screen_resume()
         if self._beside is not None:
             self.query_one(Table).cursor = self._beside.place
             self._beside = None
 
     async def action_open(self) -> None:
-        """See the commands."""
+        """See ``commands.py``."""
         cursor = self.query_one(Table).cursor
         if self._found is None or cursor >= len(self._found.flips):
             return
@@ -229,7 +229,7 @@ def _rows(
 
 
 def _scatters(found: Compared) -> list[Line]:
-    """Each pair's scores against each other; of three runs and more only the first against each."""
+    """Each pair's scores against each other; of three or more runs, only the first against each."""
     lines: list[Line] = []
     for pair in found.pairs:
         if pair["first"] != found.head["runs"][0]:

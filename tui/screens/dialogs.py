@@ -1,4 +1,4 @@
-"""Small questions over a page: a yes, a value, or what went wrong."""
+"""Dialogs: a confirmation, a value, or an error."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Answer = TypeVar("Answer")
 
 
 class Dialog(ModalScreen[Answer]):
-    """A box in the middle. Escape takes nothing to be the answer."""
+    """A centred box. Escape closes it without an answer."""
 
     DEFAULT_CSS = """
     Dialog {
@@ -68,11 +68,11 @@ class Dialog(ModalScreen[Answer]):
 
     @on(events.Resize)
     async def _take_turns(self) -> None:
-        """Textual draws a new screen twice over; others have a turn in between."""
+        """Textual draws a new screen twice; this lets other tasks run in between."""
         await asyncio.sleep(TURN_S)
 
     def on_screen_suspend(self) -> None:
-        """While another dialog lies over this one the page may change."""
+        """The page may change while another dialog covers this one."""
         self._behind = None
 
     def action_dismiss_it(self) -> None:
@@ -80,7 +80,7 @@ class Dialog(ModalScreen[Answer]):
         self.dismiss(None)
 
     def action_copy_text(self) -> None:
-        """Copy what is selected; with nothing selected, say how to leave."""
+        """Copy the selection; without one, say how to quit."""
         app = cast("EvalbenchApp", self.app)
         if selected := self.get_selected_text():
             copy(app, selected, "selected text")
@@ -89,7 +89,7 @@ class Dialog(ModalScreen[Answer]):
 
 
 class Confirm(Dialog[bool]):
-    """Asks before something that cannot be undone. No is the default."""
+    """Asks for confirmation before something irreversible. No is the default."""
 
     BINDINGS = [
         Binding("y", "answer(True)", "Yes", show=False),
@@ -97,7 +97,7 @@ class Confirm(Dialog[bool]):
     ]
 
     def __init__(self, question: str, *, yes: str, note: str = "") -> None:
-        """``yes`` is what the button does, in one word; the object is named in the question."""
+        """``yes`` is the button's one-word label; the question names the object."""
         super().__init__()
         self._question, self._yes, self._note = question, yes, note
 
@@ -112,7 +112,7 @@ class Confirm(Dialog[bool]):
                 yield Button(plain(f"{self._yes} (y)"), id="yes", variant="error")
 
     def on_mount(self) -> None:
-        """The safe answer is at hand."""
+        """Focus the safe answer."""
         self.query_one("#no").focus()
 
     @on(Button.Pressed)
@@ -120,12 +120,12 @@ class Confirm(Dialog[bool]):
         self.dismiss(event.button.id == "yes")
 
     def action_answer(self, yes: bool) -> None:
-        """Answer by key."""
+        """Answer with a key."""
         self.dismiss(yes)
 
 
 class Enter(Dialog[str]):
-    """Asks for one value; gives it back as typed, or None."""
+    """Asks for one value; returns it as typed, or None."""
 
     DEFAULT_CSS = """
     Enter #refused { height: auto; display: none; }
@@ -141,7 +141,7 @@ class Enter(Dialog[str]):
         password: bool = False,
         check: Callable[[str], object] | None = None,
     ) -> None:
-        """``check`` raises :class:`ValueError`, with what is wanted, for what cannot be taken."""
+        """``check`` raises :class:`ValueError`, saying what is expected, for invalid values."""
         super().__init__()
         self._title, self._value, self._note, self._password = title, value, note, password
         self._check = check
@@ -167,18 +167,18 @@ class Enter(Dialog[str]):
                 told.show(f"✗ {refused}")
                 told.add_class("-on")
                 return
-        # Nothing typed here stays in a widget, should it be a key.
+        # Nothing typed here stays in a widget, in case it is a key.
         event.input.clear()
         self.dismiss(value)
 
 
 class Trouble(Dialog[bool]):
-    """What went wrong, why, and what to do. Gives true where its way out is wanted."""
+    """What went wrong, why, and what to do. Returns True if the way out is chosen."""
 
     BINDINGS = [Binding("q", "dismiss_it", "Close", show=False)]
 
     def __init__(self, error: EvalbenchError, way_out: str = "") -> None:
-        """``way_out``: what a second button does, in a few words; by default there is none."""
+        """``way_out``: label of a second button, in a few words; none by default."""
         super().__init__()
         self._error, self._way_out = error, way_out
 

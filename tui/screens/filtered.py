@@ -1,4 +1,4 @@
-"""A page with one table and a line of words that narrows it."""
+"""A page with one table and a filter line."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from evalbench.tui.widgets.text import Plain
 
 
 class FilteredPage(Page):
-    """The filter line, hidden until it is asked for; what it narrows is the page's affair.
+    """The filter line, hidden until it is opened; the page decides what it filters.
 
-    It stands above the table, and is made when the page has been drawn: nobody sees it before.
+    It is above the table, and is made after the page's first frame, since it is not visible before.
     """
 
     FILTER: ClassVar[str] = ""
-    """What the line says while there is nothing in it."""
+    """Placeholder of the empty line."""
 
     _line: Horizontal | None = None
     _made: AwaitMount | None = None
@@ -38,10 +38,10 @@ class FilteredPage(Page):
         self.call_after_refresh(self._have_filter)
 
     async def _have_filter(self) -> None:
-        # The page may have been left before its first frame.
+        # The page may have been closed before its first frame.
         if not self.is_attached:
             return
-        # On a slow machine the page comes back, or is asked, while the line is being made.
+        # On a slow machine the page may be resumed, or used, while the line is being made.
         if self._line is None or not self._line.is_attached:
             self._line = Horizontal(
                 Plain("filter"), Input(id="filter", placeholder=self.FILTER), id="filter-line"
@@ -58,11 +58,11 @@ class FilteredPage(Page):
 
     @property
     def narrowed_by(self) -> str:
-        """What is in the line."""
+        """The text of the line."""
         return self._entry.value if self._entry else ""
 
     async def action_filter(self) -> None:
-        """See the commands."""
+        """See ``commands.py``."""
         await self._have_filter()
         self.open_field("#filter-line", "#filter")
 
@@ -77,7 +77,7 @@ class FilteredPage(Page):
         return entry is not None and (bool(entry.value) or entry.has_focus)
 
     def step_back(self) -> None:
-        """Drop the filter."""
+        """Clear the filter."""
         self.query_one("#filter", Input).value = ""
         self.query_one("#filter-line").display = False
         self.set_focus(self.query_one(Table))

@@ -1,4 +1,4 @@
-"""Help: what the page is for, and every command that can be given there, with its keys."""
+"""Help: what the page is for, and every command available there, with its keys."""
 
 from __future__ import annotations
 
@@ -72,12 +72,12 @@ class HelpPage(FilteredPage):
     """
 
     def __init__(self, scope: str) -> None:
-        """``scope``: the page it is about; empty for none."""
+        """``scope``: the page it describes; empty for none."""
         super().__init__()
         self._scope = scope
 
     def compose(self) -> ComposeResult:
-        """Top line, what the page is, commands, footer."""
+        """Top line, page description, commands, footer."""
         name = SCOPES.get(self._scope, "")
         yield TopLine(f"Help · {name}" if name else "Help")
         if about := _ABOUT.get(self._scope):
@@ -88,7 +88,7 @@ class HelpPage(FilteredPage):
         yield Footer()
 
     def on_mount(self) -> None:
-        """The list has the keyboard."""
+        """Focus the list."""
         self._show()
         self.set_focus(self.query_one(Table))
 

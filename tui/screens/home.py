@@ -1,4 +1,4 @@
-"""Home: every run on this machine, what it came to, and what to do with it."""
+"""Home: all runs on this machine, their results, and actions on them."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ _COLUMNS = (
 _EMPTY = "No runs yet. Press n to start one."
 _NO_MATCH = "No run is like that. escape shows all."
 _NEWEST = ("age", False)
-"""The order that runs have by themselves."""
+"""The default order of runs."""
 
 _UNDO_S = 20.0
-"""Seconds for which deleted runs can be had back."""
+"""Seconds during which deleted runs can be restored."""
 
 _RESTS_S = 0.15
-"""Seconds that the cursor has to rest on a run before it is read."""
+"""Seconds that the cursor has to stay on a run before it is read."""
 
 
 class HomePage(FilteredPage):
@@ -81,7 +81,7 @@ class HomePage(FilteredPage):
         yield Footer()
 
     def on_mount(self) -> None:
-        """Show what there is, and to who is new what can be done."""
+        """Show the runs, and the welcome page to new users."""
         self.tick()
         new_here = not self.the_app.preferences.welcomed and not self._runs.look()
         if new_here and not self.the_app.for_a_run:
@@ -103,7 +103,7 @@ class HomePage(FilteredPage):
                 await self.the_app.action_new()
 
     async def action_providers(self) -> None:
-        """See the commands."""
+        """See ``commands.py``."""
         await self.the_app.action_providers()
 
     # -- showing -----------------------------------------------------------------
@@ -118,13 +118,13 @@ class HomePage(FilteredPage):
         here = {line.folder.path for line in self._lines}
         self._marked = {path: folder for path, folder in self._marked.items() if path in here}
         self._show()
-        # A line is another object once something about its run has changed.
+        # A line is replaced by a new object whenever something about its run changes.
         if (line := self._current()) and line is not self._previewed:
             self._preview_soon()
             self._previewed = line
 
     def _tell(self) -> None:
-        """Count what is listed."""
+        """Show the number of listed runs."""
         every, number = len(self._lines), len(self._shown)
         count = f"{number} of {every} runs" if number != every else f"{every} runs"
         words = "1 run" if number == every == 1 else count
@@ -135,11 +135,11 @@ class HomePage(FilteredPage):
         self.query_one(TopLine).tell(right=self._problem or words)
 
     def runs(self) -> list[RunLine]:
-        """All runs as they are now, also while another page lies over this one."""
+        """The current state of all runs, also while another page covers this one."""
         return self._lines if self.is_current else self._look()
 
     def _look(self) -> list[RunLine]:
-        """All runs but those that are about to be deleted."""
+        """All runs except those about to be deleted."""
         return [one for one in self._runs.look() if one.folder.path not in self._doomed]
 
     def _show(self) -> None:
@@ -159,7 +159,7 @@ class HomePage(FilteredPage):
         table.show(_Rows(self._shown, self._marked), empty=_NO_MATCH if self._lines else _EMPTY)
         self._tell()
         if here is not None:
-            # Runs that come in above must not move the cursor to another run.
+            # Runs inserted above must not move the cursor to another run.
             paths = [line.folder.path for line in self._shown]
             if here.folder.path in paths:
                 table.cursor = paths.index(here.folder.path)
@@ -171,7 +171,7 @@ class HomePage(FilteredPage):
     # -- preview -----------------------------------------------------------------
 
     def on_screen_resume(self) -> None:
-        """The preview comes after the first frame too."""
+        """The preview, too, is made after the first frame."""
         super().on_screen_resume()
         self.call_after_refresh(self._have_preview)
 
@@ -183,7 +183,7 @@ class HomePage(FilteredPage):
         self._preview()
 
     def _preview_soon(self) -> None:
-        """Show the run under the cursor once it rests there."""
+        """Show the run under the cursor once the cursor stays there."""
         if self._previewing:
             self._previewing.stop()
         self._previewing = self.set_timer(_RESTS_S, self._preview)
@@ -217,13 +217,13 @@ class HomePage(FilteredPage):
         self._show()
 
     def action_sort(self) -> None:
-        """See the commands."""
+        """See ``commands.py``."""
         names = list(ORDERS)
         place = names.index(self._order[0])
         self._set_order(names[(place + 1) % len(names)], turned=False)
 
     def action_reverse(self) -> None:
-        """See the commands."""
+        """See ``commands.py``."""
         by, turned = self._order
         self._set_order(by, turned=not turned)
 
@@ -236,7 +236,7 @@ class HomePage(FilteredPage):
     # -- acting ------------------------------------------------------------------
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Grey out what the run under the cursor does not allow."""
+        """Disable commands that do not apply to the run under the cursor."""
         line = self._current() if self.is_mounted else None
         match action:
             case "open" | "delete" | "mark" | "edit":
@@ -257,15 +257,15 @@ class HomePage(FilteredPage):
         self._preview_soon()
 
     def action_leave(self) -> None:
-        """See the commands."""
+        """See ``commands.py``."""
         self.the_app.action_leave()
 
     async def action_new(self) -> None:
-        """See the commands."""
+        """See ``commands.py``."""
         await self.the_app.action_new()
 
     async def action_open(self) -> None:
-        """See the commands."""
+        """See ``commands.py``."""
         if line := self._current():
             await self.the_app.open_run(line.folder)
 
@@ -275,14 +275,14 @@ class HomePage(FilteredPage):
 
     @work(exclusive=True, group="resume")
     async def action_resume(self) -> None:
-        """See the commands."""
+        """See ``commands.py``."""
         from evalbench.tui.screens.starting import start
 
         if line := self._current():
             await start(self.the_app, ("resume", line.folder.id))
 
     def action_mark(self) -> None:
-        """See the commands."""
+        """See ``commands.py``."""
         if line := self._current():
             path = line.folder.path
             if self._marked.pop(path, None) is None:
@@ -292,39 +292,39 @@ class HomePage(FilteredPage):
             self.refresh_bindings()
 
     def _chosen(self) -> list[RunFolder]:
-        """What would be compared: the marked runs; with one of them, the run under the cursor."""
+        """The runs to compare: the marked ones; if that is one, also that under the cursor."""
         chosen = dict(self._marked)
         if len(chosen) == 1 and (line := self._current()):
             chosen.setdefault(line.folder.path, line.folder)
         return list(chosen.values())
 
     async def action_edit(self) -> None:
-        """See the commands."""
+        """See ``commands.py``."""
         if line := self._current():
             await self.the_app.edit_run(line.folder)
 
     async def action_leaderboard(self) -> None:
-        """See the commands."""
+        """See ``commands.py``."""
         await self.the_app.open_page("leaderboard")
 
     async def action_machine(self) -> None:
-        """See the commands."""
+        """See ``commands.py``."""
         await self.the_app.action_machine()
 
     async def action_compare(self) -> None:
-        """See the commands."""
+        """See ``commands.py``."""
         from evalbench.tui.screens.compare import ComparePage
 
         await self.app.push_screen(ComparePage(self._chosen()))
 
     def action_stop(self) -> None:
-        """See the commands."""
+        """See ``commands.py``."""
         if (line := self._current()) and (words := self.the_app.stops.stop(line.folder)):
             self.notify(words, markup=False)
 
     @work
     async def action_delete(self) -> None:
-        """See the commands."""
+        """See ``commands.py``."""
         from evalbench.tui.screens.dialogs import Confirm
 
         line = self._current()
@@ -344,7 +344,7 @@ class HomePage(FilteredPage):
             self._doom([one.folder for one in doomed])
 
     def _doom(self, folders: Sequence[RunFolder]) -> None:
-        """Take runs out of the list now, and remove them when nobody wants them back in time."""
+        """Remove runs from the list now, and from disk unless that is undone in time."""
         from evalbench.engine.errors import EvalbenchError
 
         end = time.monotonic() + _UNDO_S
@@ -360,13 +360,13 @@ class HomePage(FilteredPage):
         self.refresh_bindings()
 
     def action_undo(self) -> None:
-        """See the commands."""
+        """See ``commands.py``."""
         self._doomed.clear()
         self.tick()
         self.refresh_bindings()
 
     def _delete_due(self, *, every: bool = False) -> None:
-        """Remove what nobody wanted back in time; on leaving, all of it."""
+        """Delete runs whose undo time is over; on quitting, all of them."""
         from evalbench.engine.errors import EvalbenchError
         from evalbench.engine.process.launch import delete_run
 
@@ -381,7 +381,7 @@ class HomePage(FilteredPage):
                 self.refresh_bindings()
 
     def on_unmount(self) -> None:
-        """Who leaves has answered the question, and does not come back."""
+        """Quitting answers the question, and the app does not come back."""
         if self._doomed:
             self._delete_due(every=True)
 

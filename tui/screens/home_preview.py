@@ -1,4 +1,4 @@
-"""The run under Home's cursor at a glance: state, scores, outcomes, money, what happened last."""
+"""A summary of the run under Home's cursor: state, scores, outcomes, cost, latest events."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ class Preview(Vertical):
             yield section
 
     def show(self, folder: RunFolder | None) -> None:
-        """Show a run, or what has become of the one that is shown."""
+        """Show a run, or the new state of the one that is shown."""
         if not self.query(Lines):
-            # The app is being closed, and this is half gone.
+            # The app is closing, and this is partly gone.
             return
         if folder is None:
             self._view = None
@@ -55,7 +55,7 @@ class Preview(Vertical):
         status = view.status
         head = self.query_one("#preview-head", Lines)
         title = f" {one_line(status.name)} × {one_line(status.model)} "
-        # A text there would be read as markup.
+        # A plain string here would be parsed as markup.
         head.border_title = Content(title)
         head.show([*run_panels.head_lines(view), *self._facts(view)])
         self.query_one("#preview-score", Lines).show(run_panels.score_lines(view, compact=False))

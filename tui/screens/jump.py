@@ -1,4 +1,4 @@
-"""Jump: a letter on everything that takes the keyboard; pressing it goes there."""
+"""Jump: puts a letter on every focusable widget; pressing it moves the focus there."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from textual.widgets import Static
 from evalbench.tui.screens.dialogs import Dialog
 
 LETTERS = "asdfjklghqwertyuiopzxcvbnm1234567890ASDFJKLGHQWERTYUIOPZXCVBNM"
-"""In the order in which they are given out, those under the fingers first."""
+"""In the order in which they are assigned, home row first."""
 
 
 def targets(screen: Widget, chain: Sequence[Widget]) -> dict[str, Widget]:
-    """What can be jumped to, by letter: whatever takes the keyboard and is in sight."""
+    """Jump targets by letter: everything focusable and visible."""
     seen = [one for one in chain if one.region and one.region.overlaps(screen.region)]
-    # The upper left of each is where its letter stands.
+    # A letter is placed at the upper left of each.
     seen = [one for one in seen if screen.region.contains(*place(one))]
     return dict(zip(LETTERS, seen, strict=False))
 
 
 def place(widget: Widget) -> tuple[int, int]:
-    """Column and row for a widget's letter: its first that is not scrolled away."""
+    """Column and row for a widget's letter: its first cell that is not scrolled away."""
     region = widget.region
     for parent in widget.ancestors:
         if isinstance(parent, Widget):
@@ -33,7 +33,7 @@ def place(widget: Widget) -> tuple[int, int]:
 
 
 class Jump(Dialog[Widget]):
-    """Gives the widget whose letter was pressed, or None for any other key."""
+    """Returns the widget whose letter was pressed, or None for any other key."""
 
     DEFAULT_CSS = """
     Jump { align: left top; }
@@ -45,7 +45,7 @@ class Jump(Dialog[Widget]):
     AUTO_FOCUS = ""
 
     def __init__(self, letters: Mapping[str, Widget]) -> None:
-        """``letters``: what each stands for, as :func:`targets` gives it."""
+        """``letters``: the targets by letter, as returned by :func:`targets`."""
         super().__init__()
         self._letters = letters
 
@@ -57,10 +57,10 @@ class Jump(Dialog[Widget]):
             yield mark
 
     def on_key(self, event: events.Key) -> None:
-        """Go, or leave."""
+        """Jump, or close."""
         event.stop()
         self.dismiss(self._letters.get(event.character or ""))
 
     def on_click(self) -> None:
-        """A click leaves."""
+        """A click closes it."""
         self.dismiss(None)

@@ -1,4 +1,4 @@
-"""Handing a key to the keychain: it is typed into a dialog and goes to a child's standard input."""
+"""Storing a key in the keychain: typed into a dialog and passed to a child's standard input."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ if TYPE_CHECKING:
 
 
 class Clock(Plain):
-    """Seconds since it is there: a sign that something goes on."""
+    """Elapsed seconds: a sign of activity."""
 
     DEFAULT_CSS = """
     Clock { color: $text-muted; }
     """
 
     def on_mount(self) -> None:
-        """Count."""
+        """Update the count."""
         self._began = time.monotonic()
         self._tell()
         self.set_interval(1.0, self._tell)
@@ -42,9 +42,9 @@ class Clock(Plain):
 
 
 class KeyWork(Dialog[Line]):
-    """Carries out a ``keys`` command; gives back what it told, an ``error`` too, or None.
+    """Runs a ``keys`` command; returns what it reported, including an ``error``, or None.
 
-    Escape calls it off, also while the keychain waits for somebody to unlock it.
+    Escape cancels it, even while the keychain waits to be unlocked.
     """
 
     def __init__(self, title: str, words: Sequence[str], secret: str = "") -> None:
@@ -53,7 +53,7 @@ class KeyWork(Dialog[Line]):
         self._secret = secret
 
     def compose(self) -> ComposeResult:
-        """What is going on."""
+        """Progress text."""
         with Vertical(id="box"):
             yield Plain(self._title, classes="title")
             yield Plain("asking", id="step")
@@ -88,10 +88,10 @@ class KeyWork(Dialog[Line]):
 
 
 class Looking(Dialog[Keychain]):
-    """Finds out whether there is a keychain; a missing one takes its time to be missed."""
+    """Finds out whether there is a keychain; detecting a missing one takes time."""
 
     def compose(self) -> ComposeResult:
-        """What is going on."""
+        """Progress text."""
         with Vertical(id="box"):
             yield Plain("Looking for this machine's keychain", classes="title")
             yield Clock()
@@ -107,25 +107,25 @@ class Looking(Dialog[Keychain]):
 
 
 _NO_PLACE = (KeychainState.NO_KEYCHAIN, KeychainState.TIMED_OUT, KeychainState.FAILED)
-"""Answers of a keychain that will not keep a key."""
+"""Answers of a keychain that cannot store a key."""
 
 
 async def set_key(
     app: EvalbenchApp, places: KeyPlaces, name: str = "default", flags: Sequence[str] = ()
 ) -> bool:
-    """Ask for a key and put it into the keychain. To be called from a worker.
+    """Ask for a key and store it in the keychain. Call it from a worker.
 
-    Where there is no keychain that is said before anybody looks for the key, and it can be
-    used until the app closes.
+    If there is no keychain, the user is told before looking for the key, and can use it until the
+    app closes.
 
     Args:
-        app: where to ask.
-        places: whose key.
+        app: the app that shows the dialogs.
+        places: the provider's key places.
         name: the key's name in the keychain.
-        flags: where to try it.
+        flags: how to test it.
 
     Returns:
-        Whether it can be used now.
+        Whether the key can be used now.
     """
     keychain = await app.push_screen_wait(Looking())
     if keychain is None:
@@ -165,7 +165,7 @@ async def set_key(
 async def _agrees_to_session(
     app: EvalbenchApp, keychain: Keychain, title: str, name: str
 ) -> bool | None:
-    """Whether a key is to be used until the app closes; else the keychain is asked all the same.
+    """Whether to use a key until the app closes; otherwise the keychain is tried anyway.
 
     None: neither.
     """
@@ -200,7 +200,7 @@ async def _agrees_to_session(
 async def _use_for_session(
     app: EvalbenchApp, provider: str, secret: str, flags: Sequence[str]
 ) -> bool:
-    """Hand a key to what is started from now on, unless it is refused."""
+    """Pass a key to commands started from now on, unless it is rejected."""
     try:
         held = hold(provider, secret)
     except EvalbenchError as error:

@@ -1,4 +1,4 @@
-"""Keys: where every provider's key is; set, try and remove them. None is ever shown."""
+"""Keys: where every provider's key is; set, test and remove them. No key is ever shown."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _COLUMNS = (
 
 
 class KeysPage(Page):
-    """One line for each key there is, and for each provider that has none."""
+    """One line for each key, and for each provider without one."""
 
     SCOPE: ClassVar[str] = "keys"
     DEFAULT_CSS = """
@@ -46,18 +46,18 @@ class KeysPage(Page):
         self._seen: int | None = None
 
     def compose(self) -> ComposeResult:
-        """Top line, table, more about the line under the cursor."""
+        """Top line, table, details of the line under the cursor."""
         yield TopLine("Keys")
         yield Table(_COLUMNS, empty="loading keys…", id="keys")
         yield Plain(id="about")
         yield Footer()
 
     def on_mount(self) -> None:
-        """The list has the keyboard."""
+        """Focus the list."""
         self.set_focus(self.query_one(Table))
 
     def on_screen_resume(self) -> None:
-        """Look again when a key was set or removed meanwhile."""
+        """Reload if a key was set or removed meanwhile."""
         if keys_stamp() != self._seen:
             self._look()
 
@@ -80,7 +80,7 @@ class KeysPage(Page):
         if here and (here.provider, here.name) in places:
             table.cursor = places.index((here.provider, here.name))
         elif here:
-            # A key that was set or removed leaves another line for its provider.
+            # Setting or removing a key replaces its provider's line.
             names = [line.provider for line in self._lines]
             table.cursor = names.index(here.provider) if here.provider in names else 0
         held = sum(line.held for line in self._lines)
@@ -104,7 +104,7 @@ class KeysPage(Page):
     # -- acting --------------------------------------------------------------------
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Grey out what the line under the cursor does not allow."""
+        """Disable commands that do not apply to the line under the cursor."""
         line = self._current() if self.is_mounted else None
         match action:
             case "set" | "add":
@@ -117,7 +117,7 @@ class KeysPage(Page):
 
     @work(exclusive=True, group="act")
     async def action_set(self) -> None:
-        """See the commands."""
+        """See ``commands.py``."""
         if line := self._current():
             name = line.name if line.in_keychain else "default"
             await self._keep(self._places[line.provider], name)
@@ -128,7 +128,7 @@ class KeysPage(Page):
 
     @work(exclusive=True, group="act")
     async def action_add(self) -> None:
-        """See the commands."""
+        """See ``commands.py``."""
         if line := self._current():
             title = f"Name of another {line.provider} key"
             note = f"Runs choose it by --key NAME. Taken: {line.names or 'none'}."
@@ -144,7 +144,7 @@ class KeysPage(Page):
 
     @work(exclusive=True, group="act")
     async def action_test(self) -> None:
-        """See the commands."""
+        """See ``commands.py``."""
         line = self._current()
         if line is None or not line.held:
             return
@@ -162,7 +162,7 @@ class KeysPage(Page):
 
     @work(exclusive=True, group="act")
     async def action_remove(self) -> None:
-        """See the commands."""
+        """See ``commands.py``."""
         line = self._current()
         if line is None or not line.in_keychain:
             return
@@ -181,7 +181,7 @@ class KeysPage(Page):
 
 
 def _no_key(text: str) -> None:
-    """Refuse a key where its name belongs: names are shown, and stand on command lines."""
+    """Reject a key entered as a name: names are shown, and appear on command lines."""
     if looks_like_key(text.strip()):
         raise ValueError("that is a key; enter a name for it first")
 

@@ -22,7 +22,7 @@ _WIDE = 20
 
 
 class LeaderboardPage(Page):
-    """One line for each model."""
+    """One line per model."""
 
     SCOPE: ClassVar[str] = "leaderboard"
     DEFAULT_CSS = """
@@ -43,7 +43,7 @@ class LeaderboardPage(Page):
         yield Footer()
 
     def on_mount(self) -> None:
-        """The table has the keyboard."""
+        """Focus the table."""
         self.set_focus(self.query_one(Table))
 
     def tick(self) -> None:
@@ -58,7 +58,7 @@ class LeaderboardPage(Page):
         self._board = leaderboard(self._lines, self._by)
         if self._by not in self._board.benchmarks:
             self._by = next(iter(self._board.benchmarks), "")
-        # The one that orders them is always there; others go where there is no room.
+        # The column that determines the order is always shown; others only if they fit.
         shown = [
             Column(
                 f"{name} ▾" if name == self._by else name, _WIDE, drop=place * (name != self._by)
@@ -80,7 +80,7 @@ class LeaderboardPage(Page):
         return self._board.models[cursor] if cursor < len(self._board.models) else ""
 
     def _run(self) -> RunLine | None:
-        """The run of the cell where the line under the cursor meets the ordering column."""
+        """The run of the cell in the cursor's line and the ordering column."""
         return self._board.run(self._model(), self._by)
 
     @on(Table.Moved)
@@ -97,19 +97,19 @@ class LeaderboardPage(Page):
         self.refresh_bindings()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Grey out what the line under the cursor does not allow."""
+        """Disable commands that do not apply to the line under the cursor."""
         if action == "open":
             return True if self.is_mounted and self._run() else None
         return True
 
     @on(Table.Opened)
     async def action_open(self) -> None:
-        """See the commands."""
+        """See ``commands.py``."""
         if line := self._run():
             await self.the_app.open_run(line.folder)
 
     def action_sort(self) -> None:
-        """See the commands."""
+        """See ``commands.py``."""
         names = self._board.benchmarks
         if names:
             self._by = names[(names.index(self._by) + 1) % len(names)]
@@ -123,7 +123,7 @@ class LeaderboardPage(Page):
 
 
 def _took(line: RunLine) -> str:
-    """What a run cost, its tokens, and how long a reply took."""
+    """A run's cost, tokens and reply latency."""
     said = [line.spent] if line.spent else []
     said.append(f"{figures.count(line.tokens)} tokens")
     if took := latency(line):

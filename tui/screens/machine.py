@@ -1,4 +1,4 @@
-"""Machine: cards, processors and memory of this machine, and which run holds what of them."""
+"""Machine: GPUs, CPUs and memory of this machine, and which run uses how much of them."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from evalbench.tui.widgets.topline import TopLine
 
 _EVERY_S, _LOW_BANDWIDTH_S = 1.5, 4.0
 _MOST_HOLDERS = 4
-"""Processes named below a card; the table has all."""
+"""Maximum processes listed below a card; the table has all."""
 _CARD_LINES = 6
 _NOT_CARDS = 16
 _CHART_ROWS = 8
-"""Rows that everything but cards takes."""
+"""Rows needed by everything except cards."""
 
 _COLUMNS = (
     Column("process", 16),
@@ -44,7 +44,7 @@ _NO_PROCESS = "No run is going on here. Processes of engines and local models ar
 
 
 class MachinePage(Page):
-    """Reads the machine while it is on top, and only then."""
+    """Reads the machine only while it is the top screen."""
 
     SCOPE: ClassVar[str] = "machine"
     DEFAULT_CSS = """
@@ -77,16 +77,16 @@ class MachinePage(Page):
         yield Footer()
 
     def on_mount(self) -> None:
-        """The table has the keyboard."""
+        """Focus the table."""
         self.set_focus(self.query_one(Table))
 
     def on_resize(self, event: events.Resize) -> None:
-        """More is said where there is room."""
+        """Show more if there is room."""
         if self._seen.system.total:
             self.call_after_refresh(self._draw)
 
     def tick(self) -> None:
-        """Read the machine, now and then."""
+        """Read the machine periodically."""
         if self.is_mounted and self.is_current and time.monotonic() >= self._due:
             self._read()
 
@@ -114,10 +114,10 @@ class MachinePage(Page):
             for one in cards:
                 await one.remove()
             cards = [_section(_card_title(place, seen), "card") for place in range(wanted)]
-            # Cards matter most; where there are none, that is said last.
+            # Cards matter most; if there are none, that is shown last.
             await self.query_one("#grid").mount_all(cards, before=0 if seen.cards else None)
         processors, memory = self.query_one("#processors", Lines), self.query_one("#memory", Lines)
-        # A chart sends more than a row of columns does.
+        # A chart sends more bytes than a sparkline does.
         drawn = tall and not self.the_app.low_bandwidth
         processors.show(_processors(seen, processors.size.width if drawn else 0))
         memory.show(_memory(seen, memory.size.width if drawn else 0))
@@ -138,7 +138,7 @@ class MachinePage(Page):
     # -- acting ------------------------------------------------------------------
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """There must be a run behind the line."""
+        """Requires a line that belongs to a run."""
         if action == "open":
             return True if self.is_mounted and self._holder() else None
         return True
@@ -154,7 +154,7 @@ class MachinePage(Page):
 
     @on(Table.Opened)
     async def action_open(self) -> None:
-        """See the commands."""
+        """See ``commands.py``."""
         if (holder := self._holder()) and holder.run:
             await self.the_app.open_run(holder.run.folder)
 
@@ -207,7 +207,7 @@ def _memory(seen: MachineReading, width: int) -> list[Line]:
 
 
 def _history(what: str, shares: Sequence[float], width: int) -> list[Line]:
-    """A chart of the last readings, so many cells wide; a row of columns where that is 0."""
+    """A chart of the last readings, of the given width in cells; a sparkline if that is 0."""
     chart = Chart(
         what,
         [Series("", [(float(n - len(shares)), one) for n, one in enumerate(shares, 1)])],
@@ -265,7 +265,7 @@ def _facts(card: Mapping[str, Any]) -> list[str]:
 
 
 def _card_line(card: Mapping[str, Any]) -> list[Line]:
-    """A card in two lines, where there are many."""
+    """A card in two lines, if there are many."""
     first: list[Piece] = []
     if card["used"] is not None and card["total"]:
         first = [Gauge(card["used"], card["peak"], card["total"]), _used(card)]

@@ -45,17 +45,17 @@ _COLUMNS = (
     Column("notes", drop=3),
 )
 _NARROW = _COLUMNS[:-1]
-"""Below 100 columns the notes are only told of the line under the cursor."""
+"""Below 100 columns, notes are shown only for the line under the cursor."""
 
 _AT_ONCE = 4
-"""Providers that are asked at the same time: each takes a process."""
+"""Providers queried concurrently: each takes a process."""
 
 _KEYS = next(command for command in commands("app") if command.id == "app.keys")
 _NO_MATCH = "No matching models. Press escape to show all."
 
 
 class ModelsPage(FilteredPage):
-    """The catalogue. Lists from disk are there at once; providers are asked at the same time."""
+    """The catalogue. Lists from disk are shown at once; providers are queried concurrently."""
 
     SCOPE: ClassVar[str] = "models"
     FILTER = "Type to filter, best match first"
@@ -73,21 +73,21 @@ class ModelsPage(FilteredPage):
         self._memory: DeviceMemory | None = None
 
     def compose(self) -> ComposeResult:
-        """Top line, table, more about the line under the cursor, footer."""
+        """Top line, table, details of the line under the cursor, footer."""
         yield TopLine("Models")
         yield Table(_NARROW, empty=_NO_MATCH, id="models")
         yield Plain(id="detail")
         yield Footer()
 
     def on_mount(self) -> None:
-        """Show what is known and ask for the rest."""
+        """Show what is known and query the rest."""
         self.set_focus(self.query_one(Table))
         self._show()
         self._look_for_room()
         self._ask(self._catalogue.to_ask(time.time()))
 
     def on_resize(self, event: events.Resize) -> None:
-        """Notes have a column where there is room."""
+        """Show the notes column if there is room."""
         self.query_one(Table).replace_columns(_COLUMNS if event.size.width >= 100 else _NARROW)
         self._show()
 
@@ -102,7 +102,7 @@ class ModelsPage(FilteredPage):
 
     @work
     async def _ask_one(self, offer: Offer) -> None:
-        """Every provider is asked by a process of its own, a few at a time."""
+        """Query every provider in a separate process, a few at a time."""
         try:
             async with self._few:
                 offer.listed, offer.trouble = await ask_models(offer.provider), None
@@ -114,19 +114,19 @@ class ModelsPage(FilteredPage):
 
     @work(exclusive=True, group="room")
     async def _look_for_room(self) -> None:
-        """Find out how much memory is free for local models; a driver may be slow to tell."""
+        """Determine the free memory for local models; a driver may be slow to respond."""
         self._memory = await asyncio.to_thread(room.device_memory)
         self._show()
 
     def action_reload(self) -> None:
-        """See the commands."""
+        """See ``commands.py``."""
         self._look_for_room()
         self._ask(list(self._catalogue.offers))
 
     # -- showing -----------------------------------------------------------------
 
     def tick(self) -> None:
-        """Ages grow."""
+        """Update ages."""
         if self.is_mounted:
             self._tell()
 
@@ -138,12 +138,12 @@ class ModelsPage(FilteredPage):
         table = self.query_one(Table)
         table.show(_Rows(self._rows, self._memory, self._keys_key()))
         if (place := self._place(here)) is not None:
-            # Lists that come in above must not move the cursor to another line.
+            # Lists inserted above must not move the cursor to another line.
             table.cursor = place
         self._tell()
 
     def _keys_key(self) -> str:
-        """What opens the page of keys."""
+        """The key that opens the keys page."""
         return keys_words(_KEYS, self.the_app.preferences.keymap)
 
     def _place(self, row: Row | None) -> int | None:
@@ -189,7 +189,7 @@ class ModelsPage(FilteredPage):
         return self._usable or None if action == "use" else True
 
     async def action_use(self) -> None:
-        """See the commands."""
+        """See ``commands.py``."""
         row = self._current()
         if isinstance(row, Model):
             from evalbench.tui.screens.new import NewRunPage
@@ -206,7 +206,7 @@ class ModelsPage(FilteredPage):
 
 
 def _name(row: Row) -> str:
-    """What a line is known by while others come and go."""
+    """A line's identity while others are added and removed."""
     return row.id if isinstance(row, Model) else row.provider
 
 
@@ -237,13 +237,13 @@ class _Rows:
         )
 
     def _notes(self, row: Model) -> Cell:
-        """Whether it fits comes first: the column may be cut."""
+        """Whether it fits comes first: the column may be cut off."""
         fits, tone = _fits(row, self._memory)
         words = " · ".join(filter(None, [fits, row.title, row.notes]))
         return words, tone if tone in ("warn", "bad") else ""
 
 
 def _fits(row: Row, room: DeviceMemory | None) -> tuple[str, str]:
-    """Whether a model of this machine fits, and the tone to say it in; empty for others."""
+    """Whether a model on this machine fits, and the tone; empty for others."""
     found = fit_here(row.footprint, room) if isinstance(row, Model) else None
     return fit_words(found) if found else ("", "")

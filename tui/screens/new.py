@@ -1,4 +1,4 @@
-"""New run: a benchmark, a provider, a model, settings, what it costs, and the start."""
+"""New run: choose a benchmark, a provider, a model and settings, see the cost, and start."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ from evalbench.tui.widgets.text import Plain
 from evalbench.tui.widgets.topline import TopLine
 
 _FIRST_CHOICE = ("quickstart", "local/smollm2-135m-instruct")
-"""What stands there before anything was ever chosen: it needs no key and costs nothing."""
+"""The initial choice before anything was ever chosen: it needs no key and costs nothing."""
 
 _SAVE, _DELETE, _KEEP = "save", "delete", "kept "
 """Lines of the list of set-ups."""
@@ -62,7 +62,7 @@ _FIX = next(command for command in commands("new") if command.id == "new.fix")
 
 
 class NewRunPage(Page):
-    """Sets up one run. Everything is asked of child processes; nothing here waits for them."""
+    """Sets up one run. Everything is queried from child processes; nothing here blocks on them."""
 
     SCOPE: ClassVar[str] = "new"
     DEFAULT_CSS = """
@@ -89,12 +89,12 @@ class NewRunPage(Page):
     def __init__(
         self, model: str = "", spec: RunSpec | None = None, *, benchmark: str = ""
     ) -> None:
-        """Begin with what was chosen last, or begun and not started.
+        """Begin with the last choices, or with a draft that was not started.
 
         Args:
             model: ``provider/name`` to begin with instead.
-            spec: of a run whose choices and settings to begin with instead.
-            benchmark: to begin with instead.
+            spec: a run's spec whose choices and settings to begin with instead.
+            benchmark: benchmark to begin with instead.
         """
         super().__init__()
         self._draft = Draft()
@@ -108,7 +108,7 @@ class NewRunPage(Page):
         self._stood_in = False
 
     def compose(self) -> ComposeResult:
-        """Pickers, a line about what is under the cursor, settings, what it takes."""
+        """Pickers, details of the line under the cursor, settings, cost."""
         yield TopLine("New run")
         yield Pickers(id="pickers")
         yield Plain(id="about")
@@ -118,7 +118,7 @@ class NewRunPage(Page):
         yield Footer()
 
     def on_mount(self) -> None:
-        """Show the page; what it offers comes when it is known."""
+        """Show the page; the choices appear once they are loaded."""
         self.query_one("#form").border_title = "settings"
         self._picker("benchmark").take_focus()
         self._load()
@@ -127,7 +127,7 @@ class NewRunPage(Page):
     def _picker(self, name: str) -> Picker:
         return self.query_one(f"#{name}", Picker)
 
-    # -- what there is -------------------------------------------------------------
+    # -- catalogue -----------------------------------------------------------------
 
     @work
     async def _load(self) -> None:
@@ -187,7 +187,7 @@ class NewRunPage(Page):
 
     @work(exclusive=True, group="models")
     async def _ask_models(self, *, pause: float = 0.0) -> None:
-        """Show the kept list at once and ask for a fresh one."""
+        """Show the cached list at once and request a new one."""
         provider = self._draft.provider
         self._asked = self._draft.asking_words()
         if not provider:
@@ -196,7 +196,7 @@ class NewRunPage(Page):
         await self._offered.ask(provider, self._draft.asking_words(), self._show_models)
 
     def _show_models(self) -> None:
-        # What was asked may be answered when the page is half gone.
+        # The response may arrive when the page is partly gone.
         if not self.query("#model"):
             return
         draft, picker = self._draft, self._picker("model")
@@ -215,7 +215,7 @@ class NewRunPage(Page):
 
     @work(exclusive=True, group="room")
     async def _look_for_room(self) -> None:
-        """Find out how much memory is free for local models; a driver may be slow to tell."""
+        """Determine the free memory for local models; a driver may be slow to respond."""
         self._room = await asyncio.to_thread(room.device_memory)
         self._show_models()
 
@@ -223,10 +223,10 @@ class NewRunPage(Page):
         return Place(self._room, self._draft.given())
 
     def tick(self) -> None:
-        """Nothing here grows old by itself."""
+        """Nothing here changes with time."""
 
     def action_reload(self) -> None:
-        """See the commands."""
+        """See ``commands.py``."""
         self._look_for_room()
         self._ask_models()
 
@@ -259,7 +259,7 @@ class NewRunPage(Page):
         await self._took(event.picker)
 
     async def _took(self, picker: Picker) -> None:
-        """Mark what was chosen; the keyboard went on to the next choice, or to the settings."""
+        """Mark what was chosen; the focus moves to the next choice, or to the settings."""
         picker.clear()
         picker.choose(
             {
@@ -277,7 +277,7 @@ class NewRunPage(Page):
             self._tell_about(event.picker)
 
     def _tell_about(self, picker: Picker | None = None) -> None:
-        """What is under the cursor of the picker that has the keyboard."""
+        """Details of the line under the cursor of the focused picker."""
         if picker is None:
             picker = next((one for one in self.query(Picker) if one.has_focus_within), None)
         if picker is None:
@@ -298,10 +298,10 @@ class NewRunPage(Page):
     @on(events.DescendantFocus)
     @on(events.ScreenResume)
     def _frame(self) -> None:
-        """Mark the frame of the settings while they have the keyboard.
+        """Highlight the frame of the settings while they have the focus.
 
-        By style sheet (``:focus-within``) all of their fields would be styled anew at every key
-        that goes from one to the next.
+        With a style sheet (``:focus-within``), all of their fields would be restyled at every key
+        that moves between them.
         """
         form = self.query_one(Form)
         name = "primary" if form.has_focus_within else "panel-lighten-2"
@@ -327,13 +327,13 @@ class NewRunPage(Page):
             self._show_models()
 
     async def _changed(self) -> None:
-        """Something was chosen: the settings may be others."""
+        """A choice was made: the settings may change."""
         self._stood_in = bool(self._draft.stand_in)
         await self._show_form()
         self._settle()
 
     def _settle(self) -> None:
-        """Show the command line and faults now, and what it takes when nothing changes any more."""
+        """Show the command line and errors now, and the estimate once nothing changes any more."""
         draft, takes = self._draft, self.query_one(Takes)
         faults = {
             name: draft.as_fields(fault_words(error)) for name, error in draft.faults().items()
@@ -356,11 +356,11 @@ class NewRunPage(Page):
             takes.estimate_soon(draft.words())
 
     def _model(self) -> Model | None:
-        """The chosen model, where it is listed."""
+        """The chosen model, if it is listed."""
         return self._offered.of(self._draft.provider).model(self._draft.model)
 
     def _error_lines(self, error: EvalbenchError) -> list[str]:
-        """Why there is no estimate, in the words of the page, with the way out of it."""
+        """Why there is no estimate, in the page's terms, with a way to fix it."""
         self._offer(self._draft.fix(error, self._model()))
         lines = [f"✗ {error.what}"]
         lines += [f"why: {error.why}"] if error.why else []
@@ -369,7 +369,7 @@ class NewRunPage(Page):
         return [*map(self._draft.as_fields, lines), *self._fix_words()]
 
     def _offer(self, fix: Fix | None) -> None:
-        """Have a way out at hand, and what it is about at the top of the settings."""
+        """Offer a way out, and show the setting it concerns at the top."""
         if fix != self._fix:
             self._fix = fix
             self.refresh_bindings()
@@ -385,7 +385,7 @@ class NewRunPage(Page):
         return [f"{key}: {self._fix.words}"] if self._fix and key else []
 
     async def action_fix(self) -> None:
-        """See the commands."""
+        """See ``commands.py``."""
         if self._fix is None:
             return
         fix = self._fix
@@ -396,11 +396,11 @@ class NewRunPage(Page):
         self._reveal(fix.setting)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """There is not always something to put right."""
+        """Not every error has a fix to offer."""
         return action != "fix" or self._fix is not None
 
     async def _tell_trouble(self, error: EvalbenchError) -> None:
-        """Say why the run could not be started, and lead to what has to be changed."""
+        """Say why the run could not be started, and show what has to be changed."""
         self._offer(self._draft.fix(error, self._model()))
         words = self._draft.as_fields
         shown = EvalbenchError(words(error.what), why=words(error.why), hint=words(error.hint))
@@ -412,13 +412,13 @@ class NewRunPage(Page):
         self.query_one(TopLine).tell(right=self._draft.title)
 
     def action_estimate(self) -> None:
-        """See the commands."""
+        """See ``commands.py``."""
         self._settle()
 
     # -- acting --------------------------------------------------------------------
 
     def _ready(self) -> bool:
-        """Whether all is chosen and nothing is wrong; if not, go to where it lacks."""
+        """Whether everything is chosen and valid; if not, focus what is missing."""
         draft = self._draft
         if draft.missing:
             self.notify(draft.missing, severity="warning", markup=False)
@@ -440,7 +440,7 @@ class NewRunPage(Page):
 
     @work(exclusive=True, group="start")
     async def action_start(self) -> None:
-        """See the commands."""
+        """See ``commands.py``."""
         if not self._ready():
             return
         draft = self._draft
@@ -452,7 +452,7 @@ class NewRunPage(Page):
             self.the_app.draft = None
 
     async def _agreed(self) -> bool:
-        """Ask before what is dear, or of unknown price; the rule of the command line."""
+        """Ask before an expensive run, or one of unknown cost; the rule of the command line."""
         takes = self.query_one(Takes)
         try:
             estimate = await takes.estimate(self._draft.words())
@@ -467,17 +467,17 @@ class NewRunPage(Page):
         return agreed is True
 
     async def action_clear(self) -> None:
-        """See the commands."""
+        """See ``commands.py``."""
         self._draft.typed.clear()
         self._draft.called_for.clear()
         await self._changed()
         self._picker("benchmark").take_focus()
 
-    # -- set-ups that are kept -----------------------------------------------------
+    # -- saved set-ups -------------------------------------------------------------
 
     @work(exclusive=True, group="setups")
     async def action_setups(self) -> None:
-        """See the commands."""
+        """See ``commands.py``."""
         draft = self._draft
         try:
             kept = {one.name: one for one in await asyncio.to_thread(load_setups)}
@@ -535,17 +535,17 @@ class NewRunPage(Page):
         await self._changed()
 
     def action_probe(self) -> None:
-        """See the commands."""
+        """See ``commands.py``."""
         if self._ready():
             self.app.push_screen(Probe(self._draft.full_model, self._draft.probe_words()))
 
     def action_copy(self) -> None:
-        """See the commands."""
+        """See ``commands.py``."""
         copy(self.the_app, self._draft.command(), "command")
 
     @work(exclusive=True, group="key")
     async def action_key(self) -> None:
-        """See the commands."""
+        """See ``commands.py``."""
         places = self._offered.keys.get(self._draft.provider)
         if places is None:
             self.notify("this provider takes no key", markup=False)
@@ -560,12 +560,12 @@ class NewRunPage(Page):
 
     @property
     def begun(self) -> bool:
-        """Whether letters stand in a picker, or the settings have the keyboard."""
+        """Whether a picker's filter is in use, or the settings have the focus."""
         filtered = any(one.filtered and one.has_focus_within for one in self.query(Picker))
         return filtered or self.query_one(Form).has_focus_within
 
     def step_back(self) -> None:
-        """Drop the letters; from the settings, go to the pickers."""
+        """Clear the filter; from the settings, go to the pickers."""
         for picker in self.query(Picker):
             if picker.filtered and picker.has_focus_within:
                 picker.clear()

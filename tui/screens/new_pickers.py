@@ -1,4 +1,4 @@
-"""The three pickers of a new run side by side."""
+"""A new run's three pickers, side by side."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ _MODEL_COLUMNS = (
     Column("$/M in–out", 13, right=True),
     Column("retires", 11),
 )
-"""Where they do not fit, the line about the model tells all of this."""
+"""If these do not fit, the line about the model has the same information."""
 
 _ROOM = ((56, 4), (44, 3))
-"""Cells of the picker from which so many of these columns are shown; below, only the name."""
+"""Picker widths from which this many of these columns are shown; below, only the name."""
 
 
 class Pickers(Horizontal):
-    """Benchmark, provider, model. They grow with the screen, and fold where it is small."""
+    """Benchmark, provider, model. They grow with the screen, and fold if it is small."""
 
     DEFAULT_CSS = """
     Pickers { height: 8; }
@@ -58,14 +58,14 @@ class Pickers(Horizontal):
         )
 
     def on_resize(self, event: events.Resize) -> None:
-        """More of each model where there is room."""
+        """Show more columns for each model if there is room."""
         self.set_class(event.size.width >= 100, "-roomy")
         room = event.size.width // 2 if event.size.width >= 100 else event.size.width - 47
         columns = next((columns for cells, columns in _ROOM if room >= cells), 1)
         self.query_one("#model", Picker).replace_columns(_MODEL_COLUMNS[:columns])
 
     def fold(self, *, folded: bool) -> None:
-        """Show only what was chosen, so that others get the room."""
+        """Show only what was chosen, to leave room for the others."""
         self.set_class(folded, "-folded")
         for picker in self.query(Picker):
             picker.fold(folded)

@@ -1,4 +1,4 @@
-"""One short question to the chosen model, and what came back."""
+"""Probe: one short question to the chosen model, and its result."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from evalbench.tui.widgets.text import Plain
 
 
 class Probe(Dialog[None]):
-    """Asks at once. Escape calls it off, or closes what came back."""
+    """Sends the question at once. Escape cancels it, or closes the result."""
 
     BINDINGS = [Binding("enter,q,f7", "dismiss_it", "Close", show=False)]
     DEFAULT_CSS = """
@@ -32,7 +32,7 @@ class Probe(Dialog[None]):
         self._model, self._words = model, words
 
     def compose(self) -> ComposeResult:
-        """Whom, what came back, the way out."""
+        """Model, result, close hint."""
         with Vertical(id="box"):
             yield Plain(f"Probe of {self._model}", classes="title")
             with VerticalScroll(id="facts"):
@@ -41,7 +41,7 @@ class Probe(Dialog[None]):
                 yield Button("Close", id="close", variant="primary")
 
     def on_mount(self) -> None:
-        """Ask."""
+        """Send the question."""
         self.query_one("#close").focus()
         self._ask()
 

@@ -1,4 +1,4 @@
-"""What the run that is being set up takes, and its command line."""
+"""The estimate and command line of the run being set up."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from evalbench.tui.state.estimate_words import Estimate, estimate_lines
 from evalbench.tui.widgets.text import Plain
 
 SETTLED_S = 0.6
-"""Seconds without a change after which is asked what the run takes now."""
+"""Seconds without a change before a new estimate is requested."""
 
 
 class Takes(VerticalScroll, can_focus=False):
-    """Mode and key, calls, tokens and money, and the equal command line.
+    """Mode and key, calls, tokens and cost, and the equivalent command line.
 
-    The estimate comes from a command of its own, which a change ends.
+    The estimate comes from a separate command, which any change cancels.
     """
 
     DEFAULT_CSS = """
@@ -33,7 +33,7 @@ class Takes(VerticalScroll, can_focus=False):
     """
 
     def __init__(self, told: Callable[[EvalbenchError], list[str]], *, id: str) -> None:
-        """``told`` says in lines why there is no estimate."""
+        """``told`` gives the lines that say why there is no estimate."""
         super().__init__(id=id)
         self._told = told
         self.border_title = "estimate"
@@ -48,15 +48,15 @@ class Takes(VerticalScroll, can_focus=False):
         yield Plain(id="command")
 
     def tell_state(self, words: str) -> None:
-        """Say how the model answers and where its key is."""
+        """Show how the model is called and where its key is."""
         self.query_one("#state", Plain).show(words)
 
     def tell_command(self, words: str) -> None:
-        """Say which command does the same."""
+        """Show the equivalent command."""
         self.query_one("#command", Plain).show(words)
 
     def tell(self, lines: Sequence[str], *, bad: bool = False) -> None:
-        """Say this instead of an estimate; one that is on its way is called off."""
+        """Show this instead of an estimate; a pending one is cancelled."""
         if self._settling:
             self._settling.stop()
         if self._estimating:
@@ -71,7 +71,7 @@ class Takes(VerticalScroll, can_focus=False):
         takes.set_class(bad, "-bad")
 
     def estimate_soon(self, words: tuple[str, ...]) -> None:
-        """Estimate this run as soon as nothing was changed for a moment."""
+        """Estimate this run as soon as nothing has changed for a moment."""
         self.tell(["estimating…"])
         self._known = None
         self._settling = self.set_timer(SETTLED_S, lambda: self._begin(words))
@@ -87,10 +87,10 @@ class Takes(VerticalScroll, can_focus=False):
             self._show(self._told(error), bad=True)
 
     async def estimate(self, words: tuple[str, ...]) -> Estimate:
-        """The estimate of this run: the one that is shown, or one that is asked for now.
+        """The estimate of this run: the one that is shown, or a new one.
 
         Raises:
-            CommandFailed: it cannot be estimated; so it could not be started either.
+            CommandFailed: it cannot be estimated, and so could not be started either.
         """
         if self._known and self._known[0] == words:
             return self._known[1]

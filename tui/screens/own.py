@@ -1,4 +1,4 @@
-"""A benchmark of one's own: the first prompts of its file, and the score of a pasted reply."""
+"""A custom benchmark: the first prompts of its file, and the score of a pasted reply."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ from evalbench.tui.widgets.text import Plain
 from evalbench.tui.widgets.topline import TopLine
 
 SHOWN = 5
-"""Samples whose prompts are shown."""
+"""Number of samples whose prompts are shown."""
 _SETTLED_S = 0.4
-"""Without a change, before a reply is scored."""
+"""Seconds without a change before a reply is scored."""
 
 
 class OwnPage(Page):
-    """The file's name, one sample's prompt, a place for a reply, and its score.
+    """The file's name, one sample's prompt, a field for a reply, and its score.
 
-    The file is read again whenever it changes on disk, so an editor may stay open beside it.
+    The file is reloaded whenever it changes on disk, so an editor may stay open alongside.
     """
 
     SCOPE: ClassVar[str] = "own"
@@ -62,7 +62,7 @@ class OwnPage(Page):
         yield Footer()
 
     def on_mount(self) -> None:
-        """The name of the file comes first."""
+        """Focus the file name."""
         self.query_one("#file", Input).focus()
 
     @on(Input.Submitted, "#file")
@@ -80,7 +80,7 @@ class OwnPage(Page):
         return stat.st_mtime_ns, stat.st_size
 
     def tick(self) -> None:
-        """Read the file again when it was saved."""
+        """Reload the file after it was saved."""
         if self._path and (stamp := self._changed()) and stamp != self._stamp:
             self._stamp = stamp
             self._read()
@@ -123,7 +123,7 @@ class OwnPage(Page):
 
     @work(exclusive=True, group="score")
     async def _score(self) -> None:
-        """Score the reply as soon as it rests."""
+        """Score the reply once it stops changing."""
         reply = self.query_one("#reply", TextArea).text
         score = self.query_one("#score", Lines)
         if not self._samples or not reply.strip():
@@ -142,7 +142,7 @@ class OwnPage(Page):
     # -- acting ------------------------------------------------------------------
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """There must be another sample to go to."""
+        """Requires another sample to go to."""
         match action:
             case "next":
                 return True if self._at + 1 < len(self._samples) else None
@@ -151,12 +151,12 @@ class OwnPage(Page):
         return True
 
     def action_next(self) -> None:
-        """See the commands."""
+        """See ``commands.py``."""
         self._at += 1
         self._show()
 
     def action_previous(self) -> None:
-        """See the commands."""
+        """See ``commands.py``."""
         self._at -= 1
         self._show()
 
@@ -166,7 +166,7 @@ def _words(error: EvalbenchError) -> list[str]:
 
 
 def _prompt(sample: JsonLine) -> str:
-    """Every message that is sent for a sample."""
+    """All messages sent for a sample."""
     lines: list[str] = []
     for call in sample["calls"]:
         lines.append(f"to {call['role']}, {call['step']}")

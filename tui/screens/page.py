@@ -1,4 +1,4 @@
-"""What every page of the app has in common."""
+"""Base class of the app's pages."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ if TYPE_CHECKING:
     from evalbench.tui.app import EvalbenchApp
 
 TURN_S = 0.001
-"""Enough for everything that waits to have its turn."""
+"""Long enough for all waiting tasks to run."""
 
 
 _AT_ONCE = (
     Binding("tab", "app.focus_next", show=False, priority=True),
     Binding("shift+tab", "app.focus_previous", show=False, priority=True),
 )
-"""Without priority Textual sends a key through every widget first. What is typed right after it
-would go to where the keyboard was before."""
+"""Without priority, Textual sends a key through every widget first, and what is typed right after
+it would go to the previously focused widget."""
 
 
 class Page(Screen[None]):
     """A screen that fills the terminal. Its bindings are the commands of its scope.
 
-    :meth:`tick` is called a few times a second while the page is the one on
-    top, and only then; what it shows is brought up to date there.
+    :meth:`tick` is called a few times per second while the page is on top, and only then; it
+    updates what is shown.
     """
 
     SCOPE: ClassVar[str] = ""
@@ -45,7 +45,7 @@ class Page(Screen[None]):
     """
 
     focused: Reactive[Widget | None] = Reactive(None, repaint=False)
-    """What has the keyboard. Textual draws the whole screen again when that changes."""
+    """The focused widget. Textual redraws the whole screen if this changes."""
 
     HORIZONTAL_BREAKPOINTS = [
         (0, "-narrow"),
@@ -63,13 +63,13 @@ class Page(Screen[None]):
 
     @property
     def the_app(self) -> EvalbenchApp:
-        """The app, by its own type."""
+        """The app, with its own type."""
         return cast("EvalbenchApp", self.app)
 
     def on_compose(self) -> None:
-        """Take the classes of this size before there is anything to draw in a wrong layout.
+        """Set the classes for this size before anything is drawn in a wrong layout.
 
-        Textual gives them with the first resize, which comes after the first frame.
+        Textual sets them on the first resize, which comes after the first frame.
         """
         for side, points in (
             (self.app.size.width, self.HORIZONTAL_BREAKPOINTS),
@@ -79,11 +79,11 @@ class Page(Screen[None]):
 
     @on(events.Resize)
     async def _take_turns(self) -> None:
-        """Textual draws a new screen twice over; others have a turn in between."""
+        """Textual draws a new screen twice; this lets other tasks run in between."""
         await asyncio.sleep(TURN_S)
 
     def on_resize(self, event: events.Resize) -> None:
-        """Say so while there is not enough room."""
+        """Say so while the terminal is too small."""
         notices = self.query(TooSmall)
         small = event.size.width < SMALLEST[0] or event.size.height < SMALLEST[1]
         self.set_class(small, "-too-small")
@@ -93,27 +93,27 @@ class Page(Screen[None]):
             self.mount(TooSmall())
 
     def tick(self) -> None:
-        """Bring what is shown up to date. Must be quick: read little, draw what changed."""
+        """Update what is shown. Must be quick: read little, draw what changed."""
 
     @property
     def begun(self) -> bool:
-        """Whether something is only begun (a filter, a preview) that going back undoes first."""
+        """Whether going back first ends something temporary, such as a filter or a preview."""
         return False
 
     def step_back(self) -> None:
-        """Undo what is begun."""
+        """Undo what is temporary."""
 
     def open_field(self, line: str, field: str) -> None:
-        """Show a line that is hidden, with the keyboard in its field at once.
+        """Show a hidden line and focus its field at once.
 
-        ``focus()`` and style classes take effect a moment later, in which a
-        letter that is typed right after would be lost.
+        ``focus()`` and style classes take effect a moment later; a letter typed before that would
+        be lost.
         """
         self.query_one(line).display = True
         self.set_focus(self.query_one(field))
 
     def action_copy_text(self) -> None:
-        """Copy what is selected; with nothing selected, say how to leave."""
+        """Copy the selection; without one, say how to quit."""
         if selected := self.get_selected_text():
             copy(self.the_app, selected, "selected text")
         else:
@@ -121,10 +121,10 @@ class Page(Screen[None]):
 
     @on(events.DescendantFocus)
     def _calm_cursor(self, event: events.DescendantFocus) -> None:
-        """A cursor that blinks sends three kilobytes a second."""
+        """A blinking cursor sends three kilobytes per second."""
         if isinstance(event.widget, Input) and self.the_app.low_bandwidth:
             event.widget.cursor_blink = False
 
     def on_screen_resume(self) -> None:
-        """Show the present at once when the page comes back to the top."""
+        """Update at once when the page returns to the top."""
         self.tick()

@@ -1,4 +1,4 @@
-"""Takes the next key that is pressed, for a command."""
+"""Captures the next key press, for binding it to a command."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from evalbench.tui.widgets.text import Plain
 
 
 class PressKey(Dialog[str]):
-    """Gives back the key as Textual names it, or None.
+    """Returns the key's Textual name, or None.
 
-    A key that cannot be had is refused with the reason; one that many
-    terminals swallow has to be pressed twice.
+    An unusable key is rejected with the reason; one that many terminals swallow has to be pressed
+    twice.
     """
 
     def __init__(self, command: Command, keymap: Mapping[str, str], *, add: bool) -> None:
-        """``add``: beside the command's other keys, instead of in their place."""
+        """``add``: in addition to the command's other keys, instead of replacing them."""
         super().__init__()
         self._command, self._keymap, self._add = command, keymap, add
         self._doubted = ""
 
     def compose(self) -> ComposeResult:
-        """Whose key, the keys it has, what speaks against the one that was pressed."""
+        """The command, its current keys, and any problem with the pressed one."""
         place = SCOPES.get(self._command.scope, self._command.scope)
         now = keys_words(self._command, self._keymap) or "none"
         with Vertical(id="box"):
@@ -49,7 +49,7 @@ class PressKey(Dialog[str]):
         self.dismiss(None)
 
     def on_key(self, event: events.Key) -> None:
-        """Take it, refuse it, or ask for it again."""
+        """Accept it, reject it, or ask for it again."""
         if event.key == "escape":
             return
         event.stop()

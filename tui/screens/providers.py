@@ -1,4 +1,4 @@
-"""Providers: who can be asked and on what terms, and servers of one's own."""
+"""Providers: limits, prices and keys of all providers, and user-defined servers."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _COLUMNS = (
 
 
 class ProvidersPage(Page):
-    """A line for each provider, one's own first; more about the line under the cursor below."""
+    """A line per provider, the user's own first; details of the line under the cursor below."""
 
     SCOPE: ClassVar[str] = "providers"
     DEFAULT_CSS = """
@@ -46,18 +46,18 @@ class ProvidersPage(Page):
         self._tried: dict[str, str] = {}
 
     def compose(self) -> ComposeResult:
-        """Top line, table, more about one line, footer."""
+        """Top line, table, details of one line, footer."""
         yield TopLine("Providers")
         yield Table(_COLUMNS, empty="loading providers…", id="providers")
         yield Pairs(id="about")
         yield Footer()
 
     def on_mount(self) -> None:
-        """The list has the keyboard."""
+        """Focus the list."""
         self.set_focus(self.query_one(Table))
 
     def on_screen_resume(self) -> None:
-        """A server may have been described or a key set meanwhile."""
+        """A server may have been added or a key set meanwhile."""
         self._look()
 
     @work(exclusive=True, group="look")
@@ -82,7 +82,7 @@ class ProvidersPage(Page):
         self._tell()
 
     def show_server(self, name: str) -> None:
-        """Put the cursor on a server that was just described."""
+        """Move the cursor to a server that was just added."""
         self._tried.pop(name, None)
         self._lines.append({"provider": name, "own": True})
         self.query_one(Table).cursor = len(self._lines) - 1
@@ -106,7 +106,7 @@ class ProvidersPage(Page):
     # -- acting --------------------------------------------------------------------
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Only what one described oneself can be changed."""
+        """Only user-defined servers can be changed."""
         line = self._current() if self.is_mounted else None
         match action:
             case "edit" | "remove":
@@ -116,11 +116,11 @@ class ProvidersPage(Page):
         return True
 
     async def action_add(self) -> None:
-        """See the commands."""
+        """See ``commands.py``."""
         await self.app.push_screen(ServerPage())
 
     async def action_edit(self) -> None:
-        """See the commands."""
+        """See ``commands.py``."""
         if (line := self._current()) and line["own"]:
             await self.app.push_screen(ServerPage(line["provider"], line["description"]))
 
@@ -134,7 +134,7 @@ class ProvidersPage(Page):
 
     @work(group="test")
     async def action_test(self) -> None:
-        """See the commands."""
+        """See ``commands.py``."""
         line = self._current()
         if line is None:
             return
@@ -155,7 +155,7 @@ class ProvidersPage(Page):
 
     @work(exclusive=True, group="act")
     async def action_key(self) -> None:
-        """See the commands."""
+        """See ``commands.py``."""
         if line := self._current():
             places = KeyPlaces(
                 line["provider"], variable=line["key_variable"], page=line["key_page"]
@@ -166,7 +166,7 @@ class ProvidersPage(Page):
 
     @work(exclusive=True, group="act")
     async def action_remove(self) -> None:
-        """See the commands."""
+        """See ``commands.py``."""
         line = self._current()
         if line is None or not line["own"]:
             return

@@ -1,4 +1,4 @@
-"""One run: how far it is, what it came to, why it waits, and what can be done about it."""
+"""One run: its progress, its results, why it waits, and actions on it."""
 
 from __future__ import annotations
 
@@ -38,16 +38,16 @@ _DRAW_EVERY_S, _LOW_BANDWIDTH_S = 0.9, 2.0
 _ANSWERS_EVERY_S, _ANSWERS_LOW_BANDWIDTH_S = 1.8, 4.0
 
 _WHOLE_ID = 110
-"""Columns from which on the run's whole id is shown."""
+"""From this many columns on, the run's whole id is shown."""
 
 _FEW_METRICS = 8
 
 _SHORT = 32
-"""Rows below which panels say the essential only."""
+"""Below this many rows, panels show only the essentials."""
 
 
 class RunPage(Page):
-    """The page of one run: live, at rest, or left by its engine."""
+    """The page of one run: live, at rest, or left without an engine."""
 
     SCOPE: ClassVar[str] = "run"
     AUTO_FOCUS = ""
@@ -101,7 +101,7 @@ class RunPage(Page):
         self._answers: list[Answer] = []
 
     def compose(self) -> ComposeResult:
-        """Head, panels side by side, tables below."""
+        """Header, panels side by side, tables below."""
         status = self.view.status
         yield TopLine(f"{status.name} × {status.model}")
         with VerticalScroll(id="body", can_focus=False):
@@ -126,7 +126,7 @@ class RunPage(Page):
         yield Footer()
 
     def on_mount(self) -> None:
-        """The first look; the table that matters has the keyboard."""
+        """The first read; focus the most relevant table."""
         self._ready = True
         self.tick()
         table = self._first() if self.view.state == "complete" else "#answers"
@@ -134,15 +134,15 @@ class RunPage(Page):
             found.focus(scroll_visible=False)
 
     def on_resize(self, event: events.Resize) -> None:
-        """Say more or less, as there is room."""
+        """Show more or less, depending on the room."""
         self._drawn, self._stale = float("-inf"), True
         self.tick()
 
     # -- showing -----------------------------------------------------------------
 
     def tick(self) -> None:
-        """Read what changed and draw it, now and then."""
-        # Somebody who leaves at once takes the panels away while the page is still coming.
+        """Read what changed and draw it, periodically."""
+        # A user who leaves at once removes the panels while the page is still loading.
         if not self._ready or not self.is_current or not self.app.is_running:
             return
         if self.the_app.stops.killed(self.view.folder):
@@ -158,7 +158,7 @@ class RunPage(Page):
             self._turn()
 
     def _turn(self) -> None:
-        """The run is in another state than was shown."""
+        """The run's state has changed."""
         before, self._drawn_state = self._drawn_state, self.view.state
         complete = self.view.state == "complete"
         self.set_class(complete, "-complete")
@@ -170,11 +170,11 @@ class RunPage(Page):
         self.refresh_bindings()
 
     def _first(self) -> str:
-        """What is looked at first of a complete run; it must be in sight."""
+        """What users look at first in a complete run; it must be visible."""
         return "#heatmap.-on, #scores" if self.app.size.height < _SHORT else "#scores"
 
     def _show_scores(self, lines: Sequence[ScoreLine]) -> None:
-        """Few metrics leave their room to the tables below."""
+        """If there are few metrics, the tables below get their room."""
         table = self.query_one("#scores", Table)
         table.show(ListRows([run_tables.score_row(line) for line in lines]))
         few = len(lines) <= _FEW_METRICS
@@ -184,7 +184,7 @@ class RunPage(Page):
     def _draw(self) -> None:
         view = self.view
         ident = view.folder.id
-        # Its last part alone is enough to name a run on the command line.
+        # Its last part alone identifies a run on the command line.
         room = self.size.width >= _WHOLE_ID
         self.query_one(TopLine).tell(right=ident if room else ident.rpartition("-")[2])
         self.query_one("#head", Lines).show(run_panels.head_lines(view))
@@ -213,7 +213,7 @@ class RunPage(Page):
         table = self.query_one("#answers", Table)
         low = self.the_app.low_bandwidth
         due = self._answers_drawn + (_ANSWERS_LOW_BANDWIDTH_S if low else _ANSWERS_EVERY_S)
-        # What somebody is about to open must not move away from under the cursor.
+        # A line about to be opened must not move away from under the cursor.
         chosen = table.has_focus and table.cursor > 0
         if chosen or self.view.answers == self._answers:
             return
@@ -239,14 +239,14 @@ class RunPage(Page):
         await self.app.push_screen(SamplePage(self.view.folder, self._answers[event.index].row))
 
     async def action_samples(self) -> None:
-        """See the commands."""
+        """See ``commands.py``."""
         from evalbench.tui.screens.samples import SamplesPage
 
         await self.app.push_screen(SamplesPage(self.view.folder))
 
     @work(exclusive=True, group="ask")
     async def action_failures(self) -> None:
-        """See the commands."""
+        """See ``commands.py``."""
         from evalbench.engine.runs.browse import Filter
         from evalbench.tui.screens.choose import Choose
         from evalbench.tui.screens.samples import SamplesPage
@@ -268,29 +268,29 @@ class RunPage(Page):
             self.action_failures()
 
     async def action_charts(self) -> None:
-        """See the commands."""
+        """See ``commands.py``."""
         from evalbench.tui.screens.run_charts import RunChartsPage
 
         await self.app.push_screen(RunChartsPage(self.view.folder))
 
     async def action_edit(self) -> None:
-        """See the commands."""
+        """See ``commands.py``."""
         await self.the_app.edit_run(self.view.folder)
 
     async def action_batches(self) -> None:
-        """See the commands."""
+        """See ``commands.py``."""
         from evalbench.tui.screens.batches import BatchesPage
 
         await self.app.push_screen(BatchesPage(self.view.folder))
 
     async def action_machine(self) -> None:
-        """See the commands."""
+        """See ``commands.py``."""
         await self.the_app.action_machine()
 
     # -- acting ------------------------------------------------------------------
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Grey out what the state of the run does not allow."""
+        """Disable commands that do not apply in the run's state."""
         view = self.view
         allowed = {
             "pause": view.state in ("created", "running"),
@@ -304,26 +304,26 @@ class RunPage(Page):
         return True if allowed.get(action, True) else None
 
     def _budget_counts(self) -> bool:
-        """Whether a budget can be kept (prices are known) and would change anything."""
+        """Whether a budget can be enforced (prices are known) and would change anything."""
         known = self.view.status.spend_usd is not None
         return known and (self.view.live or self.view.state == "budget")
 
     def action_pause(self) -> None:
-        """See the commands."""
+        """See ``commands.py``."""
         if stop_run(self.view.folder, pause=True):
             self._say("pausing after the calls in flight")
 
     def action_stop(self) -> None:
-        """See the commands."""
+        """See ``commands.py``."""
         if words := self.the_app.stops.stop(self.view.folder):
             self._say(words)
 
     @work(exclusive=True, group="resume")
     async def action_resume(self) -> None:
-        """See the commands."""
+        """See ``commands.py``."""
         budget = self.view.status.budget_usd
         changed = budget is not None and budget != self.view.budget_asked()
-        # A budget that was changed while it ran is not in what the run was asked for.
+        # A budget that was changed while it ran is not in the run's spec.
         await start(self.the_app, self._resume_words(budget if changed else None))
 
     def _resume_words(self, budget: float | None = None) -> tuple[str, ...]:
@@ -332,7 +332,7 @@ class RunPage(Page):
 
     @work(exclusive=True, group="ask")
     async def action_concurrency(self) -> None:
-        """See the commands."""
+        """See ``commands.py``."""
         now = self.view.gauges.get("concurrency") or ""
         typed = await self.app.push_screen_wait(
             Enter(
@@ -347,7 +347,7 @@ class RunPage(Page):
 
     @work(exclusive=True, group="ask")
     async def action_budget(self) -> None:
-        """See the commands."""
+        """See ``commands.py``."""
         status = self.view.status
         held = "" if status.budget_usd is None else f"{status.budget_usd:g}"
         typed = await self.app.push_screen_wait(
@@ -368,7 +368,7 @@ class RunPage(Page):
 
     @work(exclusive=True, group="report")
     async def action_report(self) -> None:
-        """See the commands."""
+        """See ``commands.py``."""
         self._say("writing the report")
         try:
             *_, line = await run_command("report", str(self.view.folder.path))
@@ -378,7 +378,7 @@ class RunPage(Page):
             self.notify(f"the report is in {line['files'][0]}", timeout=15, markup=False)
 
     def action_copy(self) -> None:
-        """See the commands."""
+        """See ``commands.py``."""
         folder = self.view.folder
         name = folder.id if folder.path.parent == runs_dir() else shlex.quote(str(folder.path))
         copy(self.the_app, f"evalbench attach {name}", "the command")

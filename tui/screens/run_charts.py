@@ -1,4 +1,4 @@
-"""Charts of one run: its score with the interval that narrows, speed, latency, spend, failures."""
+"""Charts of one run: its score with its interval, speed, latency, cost, failures."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from evalbench.tui.widgets.topline import TopLine
 
 _AGAIN_S, _AGAIN_LOW_BANDWIDTH_S = 2.0, 10.0
 _AGAIN_SHARE = 20
-"""A live run is read again after so many times the time that it took."""
+"""A live run is read again after this many times the time that reading took."""
 
 _LEAST_ROWS, _MOST_ROWS = 9, 22
 _NAMES_MOST = 28
@@ -33,7 +33,7 @@ _MOST_BARS = 12
 
 
 class RunChartsPage(Page):
-    """As many charts side by side as there is room for."""
+    """As many charts side by side as fit."""
 
     SCOPE: ClassVar[str] = "charts"
     DEFAULT_CSS = """
@@ -62,16 +62,16 @@ class RunChartsPage(Page):
         yield Footer()
 
     def on_mount(self) -> None:
-        """Begin to read."""
+        """Start reading."""
         self.set_focus(self.query_one("#all"))
         self._read()
 
     def on_resize(self, event: events.Resize) -> None:
-        """Fit the charts to the room."""
+        """Fit the charts to the screen."""
         self.call_after_refresh(self._draw)
 
     def tick(self) -> None:
-        """Read a live run again, now and then."""
+        """Read a live run again periodically."""
         if not self.is_mounted or self._watch.ended:
             return
         self._watch.look()
@@ -95,7 +95,7 @@ class RunChartsPage(Page):
         self._due = time.monotonic() + max(least, _AGAIN_SHARE * took)
 
     async def _draw(self) -> None:
-        """Draw what was read, each chart in a widget of its own."""
+        """Draw what was read, each chart in its own widget."""
         if self._history is None or not self.is_attached:
             return
         grid = self.query_one("#grid")

@@ -1,4 +1,4 @@
-"""What a run came to, side by side: matrices of its scores, and how far its judges agree."""
+"""A run's results side by side: matrices of its scores, and its judges' agreement."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from evalbench.tui.widgets.text import cell
 
 
 class Compared(Container):
-    """Takes no room while there is nothing to compare."""
+    """Takes no space while there is nothing to compare."""
 
     SCOPED_CSS = False
     DEFAULT_CSS = """
@@ -35,7 +35,7 @@ class Compared(Container):
         yield judges
 
     def show(self, metrics: Metrics) -> None:
-        """Show what there is of both; nothing for a run without such metrics."""
+        """Show both as available; nothing for a run without such metrics."""
         matrices, judges = heatmaps(metrics), agreement_lines(metrics)
         heatmap = self.query_one("#heatmap", HeatmapView)
         heatmap.border_title = " side by side "

@@ -1,4 +1,4 @@
-"""What the panels of the run page say, line by line."""
+"""The text of the run page's panels, line by line."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _NEARLY = 0.9
 
 
 def head_lines(view: RunView) -> list[Line]:
-    """State, clocks and how far it is."""
+    """State, clocks and progress."""
     status = view.status
     glyph, tone = STATE_MARKS.get(view.state, ("–", "warn"))
     named = "budget reached" if view.state == "budget" else view.state
@@ -52,7 +52,7 @@ def head_lines(view: RunView) -> list[Line]:
 
 
 def left_words(seconds: float, low: float | None, high: float | None) -> str:
-    """``4:10 left (3:40–5:02)``; the range only where it says more."""
+    """``4:10 left (3:40–5:02)``; the range only if it adds information."""
     middle = figures.duration(seconds)
     if low is None or high is None:
         return f"{middle} left"
@@ -61,7 +61,7 @@ def left_words(seconds: float, low: float | None, high: float | None) -> str:
 
 
 def trouble_words(view: RunView) -> str:
-    """Why a run that is not complete stands still, and the way on; empty for one that goes."""
+    """Why an incomplete run is not progressing, and what to do; empty if it is."""
     if view.live or view.state == "complete":
         return ""
     way = "press r to resume: only calls without a reply are sent"
@@ -71,9 +71,9 @@ def trouble_words(view: RunView) -> str:
 
 
 def score_lines(view: RunView, *, compact: bool, hint: str = "") -> list[Line]:
-    """The score with what it stands on, then the outcomes: how far it can be trusted.
+    """The score with its basis, then the outcomes: how far it can be trusted.
 
-    ``hint`` stands beside the first error.
+    ``hint`` is shown next to the first error.
     """
     status = view.status
     lines: list[Line] = []
@@ -105,7 +105,7 @@ def score_lines(view: RunView, *, compact: bool, hint: str = "") -> list[Line]:
 
 
 def _footing(words: ScoreLine, *, compact: bool) -> list[Line]:
-    """What a score stands on: numerator and denominator, and what failed samples leave open."""
+    """The basis of a score: numerator and denominator, and the uncertainty from failed samples."""
     if compact and words.bounds:
         return [[(words.counts, "dim"), (f" · bounds {words.bounds}", "warn")]]
     sure = " · 95 % interval" if words.interval else ""
@@ -116,13 +116,13 @@ def _footing(words: ScoreLine, *, compact: bool) -> list[Line]:
 
 
 def work_lines(view: RunView, *, compact: bool, plain: bool) -> list[Line]:
-    """Calls by role, throughput and its history, tokens, what a worker is busy with."""
+    """Calls by role, throughput and its history, tokens, current work of workers."""
     status = view.status
     gauges = view.gauges
     lines: list[Line] = []
     roles = view.roles
     for role in roles:
-        # Of a lone candidate, what is in flight is told beside its limit.
+        # For a lone candidate, calls in flight are shown next to its limit.
         flying = f", {figures.count(role.in_flight)} in flight" if len(roles) > 1 else ""
         since = " since resuming" if view.resumed else ""
         lines.append([f"{one_line(role.role)}  {figures.count(role.sent)} sent{since}{flying}"])
@@ -150,9 +150,9 @@ def work_lines(view: RunView, *, compact: bool, plain: bool) -> list[Line]:
 
 
 def _worker_lines(gauges: Gauges) -> list[Line]:
-    """Memory of a local worker, on a card as its allocator tells it, and its idle share.
+    """A local worker's memory, on a card as its allocator reports it, and its idle share.
 
-    Of several workers a line for each.
+    One line each if there are several workers.
     """
     if workers := gauges.get("workers"):
         return [[(words, "dim")] for words in workers_words(workers, _MOST_WORKERS)]
@@ -191,7 +191,7 @@ def _token_lines(view: RunView) -> list[Line]:
 
 
 def money_lines(view: RunView) -> list[Line]:
-    """Spent, budget, forecast; empty where nothing costs anything."""
+    """Spent, budget, forecast; empty if nothing costs anything."""
     status = view.status
     if is_free(status):
         return []
@@ -219,14 +219,14 @@ def money_lines(view: RunView) -> list[Line]:
 
 
 def limit_lines(view: RunView, *, compact: bool) -> list[Line]:
-    """How many calls may be in flight, and why those that wait do."""
+    """How many calls may be in flight, and why the waiting ones wait."""
     gauges = view.gauges
     lines: list[Line] = []
     flying = figures.count(gauges.get("in_flight") or 0)
     if (most := gauges.get("concurrency")) is not None:
         level = ", adaptive" if gauges.get("fixed") is False else ""
         if (gauges.get("in_flight") or 0) > most:
-            # The limit was lowered; what was sent before still has to be answered.
+            # The limit was lowered; calls sent before are still in flight.
             lines.append([f"{flying} in flight, limit lowered to {figures.count(most)}"])
         else:
             lines.append([f"{flying} of {figures.count(most)} in flight{level}"])
@@ -246,7 +246,7 @@ _MOST_BATCHES = 4
 
 
 def batch_lines(view: RunView, *, compact: bool) -> list[Line]:
-    """The batches that are out, or else the last that were: where they stand and how far."""
+    """The pending batches, or else the last ones: their state and progress."""
     held = view.status.batches
     shown = [batch for batch in held if is_open(batch)] or held[-1:]
     lines: list[Line] = [
@@ -263,7 +263,7 @@ def batch_lines(view: RunView, *, compact: bool) -> list[Line]:
 
 
 def param_lines(view: RunView) -> list[Line]:
-    """Parameters that were not sent as asked for."""
+    """Parameters that were not sent as requested."""
     return [
         [(f"{one_line(name)} {fate}", "warn"), f": {reason}" if reason else ""]
         for name, fate, reason in view.changed_params
@@ -271,7 +271,7 @@ def param_lines(view: RunView) -> list[Line]:
 
 
 def gpu_lines(view: RunView, *, compact: bool) -> list[Line]:
-    """Each card of the machine: memory, load, heat and power."""
+    """Each GPU of the machine: memory, load, temperature and power."""
     lines: list[Line] = []
     for card in view.gpus:
         lines += [_card_line(card)] if compact else _card_lines(card)

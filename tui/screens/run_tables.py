@@ -1,4 +1,4 @@
-"""The three tables of a run's page: its scores, its latest answers, and what happened."""
+"""The three tables of a run's page: its scores, its latest answers, and its events."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ SCORES = (
 
 
 def score_row(line: ScoreLine) -> Sequence[Cell]:
-    """A metric; a title alone stands above those that belong together."""
+    """A metric; a title alone heads those that belong together."""
     if not line.value:
         return ((line.title, "dim"), "", "", "", "")
     return (line.title, (line.value, "strong"), line.interval, line.counts, line.bounds)
 
 
 def answer_row(answer: Answer) -> Sequence[Cell]:
-    """An answer: how it was judged, what was asked, what is right and what was read."""
+    """An answer: its verdict, the question, the correct answer and the parsed one."""
     return (
         (answer.verdict.glyph, answer.verdict.tone),
         (answer.outcome, "dim"),
@@ -46,6 +46,6 @@ def answer_row(answer: Answer) -> Sequence[Cell]:
 
 
 def log_rows(view: RunView) -> list[Sequence[Cell]]:
-    """The events that people are told of, oldest first."""
+    """The events shown to users, oldest first."""
     told = [(event, words) for event in view.log if (words := log_words(event))]
     return [((view.clock_time(event), "dim"), (words, event_tone(event))) for event, words in told]

@@ -1,4 +1,4 @@
-"""One sample: what was asked, what came back, how it was read and what it counts as."""
+"""One sample: its prompts, the replies, how they were parsed and scored."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ from evalbench.tui.widgets.text import LONGEST, MOST_LINES, LongText, Plain
 from evalbench.tui.widgets.topline import TopLine
 
 _LOOK_EVERY = 4
-"""A sample in the making is read again at every fourth tick."""
+"""A sample in progress is read again at every fourth tick."""
 
 
 class Fold(Vertical, can_focus=True):
-    """A title over a text that opens and closes."""
+    """A title with a text that can be folded."""
 
     DEFAULT_CSS = """
     Fold { height: auto; }
@@ -50,7 +50,7 @@ class Fold(Vertical, can_focus=True):
         self._block = block
 
     def compose(self) -> ComposeResult:
-        """The title; the text comes when it is first opened."""
+        """The title; the text is added when it is first opened."""
         yield Plain(self._title(), id="fold-title")
 
     def _title(self) -> str:
@@ -59,27 +59,27 @@ class Fold(Vertical, can_focus=True):
         return f"{mark} {self._block.title} · {size}"
 
     def open(self, opened: bool = True) -> None:
-        """Open it, or close it."""
+        """Unfold it, or fold it."""
         if opened and not self.query(".body"):
             self.mount(long_text(self._block.text, "body"))
         self.set_class(opened, "-open")
         self.query_one("#fold-title", Plain).show(self._title())
 
     def action_turn(self) -> None:
-        """Open what is closed, close what is open."""
+        """Toggle it."""
         self.open(not self.has_class("-open"))
 
     def on_click(self, event: events.Click) -> None:
-        """A click on the title opens and closes."""
+        """A click on the title toggles it."""
         if event.y == 0:
             self.action_turn()
 
 
 class Everything(VerticalScroll):
-    """What there is of a sample. Long texts are laid out as somebody comes to them."""
+    """A sample's content. Long texts are laid out as the user scrolls to them."""
 
     def watch_scroll_y(self, old: float, new: float) -> None:
-        """Have the next part ready before the end of the last one is reached."""
+        """Prepare the next part before the end of the last one is reached."""
         super().watch_scroll_y(old, new)
         self.call_after_refresh(self._go_on)
 
@@ -94,7 +94,7 @@ class SamplePage(SeekingPage):
     """One sample of a run.
 
     Attributes:
-        number: which one is shown, from 1.
+        number: number of the sample shown, from 1.
     """
 
     SCOPE: ClassVar[str] = "sample"
@@ -115,7 +115,7 @@ class SamplePage(SeekingPage):
     """
 
     def __init__(self, folder: RunFolder, row: int, rows: Sequence[int] | None = None) -> None:
-        """``rows``: numbers of the samples to step through, in order; by default all."""
+        """``rows``: numbers of the samples to step through, in order; default: all."""
         super().__init__()
         self.number = row
         self._watch = RunFollower(folder)
@@ -145,7 +145,7 @@ class SamplePage(SeekingPage):
     # -- showing -----------------------------------------------------------------
 
     def tick(self) -> None:
-        """Follow a sample that is in the making."""
+        """Follow a sample in progress."""
         if not self.is_mounted or self._shown is None:
             return
         self._ticks += 1
@@ -156,7 +156,7 @@ class SamplePage(SeekingPage):
             self.call_next(self._look)
 
     async def _look(self) -> None:
-        """Read the sample, and draw it if anything about it is new."""
+        """Read the sample, and draw it if anything has changed."""
         live = not self._watch.ended
         try:
             found = self._samples.sample(self.number)
@@ -190,7 +190,7 @@ class SamplePage(SeekingPage):
     # -- acting ------------------------------------------------------------------
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Grey out what cannot be done here."""
+        """Disable commands that do not apply here."""
         rows = self._rows or ()
         allowed = {
             "next": bool(rows) and self.number != rows[-1],
@@ -203,11 +203,11 @@ class SamplePage(SeekingPage):
         return True if allowed.get(action, True) else None
 
     async def action_next(self) -> None:
-        """See the commands."""
+        """See ``commands.py``."""
         await self._step(1)
 
     async def action_previous(self) -> None:
-        """See the commands."""
+        """See ``commands.py``."""
         await self._step(-1)
 
     async def _step(self, by: int) -> None:
@@ -232,19 +232,19 @@ class SamplePage(SeekingPage):
         await self._go()
 
     async def _go(self) -> None:
-        """Show the sample of this number from its beginning."""
+        """Show the sample with this number from its beginning."""
         self._shown = None
         await self._look()
         self.query_one("#all", VerticalScroll).scroll_home(animate=False)
         self.refresh_bindings()
 
     def action_copy(self) -> None:
-        """See the commands."""
+        """See ``commands.py``."""
         if self._view:
             copy(self.the_app, self._view.reply, "the reply")
 
     def action_pager(self) -> None:
-        """See the commands."""
+        """See ``commands.py``."""
         from evalbench.tui.pager import page
         from evalbench.tui.state.sample_raw import whole_words
 
@@ -252,7 +252,7 @@ class SamplePage(SeekingPage):
             page(self.the_app, whole_words(self._view))
 
     async def action_raw(self) -> None:
-        """See the commands."""
+        """See ``commands.py``."""
         from evalbench.tui.screens.sample_raw import RawPage
         from evalbench.tui.state.sample_raw import raw_words
 
@@ -262,7 +262,7 @@ class SamplePage(SeekingPage):
 
     @work(exclusive=True, group="batch")
     async def action_batch(self) -> None:
-        """See the commands."""
+        """See ``commands.py``."""
         from evalbench.engine.runs.batch_lines import batched_calls
         from evalbench.tui.screens.batch_lines import BatchLines
 
@@ -274,7 +274,7 @@ class SamplePage(SeekingPage):
         await self.app.push_screen(BatchLines(calls))
 
     def action_unfold(self) -> None:
-        """See the commands."""
+        """See ``commands.py``."""
         folds = list(self.query(Fold))
         opened = not all(fold.has_class("-open") for fold in folds)
         for fold in folds:
@@ -282,7 +282,7 @@ class SamplePage(SeekingPage):
 
 
 def _parts(view: SampleView) -> Iterator[Widget]:
-    """Everything about a sample: what came of it, then its calls."""
+    """Everything about a sample: its result, then its calls."""
     yield Pairs(list(_facts(view)), id="facts")
     if not view.calls:
         yield Plain("No calls yet. The question:", classes="part")
@@ -330,7 +330,7 @@ def _block(block: Block) -> Iterator[Widget]:
 
 
 def long_text(text: str, classes: str, *, exact: bool = False) -> Widget:
-    """A text of any length, without the new lines around it."""
+    """A text of any length, without leading and trailing new lines."""
     text = text.strip("\n")
     if len(text) > LONGEST or text.count("\n") > MOST_LINES:
         return LongText(text, classes=classes, exact=exact)

@@ -15,7 +15,7 @@ from evalbench.tui.widgets.topline import TopLine
 
 
 class RawPage(Page):
-    """A text that scrolls; hidden characters in it are written out."""
+    """A scrollable text; hidden characters in it are made visible."""
 
     SCOPE: ClassVar[str] = "raw"
     DEFAULT_CSS = """
@@ -34,13 +34,13 @@ class RawPage(Page):
         yield Footer()
 
     def on_mount(self) -> None:
-        """The text has the keyboard."""
+        """Focus the text."""
         self.set_focus(self.query_one("#all"))
 
     def action_copy(self) -> None:
-        """See the commands."""
+        """See ``commands.py``."""
         copy(self.the_app, self._text, "the text")
 
     def action_pager(self) -> None:
-        """See the commands."""
+        """See ``commands.py``."""
         page(self.the_app, self._text)

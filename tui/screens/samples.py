@@ -1,4 +1,4 @@
-"""Samples: every question of a run and what came of it, narrowed to those of interest."""
+"""Samples: every question of a run and its result, with filters."""
 
 from __future__ import annotations
 
@@ -48,16 +48,16 @@ _NUMBER_WIDTH, _TAG_WIDTH = 7, 18
 _MOST_TAGS = 2
 
 _SEARCH_S, _REST_S = 0.02, 0.005
-"""How long a search looks at a time, and how long everything else has its turn then."""
+"""How long a search works at a time, and how long other tasks run in between."""
 _SHOW_EVERY_S = 0.25
 _TYPED_S = 0.2
-"""Seconds without a key after which is looked for what is typed."""
+"""Seconds without a key press before a search starts."""
 _SCAN_AGAIN_S = 1.0
 _SCAN_SHARE = 20
-"""A live run is scanned again after so many times the time that it took."""
+"""A live run is scanned again after this many times the time that scanning took."""
 
 RETRYABLE = ("refused", "truncated", "filtered")
-"""Outcomes that ``resume --retry`` asks again."""
+"""Outcomes that ``resume --retry`` can retry."""
 
 _ORDER_NAMES = {
     "": "number",
@@ -67,7 +67,7 @@ _ORDER_NAMES = {
     "output_tokens": "out",
     "cost": "cost",
 }
-"""What orders are called, by their names in ``browse.ORDERS``: titles of columns."""
+"""Display names of orders, by their names in ``browse.ORDERS``: column titles."""
 
 _NOTHING_YET = "No samples yet: the run is still reading its data."
 _NONE = "This run has no samples."
@@ -87,7 +87,7 @@ class SamplesPage(SeekingPage):
     """
 
     def __init__(self, folder: RunFolder, narrowed: Filter | None = None) -> None:
-        """``narrowed``: to what the list is narrowed at first."""
+        """``narrowed``: the initial filter."""
         super().__init__()
         self._watch = RunFollower(folder)
         status = self._watch.status
@@ -107,7 +107,7 @@ class SamplesPage(SeekingPage):
         self._opened: SamplePage | None = None
 
     def compose(self) -> ComposeResult:
-        """Top line, text to find, what the list is narrowed to, table, footer."""
+        """Top line, search text, active filters, table, footer."""
         yield TopLine(f"Samples of {self._watch.id}")
         with Horizontal(id="find-line"):
             yield Plain("find")
@@ -130,7 +130,7 @@ class SamplesPage(SeekingPage):
     # -- showing -----------------------------------------------------------------
 
     def tick(self) -> None:
-        """Follow a live run: its new samples, scores of those in view, matches of the filter."""
+        """Follow a live run: its new samples, scores of visible ones, matches of the filter."""
         if not self.is_mounted or not (self._watch.look() or self._rows.live):
             return
         live = not self._watch.ended
@@ -161,13 +161,13 @@ class SamplesPage(SeekingPage):
         self._show(self._in_order(numbers))
 
     def _in_order(self, numbers: Sequence[int]) -> Sequence[int]:
-        """Samples in the order that was chosen; by number, they are so already."""
+        """Samples in the chosen order; they are already sorted by number."""
         if not self._order:
             return numbers
         return self._samples.ordered(numbers, self._order, descending=self._descending)
 
     def _set_columns(self, numbers: Sequence[int]) -> None:
-        """Give the greatest number its room, and tags a column each where there is some left."""
+        """Make room for the greatest number, and add a column per tag if there is space left."""
         if not self._tags:
             first = self._samples.lines(numbers[:1]).get(numbers[0])
             self._tags = tuple(first.sample.tags)[:_MOST_TAGS] if first else ()
@@ -219,7 +219,7 @@ class SamplesPage(SeekingPage):
         return self._rows.numbers[cursor] if cursor < len(self._rows) else None
 
     def _tell(self) -> None:
-        """Say how many there are, and why only those."""
+        """Show how many there are, and which filters apply."""
         everything = self._watch.status.total // self._epochs
         number = len(self._rows)
         said = figures.count(number)
@@ -237,7 +237,7 @@ class SamplesPage(SeekingPage):
 
     @property
     def looking(self) -> bool:
-        """Whether a search for text is going on."""
+        """Whether a text search is in progress."""
         return bool(self._looking)
 
     # -- narrowing ---------------------------------------------------------------
@@ -258,10 +258,10 @@ class SamplesPage(SeekingPage):
 
     @work(exclusive=True, group="narrow", exit_on_error=False)
     async def _narrow(self) -> None:
-        """Find what the filter lets through: a scan in a thread, then text a little at a time."""
+        """Apply the filter: a scan in a thread, then the text search in small steps."""
         wanted = self._filter
         began = time.monotonic()
-        # Not again before this one is through, however long it takes.
+        # Not again before this one is finished, however long it takes.
         self._scan_due = float("inf")
         try:
             numbers = await asyncio.to_thread(self._samples.matching, wanted)
@@ -280,7 +280,7 @@ class SamplesPage(SeekingPage):
         self._scan_due = time.monotonic() + max(_SCAN_AGAIN_S, _SCAN_SHARE * took)
 
     async def _look_through(self, numbers: Sequence[int], search: TextSearch) -> None:
-        """Look for the text in what was not looked into yet; what is found is shown meanwhile."""
+        """Search the text in what was not searched yet; matches are shown meanwhile."""
         shown_at, shown = 0.0, -1
         while not search.done:
             search.go_on(_SEARCH_S)
@@ -297,7 +297,7 @@ class SamplesPage(SeekingPage):
         self._show(await asyncio.to_thread(self._in_order, search.among(numbers)))
 
     async def _facets(self) -> Facets | None:
-        """What there is to filter by; None, and said, when it cannot be read."""
+        """The fields to filter by; None, with a message, if they cannot be read."""
         try:
             return await asyncio.to_thread(self._samples.facets)
         except JournalError as error:
@@ -306,7 +306,7 @@ class SamplesPage(SeekingPage):
 
     @work(exclusive=True, group="choose")
     async def action_outcome(self) -> None:
-        """See the commands."""
+        """See ``commands.py``."""
         if (facets := await self._facets()) is None:
             return
         there = ["", *(name for name in STATE_WORDS if name in facets.outcomes)]
@@ -316,7 +316,7 @@ class SamplesPage(SeekingPage):
 
     @work(exclusive=True, group="choose")
     async def action_score(self) -> None:
-        """See the commands."""
+        """See ``commands.py``."""
         if (facets := await self._facets()) is None:
             return
         if facets.graded:
@@ -327,7 +327,7 @@ class SamplesPage(SeekingPage):
 
     @work(exclusive=True, group="choose")
     async def action_group(self) -> None:
-        """See the commands."""
+        """See ``commands.py``."""
         if (facets := await self._facets()) is None:
             return
         tags = [
@@ -362,7 +362,7 @@ class SamplesPage(SeekingPage):
 
     @work(exclusive=True, group="choose")
     async def action_go_to(self) -> None:
-        """See the commands."""
+        """See ``commands.py``."""
 
         def read(text: str) -> int:
             number = int(text.replace(",", "")) if text.replace(",", "").isdecimal() else 0
@@ -386,7 +386,7 @@ class SamplesPage(SeekingPage):
             self._narrow()
 
     def action_sort(self) -> None:
-        """See the commands."""
+        """See ``commands.py``."""
         orders = ("", *ORDERS)
         by = orders[(orders.index(self._order) + 1) % len(orders)]
         self._order_by(by, descending=by not in ("", "score"))
@@ -395,7 +395,7 @@ class SamplesPage(SeekingPage):
         self.notify(f"by {name}, {first}" if by else "by number", markup=False)
 
     def action_reverse(self) -> None:
-        """See the commands."""
+        """See ``commands.py``."""
         if self._order:
             self._order_by(self._order, descending=not self._descending)
 
@@ -409,7 +409,7 @@ class SamplesPage(SeekingPage):
 
     @work(exclusive=True, group="choose")
     async def action_columns(self) -> None:
-        """See the commands."""
+        """See ``commands.py``."""
         place = ""
         while True:
             choices = [
@@ -429,10 +429,10 @@ class SamplesPage(SeekingPage):
             self.the_app.prefer(columns=" ".join(name.replace(" ", "-") for name in self._extras))
             self._order_by(self._order, descending=self._descending)
 
-    # -- doing something with what is listed -------------------------------------
+    # -- actions on the listed samples -------------------------------------------
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Grey out what cannot be done."""
+        """Disable commands that do not apply."""
         if action == "retry":
             return True if self._watch.ended and self._retried() is not None else None
         if action == "reverse":
@@ -440,7 +440,7 @@ class SamplesPage(SeekingPage):
         return True
 
     def _retried(self) -> tuple[str, ...] | None:
-        """Words for ``resume`` that ask samples of the listed kind again; None where it cannot."""
+        """Words for ``resume`` that retry samples of the listed kind; None if impossible."""
         outcome = self._filter.outcome
         if outcome in RETRYABLE:
             return "--retry", outcome
@@ -449,7 +449,7 @@ class SamplesPage(SeekingPage):
 
     @work(exclusive=True, group="retry")
     async def action_retry(self) -> None:
-        """See the commands."""
+        """See ``commands.py``."""
         from evalbench.tui.screens.starting import start
 
         words = self._retried()
@@ -462,7 +462,7 @@ class SamplesPage(SeekingPage):
             await start(self.the_app, ("resume", str(self._watch.folder.path), *words))
 
     def action_copy(self) -> None:
-        """See the commands."""
+        """See ``commands.py``."""
         here = self._here()
         line = self._samples.lines([here]).get(here) if here is not None else None
         if line:
@@ -470,7 +470,7 @@ class SamplesPage(SeekingPage):
 
     @work(exclusive=True, group="export")
     async def action_export(self) -> None:
-        """See the commands."""
+        """See ``commands.py``."""
         from evalbench.engine.formats.listed import export_samples
 
         folder, numbers = self._watch.folder, self._rows.numbers
@@ -494,20 +494,20 @@ class SamplesPage(SeekingPage):
             self.notify(f"{count} written to {path}", timeout=10, markup=False)
 
     def action_clear(self) -> None:
-        """See the commands."""
+        """See ``commands.py``."""
         self.query_one("#find", Input).value = ""
         self.query_one("#find-line").display = False
         self.set_focus(self.query_one(Table))
         self._set_filter(Filter())
 
     def action_filter(self) -> None:
-        """See the commands."""
+        """See ``commands.py``."""
         self._text_before = self._filter.text
         self.open_field("#find-line", "#find")
 
     @on(Input.Changed, "#find")
     def _typed(self, event: Input.Changed) -> None:
-        """Look for it as soon as nobody types for a moment."""
+        """Search as soon as typing pauses."""
         if self._typing:
             self._typing.stop()
         self._typing = self.set_timer(_TYPED_S, self._find)
@@ -524,11 +524,11 @@ class SamplesPage(SeekingPage):
 
     @property
     def begun(self) -> bool:
-        """Going back first leaves the entry, then the filter."""
+        """Going back first leaves the entry, then clears the filter."""
         return self.query_one("#find").has_focus or self._filter != Filter()
 
     def step_back(self) -> None:
-        """Leave the entry, or the filter."""
+        """Leave the entry, or clear the filter."""
         entry = self.query_one("#find", Input)
         if entry.has_focus:
             entry.value = self._text_before
@@ -546,7 +546,7 @@ class SamplesPage(SeekingPage):
 
     @on(events.ScreenResume)
     def _come_back(self) -> None:
-        """Stand on the sample that was looked at last."""
+        """Move the cursor to the last viewed sample."""
         if self._opened is not None:
             place = place_of(self._rows.numbers, self._opened.number)
             self.query_one(Table).cursor = place

@@ -1,4 +1,4 @@
-"""Going to the next sample of a list that is wrong, or failed."""
+"""Going to the next wrong or failed sample of a list."""
 
 from __future__ import annotations
 
@@ -14,28 +14,28 @@ from evalbench.tui.state.sample_rows import next_among
 
 
 class SeekingPage(Page):
-    """A page that stands on one sample of a list."""
+    """A page positioned on one sample of a list."""
 
     def browsed(self) -> SampleBrowser:
         """The samples of the run."""
         raise NotImplementedError
 
     def listed(self) -> tuple[Sequence[int], int]:
-        """Numbers of the samples in the list, in its order, and the one that it stands on."""
+        """Numbers of the samples in the list, in its order, and the current one."""
         raise NotImplementedError
 
     async def go_to(self, number: int) -> None:
-        """Stand on another sample of the list."""
+        """Move to another sample of the list."""
         raise NotImplementedError
 
     @work(exclusive=True, group="seek")
     async def action_next_wrong(self) -> None:
-        """See the commands."""
+        """See ``commands.py``."""
         await self._seek(Filter(right=False), "wrong answer")
 
     @work(exclusive=True, group="seek")
     async def action_next_error(self) -> None:
-        """See the commands."""
+        """See ``commands.py``."""
         await self._seek(Filter(outcome="error"), "failed sample")
 
     async def _seek(self, wanted: Filter, what: str) -> None:

@@ -1,4 +1,4 @@
-"""One server of one's own: a form that is written to ``providers.toml``."""
+"""A user-defined server: a form that is written to ``providers.toml``."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from evalbench.tui.widgets.topline import TopLine
 
 
 class ServerPage(Page):
-    """Fields, what the one with the keyboard is for, and save. Secrets are asked for after that."""
+    """Fields, help for the focused one, and save. Secrets are requested after that."""
 
     SCOPE: ClassVar[str] = "server"
     DEFAULT_CSS = """
@@ -39,7 +39,7 @@ class ServerPage(Page):
     """
 
     def __init__(self, name: str = "", description: Mapping[str, Any] | None = None) -> None:
-        """``name``: of the server that is changed; empty: a new one."""
+        """``name``: name of the server to change; empty: a new one."""
         super().__init__()
         self._server = name
         self._before = typed_of(description or {})
@@ -53,7 +53,7 @@ class ServerPage(Page):
         yield Footer()
 
     async def on_mount(self) -> None:
-        """The first field has the keyboard."""
+        """Focus the first field."""
         form = self.query_one(Form)
         await form.show(sections(new=not self._server), self._typed)
         await form.reveal("base_url")
@@ -68,7 +68,7 @@ class ServerPage(Page):
 
     @work(exclusive=True, group="save")
     async def action_save(self) -> None:
-        """See the commands."""
+        """See ``commands.py``."""
         name = self._server or self._typed.get("name", "").strip()
         form = self.query_one(Form)
         if not name:
@@ -96,7 +96,7 @@ class ServerPage(Page):
         self.app.call_later(self.the_app.action_back)
 
     async def _ask_secrets(self, name: str) -> None:
-        """Ask for what headers refer to and nobody has."""
+        """Ask for secrets that headers refer to and that are not set."""
         for variable in header_variables(self._typed):
             if not os.environ.get(variable, "").strip() and variable not in known_names(name):
                 await set_key(self.the_app, KeyPlaces(name, variable=variable), variable)

@@ -1,4 +1,4 @@
-"""Settings: colours, thin lines, the mouse, every key, and where things lie."""
+"""Settings: theme, bandwidth, mouse, key bindings, and file locations."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _KEY_COLUMNS = (
 
 
 class SettingsPage(Page):
-    """What a person sets once. Everything holds at once, and is kept."""
+    """User preferences. Changes take effect and are saved at once."""
 
     SCOPE: ClassVar[str] = "settings"
     DEFAULT_CSS = """
@@ -53,7 +53,7 @@ class SettingsPage(Page):
         self._commands: list[Command | None] = []
 
     def compose(self) -> ComposeResult:
-        """Themes and switches at the left, keys at the right, places below."""
+        """Themes and switches on the left, keys on the right, locations below."""
         yield TopLine("Settings")
         with Horizontal():
             with Vertical(id="left"):
@@ -68,7 +68,7 @@ class SettingsPage(Page):
         yield Footer()
 
     def on_mount(self) -> None:
-        """The themes have the keyboard."""
+        """Focus the themes."""
         for panel, title in (
             ("look", "Theme"),
             ("screen", "Screen"),
@@ -84,7 +84,7 @@ class SettingsPage(Page):
     # -- showing -----------------------------------------------------------------
 
     def tick(self) -> None:
-        """Nothing here changes by itself; what was changed elsewhere is shown on return."""
+        """Nothing here changes by itself; changes made elsewhere are shown on return."""
 
     def on_screen_resume(self) -> None:
         """Show what was changed meanwhile."""
@@ -151,11 +151,11 @@ class SettingsPage(Page):
 
     @property
     def begun(self) -> bool:
-        """Whether a theme is only tried."""
+        """Whether a theme is only being previewed."""
         return self.the_app.theme != self.the_app.own_themes[self._kept()]
 
     def step_back(self) -> None:
-        """The theme that is kept."""
+        """The saved theme."""
         self.query_one("#themes", Table).cursor = self._kept()
         self.the_app.show_theme()
 
@@ -164,7 +164,7 @@ class SettingsPage(Page):
         self.the_app.show_theme()
 
     def on_screen_suspend(self) -> None:
-        """A theme that was only tried goes, however the page is left."""
+        """A theme that was only previewed is reset, however the page is left."""
         self.the_app.show_theme()
 
     def on_unmount(self) -> None:
@@ -178,7 +178,7 @@ class SettingsPage(Page):
         self.action_change()
 
     def action_change(self) -> None:
-        """See the commands."""
+        """See ``commands.py``."""
         match self._place():
             case ("themes", index):
                 self.the_app.prefer(theme=self.the_app.own_themes[index])
@@ -192,34 +192,34 @@ class SettingsPage(Page):
         self._show()
 
     def action_add_key(self) -> None:
-        """See the commands."""
+        """See ``commands.py``."""
         self._press(add=True)
 
     def action_no_key(self) -> None:
-        """See the commands."""
+        """See ``commands.py``."""
         if command := self._command():
             self._keep(command, "")
 
     def action_reset(self) -> None:
-        """See the commands."""
+        """See ``commands.py``."""
         if command := self._command():
             self._keep(command, command.keys)
 
     @work
     async def action_reset_all(self) -> None:
-        """See the commands."""
+        """See ``commands.py``."""
         if await self.app.push_screen_wait(Confirm("Reset all keys to the defaults?", yes="Reset")):
             self.the_app.prefer(keymap={})
             self._show()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Keys are changed in the list of keys only."""
+        """Keys can be changed only in the list of keys."""
         if action in ("add_key", "no_key", "reset"):
             return self._command() is not None or None
         return True
 
     def on_descendant_focus(self) -> None:
-        """Other commands can be given."""
+        """The available commands change."""
         self.refresh_bindings()
 
     def _place(self) -> tuple[str, int] | None:

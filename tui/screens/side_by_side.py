@@ -1,4 +1,4 @@
-"""Side by side: what several runs replied to one question, with the words that differ marked."""
+"""Side by side: several runs' replies to one question, with differing words marked."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ from evalbench.tui.widgets.text import LONGEST, Plain
 from evalbench.tui.widgets.topline import TopLine
 
 _LEAST_WIDTH = 38
-"""Columns below which replies stand one below the other."""
+"""Below this many columns, replies are stacked."""
 
 _OWN = "bold underline"
-"""Marks words that the first run's reply does not have; seen without colours too."""
+"""Marks words that the first run's reply does not have; visible without colours too."""
 
 
 class _Told(NamedTuple):
-    """What one run says to the question."""
+    """One run's reply to the question."""
 
     view: SampleView | None
     reply: str
@@ -43,7 +43,7 @@ class _Told(NamedTuple):
 
 
 class SideBySidePage(Page):
-    """One question, a column for each run."""
+    """One question, one column per run."""
 
     SCOPE: ClassVar[str] = "side"
     DEFAULT_CSS = """
@@ -58,7 +58,7 @@ class SideBySidePage(Page):
     """
 
     def __init__(self, folders: Sequence[RunFolder], found: Compared, place: int) -> None:
-        """``place``: of the sample among those that are scored differently."""
+        """``place``: index of the sample among those with different scores."""
         super().__init__()
         self._folders = folders
         self._found = found
@@ -84,7 +84,7 @@ class SideBySidePage(Page):
         self._look()
 
     def on_resize(self, event: Any) -> None:
-        """Columns where there is room for them."""
+        """Use columns if there is room for them."""
         columns = self.size.width // len(self._folders) >= _LEAST_WIDTH
         self.query_one("#replies").set_class(columns, "-columns")
 
@@ -149,7 +149,7 @@ class SideBySidePage(Page):
     # -- acting ------------------------------------------------------------------
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """There must be another sample."""
+        """Requires another sample."""
         allowed = {
             "next": self.place + 1 < len(self._found.flips),
             "previous": self.place > 0,
@@ -161,21 +161,21 @@ class SideBySidePage(Page):
         self._look()
 
     def action_next(self) -> None:
-        """See the commands."""
+        """See ``commands.py``."""
         self._step(1)
 
     def action_previous(self) -> None:
-        """See the commands."""
+        """See ``commands.py``."""
         self._step(-1)
 
     async def action_open(self) -> None:
-        """See the commands."""
+        """See ``commands.py``."""
         numbers = [flip["numbers"][0] for flip in self._found.flips]
         await self.app.push_screen(SamplePage(self._folders[0], numbers[self.place], None))
 
 
 def _marked(parts: Sequence[Part]) -> Content:
-    """A reply without markup, what is its own marked."""
+    """A reply without markup, with its differing words marked."""
     text, spans = "", []
     for part in parts:
         start = len(text)

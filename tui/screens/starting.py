@@ -1,4 +1,4 @@
-"""The moment between a request and a run: data is fetched, the engine starts."""
+"""Progress between a request and a run: data is fetched, the engine starts."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
 
 class Starting(Dialog[RunFolder]):
-    """Carries out a command that starts an engine; gives back the (first) run, or None.
+    """Runs a command that starts an engine; returns the (first) run, or None.
 
-    Escape calls it off while nothing has started.
+    Escape cancels it while nothing has started.
 
     Attributes:
         error: why it could not start.
@@ -33,12 +33,12 @@ class Starting(Dialog[RunFolder]):
     error: EvalbenchError | None = None
 
     def __init__(self, words: tuple[str, ...]) -> None:
-        """``words``: ``run …`` or ``resume …``, without flags on how to run."""
+        """``words``: ``run …`` or ``resume …``, without flags on how to run it."""
         super().__init__()
         self._words = words
 
     def compose(self) -> ComposeResult:
-        """What is going on."""
+        """Progress text."""
         with Vertical(id="box"):
             yield Plain("Starting", classes="title")
             yield Plain("checking the request", id="step")
@@ -72,7 +72,7 @@ class Starting(Dialog[RunFolder]):
 
 
 async def may_send(app: App[Any], line: Line) -> bool:
-    """Ask whether a key may go to a host that somebody else may have named."""
+    """Ask whether a key may be sent to a host that may come from someone else's file."""
     from evalbench.tui.screens.dialogs import Confirm
 
     sure = Confirm(
@@ -88,15 +88,15 @@ async def start(
     words: tuple[str, ...],
     trouble: Callable[[EvalbenchError], Awaitable[None]] | None = None,
 ) -> RunFolder | None:
-    """Start or resume a run and open its page. To be called from a worker.
+    """Start or resume a run and open its page. Call it from a worker.
 
     Args:
-        app: where.
+        app: the app.
         words: the command line.
-        trouble: tells why it could not start; by default a dialog does.
+        trouble: reports why it could not start; default: a dialog.
 
     Returns:
-        The run; None when it was called off or could not start (which was told).
+        The run; None if it was cancelled or could not start (which was reported).
     """
     from evalbench.tui.screens.dialogs import Trouble
 

@@ -1,4 +1,4 @@
-"""The first start: what this is, and three ways to begin."""
+"""The first start: a short introduction, and three ways to begin."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _CHOICES = (
 
 
 class Welcome(Dialog[str]):
-    """Shown once. Answers ``demo``, ``keys`` or ``new``; None when it was skipped."""
+    """Shown once. Returns ``demo``, ``keys`` or ``new``; None if it was skipped."""
 
     DEFAULT_CSS = """
     Welcome Button { width: 100%; margin: 0; margin-top: 1; }
@@ -57,7 +57,7 @@ class Welcome(Dialog[str]):
             )
 
     def on_mount(self) -> None:
-        """The demo is at hand: it needs neither key nor network account."""
+        """The demo is preselected: it needs neither a key nor an account."""
         self.query_one("#demo").focus()
 
     @on(Button.Pressed)
@@ -65,5 +65,5 @@ class Welcome(Dialog[str]):
         self.dismiss(event.button.id)
 
     def action_answer(self, choice: str) -> None:
-        """Answer by key."""
+        """Answer with a key."""
         self.dismiss(choice)

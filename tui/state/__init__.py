@@ -1,1 +1,1 @@
-"""What screens and the command line show, without either: readings, figures, words."""
+"""Presentation state shared by screens and the command line, independent of both."""

@@ -17,7 +17,7 @@ _CALLS = {
 
 
 def obstacle(model: Model, needs: Iterable[str]) -> str:
-    """Why a model cannot answer calls of these kinds; empty when it can, or nobody knows."""
+    """Why a model cannot answer calls of these kinds; empty if it can, or if that is unknown."""
     for need in sorted(needs):
         if model.able.get(need) is False:
             reason = str(model.able.get("reason") or "")
@@ -26,7 +26,7 @@ def obstacle(model: Model, needs: Iterable[str]) -> str:
 
 
 def shortfalls(model: Model) -> list[str]:
-    """What is worth knowing before one sets parameters: what the model does not do or take."""
+    """What to know before setting parameters: what the model does not support."""
     found = [
         f"no {what}"
         for name, what in (("images", "images"), ("logprobs", "log-probabilities"))

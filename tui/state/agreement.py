@@ -1,4 +1,4 @@
-"""How far the judges of a run can be relied on, as a short table."""
+"""How reliable a run's judges are, as a short table."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ _CHANCE = "worse than chance"
 
 
 class AgreementLine(NamedTuple):
-    """One number about the judges.
+    """A measure of the judges' reliability.
 
     Attributes:
-        what: it is.
-        short: the same in a few words.
-        value: in words.
-        reading: what such a value is commonly taken to mean.
-        counts: what it stands on.
+        what: its name.
+        short: its name in fewer words.
+        value: formatted value.
+        reading: how such a value is commonly interpreted.
+        counts: what it is based on.
     """
 
     what: str
@@ -53,12 +53,12 @@ class AgreementLine(NamedTuple):
 
 
 def agreement_metrics(metrics: Metrics) -> list[str]:
-    """Names of the metrics that say how far judges agree; none where there is no judge."""
+    """Names of the metrics that measure the judges' agreement; none if there is no judge."""
     return [name for name in metrics if name in _NAMES or name.startswith((_PAIR, _BIAS))]
 
 
 def agreement_lines(metrics: Metrics) -> list[AgreementLine]:
-    """Agreement, order, repeats, unread judgements and leanings, a line each."""
+    """Agreement, order, repeats, unread judgements and leanings, one line each."""
     return [_line(name, metrics[name]) for name in agreement_metrics(metrics)]
 
 
@@ -92,5 +92,5 @@ def _model(name: str) -> str:
 def _read(number: float | None, steps: Sequence[tuple[float, str]], below: str) -> str:
     if number is None:
         return ""
-    # As people see it: rounded like the value that is shown.
+    # As users see it: rounded like the value that is shown.
     return next((word for least, word in steps if round(number, 3) >= least), below)

@@ -1,4 +1,4 @@
-"""The answers that were scored last, in a line each."""
+"""The most recently scored answers, one line each."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ _LONGEST = 400
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """One scored sample. Texts are one clean line each.
+    """A scored sample. Texts are one clean line each.
 
     Attributes:
-        row, epoch: where it is in the journal.
+        row, epoch: its position in the journal.
         verdict: right or wrong.
-        outcome: in words.
-        question, gold, read: the question's beginning, what is right, and what was
-            understood; of a failed sample, why it failed.
+        outcome: outcome in words.
+        question, gold, read: start of the question, the correct answer, and the parsed answer; for
+            a failed sample, why it failed.
     """
 
     row: int
@@ -42,7 +42,7 @@ class Answer:
 
 
 class LatestAnswers:
-    """Keeps what was read, so that each answer is read from the journal once."""
+    """Caches what was read, so that each answer is read from the journal once."""
 
     def __init__(self) -> None:
         self._known: dict[tuple[int, int], Answer] = {}
@@ -50,15 +50,15 @@ class LatestAnswers:
     def read(
         self, journal: JournalReader, wanted: Sequence[Sequence[int]], headline: str
     ) -> list[Answer]:
-        """The answers at these (row, epoch), newest first.
+        """The answers at these (row, epoch) positions, newest first.
 
         Args:
-            journal: of the run.
-            wanted: oldest first, as ``Status.latest`` has them.
+            journal: the run's journal.
+            wanted: oldest first, as in ``Status.latest``.
             headline: name of the value that says how good an answer is.
 
         Raises:
-            JournalError: the journal cannot be read just now.
+            JournalError: the journal cannot be read at the moment.
         """
         known, self._known = self._known, {}
         for row, epoch in wanted:

@@ -1,4 +1,4 @@
-"""When to ask before money is spent: the rule of the command line and of the app."""
+"""When to ask before spending money: the rule of the command line and the app."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from evalbench.tui.state import figures
 from evalbench.tui.state.money_words import Pair
 
 ASK_FROM_USD = 1.0
-"""A run that may cost more is started only after a yes."""
+"""A run that may cost more than this is started only after confirmation."""
 
 
 def at_most(
     estimate: Mapping[str, Any], budget: float | None = None, pilot: int | None = None
 ) -> Pair:
-    """The range of what is about to be spent: a budget and a pilot limit it."""
+    """The possible spend of a run, limited by its budget and a pilot."""
     pair: Pair = estimate["realtime"]
     if pair is None:
         return None
@@ -26,7 +26,7 @@ def at_most(
 
 
 def question(cost: Pair, pilot: int | None = None) -> str:
-    """What to ask; empty when it is too little to ask about."""
+    """The question to ask; empty if the amount is too small."""
     if cost is None:
         return "" if pilot else "The cost is unknown. Start?"
     if cost[1] <= ASK_FROM_USD:

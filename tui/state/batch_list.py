@@ -1,4 +1,4 @@
-"""The provider batches of every run, from status files alone, as a list shows them."""
+"""The provider batches of every run, for a list, read from status files alone."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ class BatchLine:
 
     @property
     def name(self) -> str:
-        """Our name for it."""
+        """Our name for the batch."""
         return str(self.batch.get("name", ""))
 
     @property
     def open(self) -> bool:
-        """Whether anything is still to come of it."""
+        """Whether results are still expected."""
         return is_open(self.batch)
 
     @property
     def mark(self) -> tuple[str, str]:
-        """Glyph and tone of where it stands."""
+        """Glyph and tone of its state."""
         stage = self.batch.get("stage")
         if stage == "done":
             return "✓", "good"
@@ -51,7 +51,7 @@ class BatchLine:
         return ("▸", "good") if self.live else ("·", "dim")
 
     def cells(self, now: float) -> tuple[str, str, str, str, str, str]:
-        """Name, model, state, progress, age and end; ``now`` is Unix seconds."""
+        """Name, model, state, progress, age and expiry; ``now`` is in Unix seconds."""
         batch = self.batch
         return (
             self.name,
@@ -63,7 +63,7 @@ class BatchLine:
         )
 
     def about(self) -> list[str]:
-        """What else there is to say of it, in lines."""
+        """Further details, in lines."""
         batch = self.batch
         cost = float(batch.get("cost") or 0)
         provider = batch.get("id") or "no provider ID yet"
@@ -89,7 +89,7 @@ class BatchList:
         self._seen: dict[Path, tuple[tuple[int, int], list[BatchLine]]] = {}
 
     def look(self, *, over: bool) -> list[BatchLine]:
-        """The batches, those of the newest run first; with ``over`` also those that are over."""
+        """The batches, those of the newest run first; with ``over``, also those that have ended."""
         folders = [self._run] if self._run else self._folders.look()
         lines = [line for folder in folders for line in self._of(folder)]
         return [line for line in lines if over or line.open]

@@ -1,4 +1,4 @@
-"""Provider batches in words, from what status files hold of them."""
+"""Provider batches in words, from their entries in status files."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ _STAGES = {
 
 
 def is_open(batch: Mapping[str, Any]) -> bool:
-    """Whether anything is still to come of it."""
+    """Whether results are still expected."""
     return batch.get("stage") not in FINAL
 
 
 def is_unfetched(batch: Mapping[str, Any]) -> bool:
-    """Whether it has ended, and its results could not be fetched."""
+    """Whether it has ended without its results being fetched."""
     return batch.get("stage") == "unfetched"
 
 
 def unfetched_calls(batches: Sequence[Mapping[str, Any]]) -> int:
-    """Calls of some batches whose results could not be fetched."""
+    """The number of calls in batches whose results could not be fetched."""
     return sum(_unread(batch) for batch in batches if is_unfetched(batch))
 
 
@@ -47,7 +47,7 @@ def _unread(batch: Mapping[str, Any]) -> int:
 
 
 def resend_words(batches: Sequence[Mapping[str, Any]]) -> str:
-    """How many calls have results that could not be fetched, and what sending them again costs."""
+    """The number of calls whose results could not be fetched, and the cost of resending them."""
     held = [batch for batch in batches if is_unfetched(batch)]
     if not held:
         return ""
@@ -58,14 +58,14 @@ def resend_words(batches: Sequence[Mapping[str, Any]]) -> str:
 
 
 def stage_words(batch: Mapping[str, Any]) -> str:
-    """Where a batch stands."""
+    """A batch's state."""
     stage = str(batch.get("stage", ""))
     words = _STAGES.get(stage, stage)
     return f"{words}, being cancelled" if batch.get("cancelling") else words
 
 
 def count_words(batch: Mapping[str, Any]) -> str:
-    """How far it is: read results once there are some, else what the provider counts."""
+    """Its progress: results read if there are any, else the provider's counts."""
     total = figures.count(batch.get("requests") or 0)
     read = (batch.get("answered") or 0) + (batch.get("failed") or 0)
     if read:
@@ -82,10 +82,10 @@ def count_words(batch: Mapping[str, Any]) -> str:
 
 
 def end_words(batch: Mapping[str, Any], now: float) -> str:
-    """When the provider ends it at the latest; empty when nobody knows or it is over.
+    """When the provider will expire it; empty if unknown or already ended.
 
     Args:
-        batch: as status files hold it.
+        batch: its entry in a status file.
         now: Unix seconds.
     """
     ends = batch.get("expires")
@@ -96,11 +96,11 @@ def end_words(batch: Mapping[str, Any], now: float) -> str:
 
 
 def age_words(batch: Mapping[str, Any], now: float) -> str:
-    """How long ago it was made; empty when it was not yet."""
+    """How long ago it was created; empty if it has not been."""
     since = batch.get("since")
     return figures.age(max(0.0, now - float(since))) if since else ""
 
 
 def saved(batches: Sequence[Mapping[str, Any]]) -> float:
-    """US dollars that asking all calls of some batches at once would have cost besides."""
+    """US dollars saved over sending all calls of some batches in real time."""
     return sum(float(batch.get("saved") or 0) for batch in batches)

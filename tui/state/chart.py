@@ -1,7 +1,7 @@
-"""Charts of a few lines over time, drawn in braille dots with their scale, as pieces of text.
+"""Charts of a few lines over time in braille dots, with their scale, as pieces of text.
 
-Colour only repeats what the text says: lines are told apart by their legend and by how they are
-drawn, and the range around a line by its shade.
+Colour only repeats what the text says: lines are distinguished by their legend and their style, and
+the range around a line by its shade.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ _LEAST_PLOT = 8
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """One line of a chart: points (x, y) in the order of x.
+    """One line of a chart: points (x, y) ordered by x.
 
     Attributes:
-        name: in the legend; empty for a chart of one line.
-        tone: of the line.
-        dotted: drawn with gaps, to tell it from another.
+        name: name in the legend; empty for a chart with a single line.
+        tone: colour tone.
+        dotted: whether it is drawn with gaps, to distinguish it from another.
     """
 
     name: str
@@ -38,16 +38,16 @@ class Series:
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """A chart of lines that share a scale.
+    """A chart of lines with a common scale.
 
     Attributes:
         title: what is shown, with its unit.
         series: its lines.
         band: (x, low, high) of a range around the first line.
-        y_words, x_words: how values of the two axes are written.
-        low, high: ends of the vertical scale, where they are not those of the values.
+        y_words, x_words: formatters for values of the two axes.
+        low, high: limits of the vertical scale, if they differ from those of the values.
         level: a horizontal line, such as a limit.
-        note: a few words beside the title, such as the newest value.
+        note: a few words next to the title, such as the newest value.
     """
 
     title: str
@@ -67,7 +67,7 @@ class Chart:
 
 
 def draw_chart(chart: Chart, width: int, height: int) -> list[list[Piece]]:
-    """A chart in so many cells: a head, the plot beside its scale, and the ends of the time."""
+    """A chart of the given size in cells: header, plot with its scale, and the time axis's ends."""
     head: list[Piece] = [(chart.title, "strong")]
     if chart.note:
         head.append((f"  {chart.note}", ""))
@@ -131,7 +131,7 @@ class _Canvas:
         self._shaded = [[False] * wide for _ in range(tall)]
 
     def _row(self, y: float) -> int:
-        """Of dots, from the top."""
+        """Rows of dots, from the top."""
         share = (y - self._low) / (self._high - self._low)
         return min(4 * self._tall - 1, max(0, round((1 - share) * (4 * self._tall - 1))))
 
@@ -140,7 +140,7 @@ class _Canvas:
         return min(2 * self._wide - 1, max(0, round(share * (2 * self._wide - 1))))
 
     def shade(self, band: Sequence[tuple[float, float, float]]) -> None:
-        """The range in every column, also between two of its points."""
+        """The range in every column, interpolated between points."""
         pairs = list(pairwise(band)) or [(one, one) for one in band]
         at = 0
         for column in range(self._wide):
@@ -175,7 +175,7 @@ class _Canvas:
         self._tones[row // 4][column // 2] = tone
 
     def rows(self) -> list[list[Piece]]:
-        """Lines of pieces, equal neighbours joined."""
+        """Lines of pieces, with equal neighbours merged."""
         drawn = []
         for bits, tones, shaded in zip(self._bits, self._tones, self._shaded, strict=True):
             row: list[Piece] = []

@@ -1,7 +1,7 @@
-"""Text from outside (models, data sets, providers) made safe to print.
+"""Making text from outside (models, data sets, providers) safe to print.
 
-Such text is data: it must not move the cursor, change colours, ring the bell
-or reorder what is around it.
+Such text is data: it must not move the cursor, change colours, ring the bell or reorder the text
+around it.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ def clean(text: str) -> str:
 
 
 def one_line(text: str) -> str:
-    """Like :func:`clean`, with every run of white space made one space."""
+    """Like :func:`clean`, with white space collapsed to single spaces."""
     return " ".join(clean(text).split())
 
 
 def cells_only(text: str) -> str:
-    """``text`` without joiners and other characters that have no width.
+    """``text`` without joiners and other zero-width characters.
 
-    Terminals disagree on how wide what they join is.
+    Terminals disagree on the width of joined characters.
     """
     if text.isascii():
         return text

@@ -1,8 +1,8 @@
-"""Commands of evalbench run for the app, each in a child process of its own.
+"""Running evalbench commands for the app, each in its own child process.
 
-What the app does, the command line does: it starts runs, estimates costs, lists
-models, sets keys. So the app imports nothing heavy, cannot be frozen by it,
-and never holds a key longer than it takes to hand it on.
+The app acts only through the command line: starting runs, estimating costs, listing models, setting
+keys. So it imports nothing heavy, cannot be frozen by such work, and never holds a key longer than
+it takes to pass it on.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ _GRACE_S = 3.0
 
 
 class CommandFailed(EvalbenchError):
-    """The command ended with an error; carries what it said, why, and the hint.
+    """The command failed; carries the message, the reason and the hint.
 
     Attributes:
-        setting: name of the setting that is wrong or missing; empty where it is none.
+        setting: name of the invalid or missing setting; empty if it is not about one.
     """
 
     setting = ""
@@ -46,15 +46,15 @@ async def run_command(
 ) -> list[Line]:
     """Run ``evalbench WORDS --json``; returns every line it printed.
 
-    Cancelling ends the command and whatever it started for itself.
+    Cancelling ends the command and any process it started for itself.
 
     Args:
         words: the command line, without ``--json``.
         secret: one line for its standard input.
-        on_line: told each line as it comes.
-        accept: exit codes that are no failure.
-        ask: given the line that names hosts where a key has never been, whether it may go
-            there; with a yes the command is run again, with a no nothing is returned.
+        on_line: called with each line as it arrives.
+        accept: exit codes that do not count as failure.
+        ask: asks, given the line that lists hosts where a key has never been sent, whether it may
+            be sent there; with a yes the command is run again, with a no nothing is returned.
 
     Raises:
         CommandFailed: it ended with another exit code.
@@ -90,7 +90,7 @@ async def _run(
     try:
         child = await _child(words)
     except (OSError, ValueError) as error:
-        # A word that no command line can carry: a NUL, half a letter, a megabyte.
+        # An argument that no command line can carry: a NUL, a lone surrogate, a megabyte.
         raise CommandFailed("the command could not be started", why=str(error)) from None
     assert child.stdin
     assert child.stdout
@@ -118,7 +118,7 @@ async def _run(
             try:
                 await _end(child)
             finally:
-                # What it started may hold its pipes, which nobody reads any more.
+                # Its child processes may still hold its pipes, which are no longer read.
                 child._transport.close()  # type: ignore[attr-defined]
     if code not in accept:
         raise _failure(code, lines, words_said)
@@ -145,7 +145,7 @@ async def _child(words: Sequence[str]) -> asyncio.subprocess.Process:
 
 
 async def _end(child: asyncio.subprocess.Process) -> None:
-    """Interrupt a command: unlike being terminated, that lets it end its own helpers."""
+    """Interrupt a command: unlike termination, that lets it end its own helpers."""
     for number in (signal.SIGINT, signal.SIGKILL):
         with contextlib.suppress(ProcessLookupError):
             os.killpg(child.pid, number)

@@ -12,18 +12,18 @@ from evalbench.tui.state import figures
 Line = Mapping[str, Any]
 
 LEVEL = 0.05
-"""Below this p-value a difference is told from chance."""
+"""Below this p-value a difference counts as significant."""
 
 
 @dataclass(slots=True)
 class Compared:
-    """What ``evalbench compare --json`` printed, by kind of line.
+    """The output of ``evalbench compare --json``, by kind of line.
 
     Attributes:
         head: the ``comparing`` line.
         contenders: highest score first.
-        pairs: every two runs.
-        flips: samples whose scores differ, as far as they were asked for.
+        pairs: every pair of runs.
+        flips: samples whose scores differ, as far as they were requested.
     """
 
     head: Line
@@ -33,7 +33,7 @@ class Compared:
 
     @classmethod
     def of(cls, lines: Sequence[Line]) -> Compared:
-        """Sort lines by what they tell."""
+        """Group lines by kind."""
         kinds: dict[str, list[Line]] = {}
         for line in lines:
             kinds.setdefault(str(line["event"]), []).append(line)
@@ -48,7 +48,7 @@ class Compared:
         return bool(self.head["share"])
 
     def letter(self, run: str) -> str:
-        """The short name of a run on this page: A, B and so on, in the order they were given."""
+        """A run's short name on this page: A, B and so on, in the order given."""
         place = self.head["runs"].index(run)
         rest, last = divmod(place, len(ascii_uppercase))
         return (ascii_uppercase[rest - 1] if rest else "") + ascii_uppercase[last]
@@ -62,7 +62,7 @@ class Compared:
         )
 
     def subject(self) -> str:
-        """What is compared."""
+        """The compared dimension."""
         what = self.head["compared"]
         if what == "model":
             return "compared: the model"
@@ -76,14 +76,14 @@ class Compared:
         return f"compared: {what}, with one model"
 
     def differences(self) -> list[tuple[str, list[str]]]:
-        """What differs, with the compared thing unless it is the model, and how it is in each."""
+        """The settings that differ, and their values in each run; includes the compared one."""
         found = [(one["what"], list(one["values"])) for one in self.head["differences"]]
         if self.head["compared"] not in ("model", "nothing"):
             found.insert(0, (self.head["compared"], list(self.head["values"])))
         return found
 
     def alarm(self) -> str:
-        """The warning over the differences; empty where only the compared thing differs."""
+        """The warning above the differences; empty if only the compared thing differs."""
         count = len(self.head["differences"])
         if not count:
             return ""
@@ -113,8 +113,8 @@ class Compared:
         return rows
 
     def efforts(self) -> list[tuple[str, ...]]:
-        """Rows of what each run took: letter, model, cost, tokens in and out, median and 95 %
-        latency; empty where no run tells anything."""
+        """Rows of each run's usage: letter, model, cost, tokens in and out, median and 95 %
+        latency; empty if no run has the data."""
         rows: list[tuple[str, ...]] = [
             (
                 self.letter(one["run"]),
@@ -131,9 +131,9 @@ class Compared:
         return rows if any(any(row[2:]) for row in rows) else []
 
     def scatters(self, pair: Line) -> list[tuple[str, list[tuple[float, float, int]]]]:
-        """What to draw of a pair's scores: title and (first, second, how many) for each point.
+        """The plot of a pair's scores: title and (first, second, count) for each point.
 
-        Of right-or-wrong scores only groups say something.
+        Right-or-wrong scores are informative only in groups.
         """
         found = []
         if pair["both_right"] is None and len(pair.get("points") or ()) > 1:
@@ -144,13 +144,13 @@ class Compared:
         return found
 
     def gap(self, number: float | None) -> str:
-        """A difference of scores: ``+1.9 points``, or a plain number."""
+        """A score difference: ``+1.9 points``, or a plain number."""
         if number is None:
             return ""
         return f"{100 * number:+.2f} points" if self.share else f"{number:+.3f}"
 
     def between(self, low: float | None, high: float | None) -> str:
-        """An interval of a difference, in the unit of :meth:`gap`."""
+        """The interval of a difference, in the unit of :meth:`gap`."""
         if low is None or high is None:
             return ""
         return (
@@ -158,7 +158,7 @@ class Compared:
         )
 
     def pair_row(self, pair: Line) -> tuple[str, ...]:
-        """A row of the table of pairs: who, difference, interval, three p, detectable, verdict."""
+        """A row of the pairs table: who, difference, interval, three p, detectable, verdict."""
         return (
             f"{self.letter(pair['second'])} - {self.letter(pair['first'])}",
             self.gap(pair["difference"]),
@@ -171,14 +171,14 @@ class Compared:
         )
 
     def verdict(self, pair: Line) -> str:
-        """Who is higher, by the p-value that is corrected for all pairs."""
+        """Which run is higher, by the p-value corrected for all pairs."""
         if pair["p_holm"] is None or pair["p_holm"] >= LEVEL:
             return "no significant difference"
         higher = pair["second"] if pair["difference"] > 0 else pair["first"]
         return f"{self.letter(higher)} higher"
 
     def pair_facts(self, pair: Line) -> list[tuple[str, str]]:
-        """Everything about one pair, as (name, words)."""
+        """All details of one pair, as (name, words)."""
         first, second = self.letter(pair["first"]), self.letter(pair["second"])
         gap = f"{second} - {first} = {self.gap(pair['difference'])}"
         found = [("difference", f"{gap}: {self.verdict(pair)}")]
@@ -218,7 +218,7 @@ class Compared:
         )
 
     def doubt(self, pair: Line) -> str:
-        """Where clustered samples say less than single ones do; empty otherwise."""
+        """A note if clustered samples tell less than independent ones would; otherwise empty."""
         clustered = pair["clustered"]
         if not clustered or pair["p"] is None or clustered["p"] is None:
             return ""
@@ -231,7 +231,7 @@ class Compared:
 
 
 def p_words(p: float | None) -> str:
-    """A p-value: three digits that count, very small ones as a bound."""
+    """A p-value: three significant digits, very small ones as a bound."""
     if p is None:
         return ""
     if p < 0.0001:

@@ -1,4 +1,4 @@
-"""A run that is being set up: what was chosen and typed, its faults, and its command line."""
+"""A run that is being set up: its choices, its errors and its command line."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ FIRST = (
 NEEDED = "needed for this choice"
 FIRST_TITLE = "settings"
 MORE = "more"
-"""Titles of what has to be looked at, of what often is, and of what is folded at first."""
+"""Titles of sections that need attention, are often used, and are folded at first."""
 
 _AN_ADDRESS = "http://127.0.0.1:8000/v1, for instance"
 
 PROBED = (*PARAMS, "price")
-"""Common settings that a probe takes too, besides the key's."""
+"""Common settings that a probe accepts too, besides the key's."""
 
 
 _DATA = next(option for option in COMMON if option.name == "data")
@@ -51,10 +51,10 @@ _DATA = next(option for option in COMMON if option.name == "data")
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """Settings that belong together.
+    """A section of related settings.
 
     Attributes:
-        hints: what empty fields say, where that is not what :func:`default_words` gives.
+        hints: placeholders of empty fields that differ from :func:`default_words`.
     """
 
     title: str
@@ -64,11 +64,11 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Fix:
-    """What would put right what is wrong with a draft.
+    """A fix for a problem of a draft.
 
     Attributes:
-        setting: the name of the setting that it is about.
-        value: what to put there; empty where only the user can know.
+        setting: name of the setting to change.
+        value: new value; empty if only the user can know it.
     """
 
     setting: str
@@ -83,13 +83,13 @@ class Fix:
 
 @dataclass(slots=True)
 class Draft:
-    """The run as it stands on the page.
+    """The run as currently set up on the page.
 
     Attributes:
         known: what is installed.
         benchmark, provider, model: chosen names; the model's without its provider.
-        typed: raw text by name of a setting; what is not there, or empty, is at its default.
-        called_for: names of settings that something which went wrong was about.
+        typed: raw text by setting name; missing or empty means the default.
+        called_for: names of settings that an error was about.
     """
 
     known: Known = field(default_factory=Known)
@@ -113,16 +113,16 @@ class Draft:
 
     @property
     def full_model(self) -> str:
-        """The model as ``--model`` takes it; empty before one is chosen."""
+        """The model in ``--model`` form; empty before one is chosen."""
         return f"{self.provider}/{self.model}" if self.provider and self.model else ""
 
     @property
     def title(self) -> str:
-        """Benchmark and who answers, as far as they are chosen."""
+        """Benchmark and model, as far as they are chosen."""
         return " × ".join(filter(None, [self.benchmark, self.stand_in or self.full_model]))
 
     def take(self, spec: RunSpec) -> None:
-        """Take choices and settings of a run; settings that are not known any more are left."""
+        """Load the choices and settings of a run; unknown settings are dropped."""
         self.benchmark = spec.benchmark
         self.choose_model(spec.model)
         self.typed.clear()
@@ -140,11 +140,11 @@ class Draft:
                 self.called_for += [option.name] if option.name == "base_url" else []
 
     def choose_model(self, full: str) -> None:
-        """Take provider and model from ``provider/name``."""
+        """Set provider and model from ``provider/name``."""
         self.provider, _, self.model = full.partition("/")
 
     def choose_provider(self, name: str) -> None:
-        """Take another provider. Its address and key are its own: the last one's go."""
+        """Switch the provider, clearing the previous one's address and key."""
         if name == self.provider:
             return
         own = [option.name for option in self.known_provider.options] if self.known_provider else []
@@ -155,7 +155,7 @@ class Draft:
 
     @property
     def missing(self) -> str:
-        """What is still to be chosen, in words; empty when nothing is."""
+        """What is still to be chosen, in words; empty if nothing."""
         if not self.known_benchmark:
             return "choose a benchmark"
         if not self.stand_in:
@@ -167,19 +167,19 @@ class Draft:
 
     @property
     def lacks_judge(self) -> bool:
-        """Whether somebody has to judge, and nobody is named."""
+        """Whether a judge is required and none is named."""
         bench = self.known_benchmark
         typed = self.typed.get(JUDGE, "").strip()
         return bool(bench and not typed and bench.needs_judge(self._own()))
 
     @property
     def stand_in(self) -> str:
-        """What stands for the model where answers are given; empty where a model is asked."""
+        """What replaces the model if answers are given; empty if a model is called."""
         return self.known_benchmark.stand_in(self._own()) if self.known_benchmark else ""
 
     @property
     def free(self) -> bool:
-        """Whether all who are asked run on this machine."""
+        """Whether all models involved run on this machine."""
         names = [] if self.stand_in else [self.provider]
         names += [one.partition("/")[0] for one in self.given().get(JUDGE, ())]
         asked = [self.known.providers.get(name) for name in names]
@@ -188,9 +188,9 @@ class Draft:
     # -- settings ------------------------------------------------------------------
 
     def sections(self) -> list[Section]:
-        """All settings there are for what was chosen, the most used first.
+        """All settings that apply to what was chosen, the most used first.
 
-        A name that comes twice serves both owners, as on the command line.
+        A name that occurs twice applies to both owners, as on the command line.
         """
         bench, provider = self.known_benchmark, self.known_provider
         common = {option.name: option for option in COMMON}
@@ -216,19 +216,19 @@ class Draft:
         return list(_without_repeats(found, hints))
 
     def _needed(self) -> list[str]:
-        """Settings that what was chosen makes necessary, or that something went wrong about."""
+        """Settings that the current choices require, or that an error was about."""
         needed = [JUDGE] if self.known_benchmark and self.known_benchmark.judged else []
         if self.known_provider and self.known_provider.needs_address and not self.stand_in:
             needed.append("base_url")
         return [*needed, *(name for name in self.called_for if name not in needed)]
 
     def options(self) -> dict[str, Option]:
-        """Every setting by name."""
+        """All settings by name."""
         return {option.name: option for part in self.sections() for option in part.options}
 
     @property
     def deciding(self) -> set[str]:
-        """Settings by which models can or cannot be used."""
+        """Settings that decide which models can be used."""
         bench, provider = self.known_benchmark, self.known_provider
         names = {option.name for option in bench.options} if bench else set()
         if provider and provider.local:
@@ -252,13 +252,13 @@ class Draft:
         return None
 
     def faults(self) -> dict[str, SpecError]:
-        """What is wrong, by name of the setting."""
+        """Errors by setting name."""
         return {name: fault for name, one in self.options().items() if (fault := self.fault(one))}
 
     def fix(self, error: EvalbenchError | None, model: Model | None = None) -> Fix | None:
-        """What would put right an error of this draft, or what the model cannot do; or None.
+        """The fix for an error of this draft, or for a limitation of the model; or None.
 
-        ``model`` is the chosen one, where it is listed.
+        ``model`` is the chosen one, if it is listed.
         """
         if self.lacks_judge and (self.stand_in or self.full_model):
             return Fix(JUDGE)
@@ -278,7 +278,7 @@ class Draft:
         return next((Fix(name) for name in names if name in options), None)
 
     def _asks_otherwise(self, model: Model) -> Fix | None:
-        """The setting by which the benchmark makes calls that a model can answer."""
+        """The setting that makes the benchmark use calls that a model can answer."""
         bench = self.known_benchmark
         for option in bench.options if bench else ():
             for choice in option.choices:
@@ -288,7 +288,7 @@ class Draft:
         return None
 
     def as_fields(self, text: str) -> str:
-        """A text that speaks of flags, speaking of the fields that stand for them."""
+        """A text about flags, reworded to name the corresponding fields."""
         flags = {option.flag for option in self.options().values()}
         return re.sub(
             r"--[a-z][a-z-]*", lambda found: found[0][2:] if found[0] in flags else found[0], text
@@ -299,7 +299,7 @@ class Draft:
         return self.known_benchmark.needs(self._own()) if self.known_benchmark else frozenset()
 
     def _own(self) -> dict[str, str]:
-        """What was typed for the benchmark's own settings, without what is at fault."""
+        """The benchmark's own settings as typed, without invalid ones."""
         options = self.known_benchmark.options if self.known_benchmark else ()
         return {
             option.name: parsed(option, text)
@@ -308,7 +308,7 @@ class Draft:
         }
 
     def given(self) -> dict[str, Any]:
-        """Values that differ from what holds without them, by name; those at fault are left out."""
+        """Values that differ from the defaults, by name; invalid ones are omitted."""
         values = {}
         for name, option in self.options().items():
             text = self.typed.get(name, "")
@@ -334,13 +334,13 @@ class Draft:
         return (self.full_model, *self._flags(given))
 
     def asking_words(self) -> tuple[str, ...]:
-        """Flags for asking the provider anything: where it is, and which key to use."""
+        """Flags for querying the provider: its address, and which key to use."""
         given = self.given()
         kept = (*PLACES, "key", "env_file")
         return self._flags({name: given[name] for name in kept if name in given})
 
     def command(self) -> str:
-        """The equal command line, ready for a shell."""
+        """The equivalent command line, ready for a shell."""
         return shlex.join(["evalbench", "run", *(word for word in self.words() if word)])
 
     def _flags(self, given: Mapping[str, Any]) -> tuple[str, ...]:
@@ -358,12 +358,12 @@ class Draft:
 
 
 def parsed(option: Option, text: str) -> Any:
-    """The value of a setting from what was typed; several are separated by commas.
+    """Parse the typed text of a setting; several values are separated by commas.
 
-    A text with a comma in it is put into double quotes.
+    A value that contains a comma is put in double quotes.
 
     Raises:
-        SpecError: naming what is allowed.
+        SpecError: the value is invalid; names what is allowed.
     """
     if not text.strip():
         return option.default
@@ -376,7 +376,7 @@ def parsed(option: Option, text: str) -> Any:
 
 
 def _as_typed(option: Option, value: Any) -> str:
-    """What would be typed for a value; :func:`parsed` reads it back."""
+    """The text to type for a value; :func:`parsed` reads it back."""
     if option.type is bool:
         return "yes" if value else "no"
     if option.name == JUDGE:
@@ -389,13 +389,13 @@ def _as_typed(option: Option, value: Any) -> str:
 
 
 def default_words(option: Option) -> str:
-    """What holds when nothing is typed, for the empty field."""
+    """The effective default, for an empty field."""
     if option.by_model:
         return f"{option.default}, or by the model"
     if option.default not in (None, "", ()):
         return f"{option.default:g}" if option.type is float else str(option.default)
     if option.name == "data" and option.help != _DATA.help:
-        # What the benchmark says of its source; how to read another is told in the help.
+        # The benchmark's own description of its source; how to read another is in the help.
         return option.help.partition(";")[0]
     return _UNSET.get(option.name, "any" if option.many else "not set")
 
@@ -423,13 +423,13 @@ _UNSET = {name: parameter.unset for name, parameter in PARAMETERS.items()} | {
 
 
 def fault_words(error: SpecError) -> str:
-    """What is wrong with a setting, and what to do."""
+    """What is wrong with a setting, and how to fix it."""
     hint = f"try: {error.hint}" if error.hint else ""
     return "; ".join(filter(None, [error.what, error.why, hint]))
 
 
 def help_words(option: Option) -> str:
-    """What a setting does, with its range and how to give several."""
+    """What a setting does, with its range and how to enter several values."""
     notes = []
     if option.minimum is not None and option.maximum is not None:
         notes.append(f"{option.minimum:g} to {option.maximum:g}")

@@ -1,4 +1,4 @@
-"""Runs that come to rest while somebody does something else."""
+"""Reporting runs that come to rest while the user is elsewhere."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from evalbench.tui.state.clean import one_line
 from evalbench.tui.state.run_list import RunLine
 
 WORTH_S = 20.0
-"""Seconds that a run must have been seen at work for its end to be worth a word."""
+"""Seconds that a run must have been seen running for its end to be reported."""
 
 
 class Ends:
-    """Told of all runs now and then; says which of them have ended since."""
+    """Given all runs from time to time, reports which have ended since."""
 
     def __init__(self) -> None:
         self._since: dict[Path, float] = {}
 
     def look(self, lines: Sequence[RunLine]) -> list[RunLine]:
-        """Runs that were at work the last time, for long enough, and are at rest now."""
+        """Runs that were active long enough at the last call, and are now at rest."""
         now = time.monotonic()
         live = {line.folder.path for line in lines if line.live}
         ended = [
@@ -34,7 +34,7 @@ class Ends:
 
 
 def end_words(line: RunLine) -> str:
-    """What there is to say of a run that has ended."""
+    """The notification for a run that has ended."""
     parts = [f"{one_line(line.benchmark)} × {one_line(line.model)}: {line.state}"]
     parts += [line.score] if line.score else []
     parts += [f"{figures.count(line.failed)} failed"] if line.failed else []
@@ -42,11 +42,11 @@ def end_words(line: RunLine) -> str:
 
 
 def title_words(lines: Sequence[RunLine], shown: Path | None) -> str:
-    """The terminal's title: how far the run that is shown is, or else those at work are.
+    """The terminal's title: the progress of the run shown, or of the active ones.
 
     Args:
         lines: all runs.
-        shown: the folder of the run whose page is open, if one is.
+        shown: folder of the run whose page is open, if any.
     """
     for line in lines:
         if line.folder.path == shown:

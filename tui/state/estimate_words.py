@@ -1,4 +1,4 @@
-"""What a run takes and costs, in a few lines for a panel."""
+"""A run's size and cost, in a few lines for a panel."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Estimate = Mapping[str, Any]
 
 
 def estimate_lines(found: Estimate) -> list[str]:
-    """Size, tokens for each role, money, and where the prices come from."""
+    """Size, tokens for each role, cost, and the source of prices."""
     lines = [_size(found)]
     several = len(found["roles"]) > 1
     for role in found["roles"]:
@@ -35,7 +35,7 @@ def estimate_lines(found: Estimate) -> list[str]:
 
 def _price(role: Mapping[str, Any]) -> str:
     words = price_words(role["prices"])
-    # The table's own name for the model says something only where it is another one.
+    # The price table's name for the model is worth showing only if it differs.
     return words.replace(f", {role['model']}", "")
 
 

@@ -1,4 +1,4 @@
-"""How numbers are written for people."""
+"""How numbers are formatted."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ OUTCOME_WORDS = {
     "unparsed": "unparsed",
     "error": "failed",
 }
-"""What outcomes are called on screen, in the order they are shown."""
+"""Display names of outcomes, in order."""
 
 
 def count(number: float) -> str:
@@ -27,7 +27,7 @@ def counted(number: float, what: str) -> str:
 
 
 def value(metric: Mapping[str, Any]) -> str:
-    """A metric's value: a share between 0 and 1 in percent, anything else as a number."""
+    """A metric's value: a fraction between 0 and 1 in percent, anything else as a number."""
     number = metric.get("value")
     if number is None:
         return "not scored"
@@ -35,7 +35,7 @@ def value(metric: Mapping[str, Any]) -> str:
 
 
 def interval(metric: Mapping[str, Any]) -> str:
-    """``23.5–31.3``, in the unit of :func:`value`; empty when there is none."""
+    """``23.5–31.3``, in the unit of :func:`value`; empty if there is none."""
     low, high = metric.get("low"), metric.get("high")
     if low is None or high is None:
         return ""
@@ -43,7 +43,7 @@ def interval(metric: Mapping[str, Any]) -> str:
 
 
 def bounds(metric: Mapping[str, Any]) -> str:
-    """What the value would be if every failed sample were wrong, or right; empty if none failed."""
+    """The value if every failed sample were wrong, or right; empty if none failed."""
     low, high = metric.get("bound_low"), metric.get("bound_high")
     if low is None or high is None or low == high:
         return ""
@@ -72,7 +72,7 @@ def _between(metric: Mapping[str, Any], low: float, high: float) -> str:
 def shares(outcomes: Mapping[str, int]) -> list[tuple[str, int, float]]:
     """Outcomes as (word, count, share of all), without those that did not occur.
 
-    Parsed and failed are always there.
+    Parsed and failed are always included.
     """
     total = sum(outcomes.values())
     return [
@@ -102,7 +102,7 @@ def duration(seconds: float) -> str:
 
 
 def age(seconds: float) -> str:
-    """How long ago, in its largest unit: ``now``, ``5 min``, ``3 h``, ``12 d``."""
+    """Age in its largest unit: ``now``, ``5 min``, ``3 h``, ``12 d``."""
     for size, unit in ((86400, "d"), (3600, "h"), (60, "min")):
         if seconds >= size:
             return f"{seconds / size:.0f} {unit}"
@@ -120,14 +120,14 @@ def amount(number: float, unit: str) -> str:
 
 
 def dollars(spent: float) -> str:
-    """US dollars; small sums keep the digits that matter."""
+    """US dollars; small amounts keep their significant digits."""
     if 0 < spent < 0.0001:
         return "under $0.0001"
     return f"${spent:,.2f}" if spent >= 1 or not spent else f"${spent:.4f}"
 
 
 def percent(share: float, digits: int = 0) -> str:
-    """``93 %``. Nearly all is not all, and a little is not nothing: ``99 %``, ``<1 %``."""
+    """``93 %``. Never rounded up to 100 % or down to 0 %: ``99 %``, ``<1 %``."""
     least = 10.0**-digits
     number = 100 * share
     if number < 100:

@@ -1,4 +1,4 @@
-"""Whether models of this machine fit into its memory, in words."""
+"""Whether models on this machine fit in its memory, in words."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from evalbench.engine.hardware.fit import Fit, Footprint, Loading, Verdict, fit
 from evalbench.tui.state import figures
 
 FORMS = {"8bit": "8-bit", "4bit": "4-bit"}
-"""How number formats are called here, where not by their own names."""
+"""Display names of number formats, where they differ."""
 
 
 def fit_here(
@@ -19,9 +19,9 @@ def fit_here(
     memory: DeviceMemory | None,
     options: Mapping[str, Any] | None = None,
 ) -> Fit | None:
-    """Whether a model fits when loaded with a provider's options, given raw.
+    """Whether a model fits if loaded with a provider's raw option values.
 
-    None when its footprint, or the free memory, is not known.
+    None if its footprint, or the free memory, is unknown.
     """
     if footprint is None or memory is None:
         return None
@@ -33,7 +33,7 @@ def fit_here(
 
 
 def fit_words(found: Fit) -> tuple[str, str]:
-    """The answer with its figure, and the tone to say it in."""
+    """The result with its figure, and its tone."""
     takes = figures.amount(found.need.total, "B")
     match found.verdict:
         case Verdict.FITS:
@@ -46,14 +46,14 @@ def fit_words(found: Fit) -> tuple[str, str]:
 
 
 def least_words(found: Fit) -> str:
-    """What the smallest form that can be loaded takes at the least, and what there is."""
+    """The minimum need of the smallest loadable form, and what is available."""
     form, need = min(found.least.items(), key=lambda pair: pair[1])
     free = figures.amount(found.free, "B")
     return f"{figures.amount(need, 'B')} in {FORMS.get(form, form)}, {free} free"
 
 
 def why_not(found: Fit) -> str:
-    """Why a run would be refused, and what would help; empty when it would not."""
+    """Why a run would be refused, and what would help; empty if it would not."""
     if found.verdict is Verdict.DOES_NOT:
         return f"needs {least_words(found)}"
     if found.verdict is Verdict.OTHER_FORM:

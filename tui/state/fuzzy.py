@@ -1,4 +1,4 @@
-"""Finding lines by a few typed letters."""
+"""Fuzzy matching of lines by a few typed letters."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ _START, _INSIDE, _SCATTERED = 3, 2, 1
 
 
 def fitting(texts: Sequence[str], query: str) -> list[int]:
-    """Places of the texts that a query fits, best first; all of them in order for an empty one.
+    """Indices of the texts that match a query, best first; all, in order, for an empty one.
 
-    Every word of the query must occur: as it stands, or with its letters in
-    order within one word of the text (``snt5`` finds ``claude-sonnet-5``).
+    Every word of the query must occur: literally, or with its letters in order within one word of
+    the text (``snt5`` finds ``claude-sonnet-5``).
     """
     words = query.lower().split()
     found = [(place, _fit(text.lower(), words)) for place, text in enumerate(texts)]

@@ -1,7 +1,7 @@
-"""Metrics of the same things side by side: a matrix of values, such as category × turn.
+"""Related metrics side by side: a matrix of values, such as category × turn.
 
-Metrics named ``NAME/TAG=VALUE`` make a list. Several lists over the same values
-of a tag make a matrix: a row for each value, a column for each list.
+Metrics named ``NAME/TAG=VALUE`` form a list. Several lists over the same values of a tag form a
+matrix: one row per value, one column per list.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from evalbench.tui.state import figures
 from evalbench.tui.state.clean import one_line
 
 STEPS = 4
-"""Shades of a heat map; more could not be told from each other in 16 colours."""
+"""Shades of a heat map; more would be indistinguishable in 16 colours."""
 
 OWN = "*"
 """Marks a judge's verdict on the answers of its own model."""
@@ -30,11 +30,11 @@ class Spot(NamedTuple):
     """One value of a matrix.
 
     Attributes:
-        value: in words.
-        interval: of 95 %, in words; empty where there is none.
+        value: formatted value.
+        interval: formatted 95 % interval; empty if there is none.
         step: its shade, from 0 (the low end of the scale) to ``STEPS`` - 1; None: not scored.
-        own: a judge's verdict on the answers of its own model.
-        n: what the value rests on: the metric's denominator.
+        own: whether it is a judge's verdict on its own model's answers.
+        n: the metric's denominator.
     """
 
     value: str
@@ -51,8 +51,8 @@ class Heatmap(NamedTuple):
         title: what all columns have in common.
         rows, columns: their names.
         spots: by row, then by column.
-        lowest, highest: the ends of the scale of shades, in words; see :func:`_scale`.
-        names: of its metrics, by row, then by column.
+        lowest, highest: formatted ends of the shade scale; see :func:`_scale`.
+        names: metric names, by row, then by column.
     """
 
     title: str
@@ -65,7 +65,7 @@ class Heatmap(NamedTuple):
 
     @property
     def metrics(self) -> frozenset[str]:
-        """Names of all metrics in it."""
+        """Names of all metrics in the matrix."""
         return frozenset(name for row in self.names for name in row)
 
 
@@ -79,7 +79,7 @@ class _List(NamedTuple):
 
 
 def heatmaps(metrics: Metrics) -> list[Heatmap]:
-    """Every matrix that there is in the metrics of a run, in their order."""
+    """All matrices in a run's metrics, in order."""
     alike: dict[tuple[Any, ...], list[_List]] = {}
     for found in _lists(metrics):
         shares = {metrics[name].get("share") for name in found.names.values()}
@@ -96,7 +96,7 @@ def _lists(metrics: Metrics) -> Iterable[_List]:
     lists: dict[tuple[str, str, str], _List] = {}
     for name, metric in metrics.items():
         group, title = str(metric.get("group") or ""), str(metric.get("title") or "")
-        # What stands behind a tag may look like one more tag; the title tells.
+        # Text after a tag may look like another tag; the title decides.
         known = re.escape(title) if title and name.endswith(f"={title}") else ".*"
         found = re.fullmatch(rf"(?s)(?P<base>.+)/(?P<tag>\w+)=(?P<value>{known})", name)
         if group and found:
@@ -128,11 +128,11 @@ def _heatmap(metrics: Metrics, lists: Sequence[_List]) -> Heatmap:
 
 
 def _scale(metrics: Sequence[Mapping[str, Any]]) -> tuple[float, float]:
-    """The ends of the shades: no nearer to each other than a typical interval is wide.
+    """The ends of the shade scale: at least as far apart as a typical interval is wide.
 
-    So values that could be equal by chance look alike. Where there are no intervals, the
-    ends are at least a tenth of the greatest value apart, and of shares ten points. Both
-    are 0 where nothing is scored.
+    So values that could be equal by chance look alike. Without intervals, the ends are at least a
+    tenth of the greatest value apart, and for fractions ten points. Both are 0 if nothing is
+    scored.
     """
     scored = [metric for metric in metrics if metric.get("value") is not None]
     if not scored:
@@ -170,11 +170,11 @@ def _spot(metric: Mapping[str, Any], low: float, high: float, base: str, row: st
 
 
 def _titles(groups: Sequence[str]) -> tuple[str, list[str]]:
-    """What titles have in common, and what each says besides: ``By category``, ``first turn``."""
+    """The common part of titles, and the rest of each: ``By category``, ``first turn``."""
     title, rest = _cut(groups)
     some = [one for one in rest if one]
     if len(some) < len(rest) and len(some) > 1:
-        # One list is the whole of which the others are parts.
+        # One list is the whole that the others are parts of.
         more, parts = _cut(some)
         left = iter(parts)
         title, rest = f"{title}, {more}", [next(left) if one else "all" for one in rest]
@@ -184,7 +184,7 @@ def _titles(groups: Sequence[str]) -> tuple[str, list[str]]:
 
 
 def _cut(texts: Sequence[str]) -> tuple[str, list[str]]:
-    """Whole words that texts begin with, and the rest of each."""
+    """The longest common prefix of whole words, and the rest of each text."""
     words = [re.findall(r"\S+", text.replace(",", " ,")) for text in texts]
     count = len(list(takewhile(lambda each: len(set(each)) == 1, zip(*words, strict=False))))
     common = " ".join(words[0][:count]).replace(" ,", ",")

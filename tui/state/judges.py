@@ -1,4 +1,4 @@
-"""Judges as they are typed: several in one field, each with settings of its own."""
+"""Judges as typed: several in one field, each with its own settings."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from evalbench.engine.errors import SpecError
 from evalbench.engine.keys import looks_like_key
 
 FORM = "PROVIDER/NAME,temperature=0,qps=10"
-"""How one judge is written."""
+"""How to write one judge."""
 
 _SETTING = re.compile(r"\s*[\w-]+\s*=")
 
 
 def split_judges(text: str) -> list[str]:
-    """The judges in a text: after a comma comes a setting of the last one, or the next one."""
+    """Split a text into judges; after a comma comes a setting of the last one, or the next one."""
     judges: list[str] = []
     for part in text.split(","):
         if judges and _SETTING.match(part):
@@ -26,10 +26,10 @@ def split_judges(text: str) -> list[str]:
 
 
 def read_judges(text: str) -> list[RoleSpec]:
-    """Every judge in a text, checked.
+    """All judges in a text, validated.
 
     Raises:
-        SpecError: one is not written right, or named twice, or has a key in it.
+        SpecError: one is malformed, named twice, or contains a key.
     """
     judges: list[RoleSpec] = []
     for one in split_judges(text):

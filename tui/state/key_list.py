@@ -1,4 +1,4 @@
-"""Keys as the list of them shows them: one line for each, and for each provider without one."""
+"""The key list: one line for each key, and for each provider without one."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from evalbench.tui.state.key_places import KeyPlaces
 
 @dataclass(frozen=True, slots=True)
 class KeyLine:
-    """One key, or the lack of one.
+    """One key, or a provider's missing key.
 
     Attributes:
-        name: in the keychain, the key's name; in the environment, the variable; or empty.
+        name: the key's name in the keychain; the variable's in the environment; or empty.
         names: all of the provider's keys in the keychain, in words.
-        what, where: for people.
-        tried: what came of trying it, behind a mark; empty when it was not.
+        what, where: display text.
+        tried: result of testing it, after a mark; empty if not tested.
     """
 
     provider: str
@@ -33,7 +33,7 @@ class KeyLine:
 def key_lines(
     places: Mapping[str, KeyPlaces], tried: Mapping[tuple[str, str], str]
 ) -> list[KeyLine]:
-    """Keys that are there first, then providers that need one, then those that may have one."""
+    """Existing keys first, then providers that need one, then those for which it is optional."""
     lines = [line for one in places.values() for line in _lines(one, tried)]
     return sorted(lines, key=lambda line: (not line.held, not line.required, line.provider))
 
@@ -57,7 +57,7 @@ def _lines(one: KeyPlaces, tried: Mapping[tuple[str, str], str]) -> list[KeyLine
 
 
 def about_key(line: KeyLine, places: KeyPlaces) -> str:
-    """What can be done about a line, and what is used when there are several."""
+    """What can be done about a line, and which key is used if there are several."""
     if line.tried:
         return line.tried
     if not line.held:

@@ -16,11 +16,11 @@ class KeyPlaces:
     """Where one provider's keys are.
 
     Attributes:
-        names: of its keys in the keychain.
+        names: names of its keys in the keychain.
         set_variables: environment variables that hold one, or name a profile that has one.
-        variable: one that could.
-        page: where keys are made, or empty.
-        required: whether nothing works without one.
+        variable: a variable that could hold one.
+        page: where to create keys, or empty.
+        required: whether a key is required.
     """
 
     provider: str
@@ -32,12 +32,12 @@ class KeyPlaces:
 
     @property
     def found(self) -> bool:
-        """Whether there is any."""
+        """Whether there is any key."""
         return bool(self.names or self.set_variables)
 
     @property
     def state(self) -> str:
-        """Eight letters at most: ``env var``, ``keychain``, ``no key``, ``optional``."""
+        """At most eight letters: ``env var``, ``keychain``, ``no key``, ``optional``."""
         if self.set_variables:
             return "env var"
         if self.names:
@@ -45,7 +45,7 @@ class KeyPlaces:
         return "no key" if self.required else "optional"
 
     def words(self) -> str:
-        """Where they are, or what to do about it."""
+        """Where the keys are, or how to add one."""
         places = [f"environment, {name}" for name in self.set_variables]
         if self.names:
             places.append(f"keychain, {', '.join(self.names)}")
@@ -56,7 +56,7 @@ class KeyPlaces:
 
 
 def key_places(lines: Sequence[dict[str, Any]]) -> dict[str, KeyPlaces]:
-    """The places by provider, from ``key`` lines."""
+    """Key places by provider, from ``key`` lines."""
     found: dict[str, KeyPlaces] = {}
     for line in lines:
         if line["event"] != "key":
@@ -73,7 +73,7 @@ def key_places(lines: Sequence[dict[str, Any]]) -> dict[str, KeyPlaces]:
 
 
 def keys_stamp() -> int:
-    """Changes when a key was set or removed; 0 before any was."""
+    """A counter of key changes; 0 before any key was set or removed."""
     try:
         return os.stat(config_dir() / "keys.json").st_mtime_ns
     except OSError:
@@ -81,7 +81,7 @@ def keys_stamp() -> int:
 
 
 async def ask_key_places() -> dict[str, KeyPlaces]:
-    """Where keys are now. Asks no keychain, so it never waits.
+    """Current key places. Queries no keychain, so it never blocks.
 
     Raises:
         CommandFailed: the command failed.

@@ -1,7 +1,7 @@
-"""The user's keys: the table ``[keys]`` of config.toml, checked before it is used.
+"""User key bindings: the ``[keys]`` table of config.toml, validated before use.
 
-A keymap names keys by command id (see ``commands.py``), over the defaults.
-Whatever is in it, ctrl+q leaves the app and escape closes a dialog.
+A keymap maps command ids (see ``commands.py``) to keys and overrides the defaults. Whatever it
+contains, ctrl+q quits the app and escape closes a dialog.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from evalbench.engine.shapes import short
 from evalbench.tui.commands import COMMANDS, SCOPES, Command, keys_of
 
 ALWAYS_LEAVES = "ctrl+q"
-"""The key that always closes the app."""
+"""The key that always quits the app."""
 
 LEAVE = "app.leave"
 
@@ -87,7 +87,7 @@ _SWALLOWED = {
 
 
 def canonical(key: str) -> str | None:
-    """A key as Textual names it (``?`` is ``question_mark``); None if no key is called so."""
+    """A key by its Textual name (``?`` is ``question_mark``); None if there is no such key."""
     key = key.strip()
     if key != "+" and "+" in key:
         head, _, base = key.rpartition("+")
@@ -122,7 +122,7 @@ def _base(base: str) -> str:
 
 
 def key_words(key: str) -> str:
-    """A key as a person reads it: ``?`` for ``question_mark``, ``F1`` for ``f1``."""
+    """A key's display name: ``?`` for ``question_mark``, ``F1`` for ``f1``."""
     head, plus, base = key.rpartition("+")
     if base in _NAMED:
         base = _NAMED[base]
@@ -137,17 +137,17 @@ def key_words(key: str) -> str:
 
 
 def keys_words(command: Command, keymap: Mapping[str, str]) -> str:
-    """The keys of a command for a person; empty when it has none."""
+    """The display names of a command's keys; empty if it has none."""
     return " ".join(key_words(key) for key in keys_of(command, keymap))
 
 
 def is_typed(key: str) -> bool:
-    """Whether the key writes something into a field that is being filled in."""
+    """Whether the key types something into a field with focus."""
     return "+" not in key and (key not in _NAMED or key == "space")
 
 
 def refusal(command: Command, key: str, keymap: Mapping[str, str]) -> str:
-    """Why a command cannot have a key; empty when it can."""
+    """Why a command cannot have a key; empty if it can."""
     own = {ALWAYS_LEAVES: LEAVE, "escape": "app.back"}.get(key)
     if key in _TAKEN and command.id != own:
         return _TAKEN[key]
@@ -161,12 +161,12 @@ def refusal(command: Command, key: str, keymap: Mapping[str, str]) -> str:
 
 
 def advice(key: str) -> str:
-    """Why a key may not arrive; empty when nothing is known against it."""
+    """Why terminals may not deliver a key; empty if no problem is known."""
     return _SWALLOWED.get(key, "")
 
 
 def hidden(command: Command, key: str, keymap: Mapping[str, str]) -> str:
-    """What else the key does on the same page, in words: the nearer one wins. Mostly empty."""
+    """The key's other uses on the same page, in words: the innermost wins. Mostly empty."""
     general = ("list", "app")
     if command.scope in general:
         others = [other for other in COMMANDS if other.scope != command.scope]
@@ -182,7 +182,7 @@ def hidden(command: Command, key: str, keymap: Mapping[str, str]) -> str:
 
 
 def keys(command: Command, keymap: Mapping[str, str]) -> tuple[str, ...]:
-    """A command's keys as Textual names them; leaving always has its own."""
+    """A command's keys by their Textual names; quitting always keeps its own."""
     found = tuple(filter(None, (canonical(key) for key in keys_of(command, keymap))))
     if command.id == LEAVE and ALWAYS_LEAVES not in found:
         return (*found, ALWAYS_LEAVES)
@@ -190,7 +190,7 @@ def keys(command: Command, keymap: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def check_keymap(table: Mapping[str, object]) -> tuple[dict[str, str], list[str]]:
-    """What of a table of keys can be used, and what is wrong with the rest, in words."""
+    """The usable part of a table of keys, and the problems with the rest, in words."""
     by_id = {command.id: command for command in COMMANDS}
     keymap: dict[str, str] = {}
     problems: list[str] = []
@@ -220,7 +220,7 @@ def _names(value: str) -> Iterator[str]:
 
 
 def _unusable(command: Command, key: str) -> str:
-    """Like :func:`refusal`, without looking at other commands."""
+    """Like :func:`refusal`, without checking other commands."""
     own = {ALWAYS_LEAVES: LEAVE, "escape": "app.back"}.get(key)
     if key in _TAKEN and command.id != own:
         return _TAKEN[key]
@@ -230,7 +230,7 @@ def _unusable(command: Command, key: str) -> str:
 
 
 def _part(keymap: dict[str, str], by_id: Mapping[str, Command]) -> list[str]:
-    """Take a key away from the later of two commands of one scope that both have it."""
+    """Remove a key from the later of two commands in one scope that both have it."""
     problems = []
     for ident in list(keymap):
         command = by_id[ident]

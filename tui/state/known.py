@@ -1,4 +1,4 @@
-"""What can be run and who can answer: installed benchmarks and providers, with their settings."""
+"""Installed benchmarks and providers, with their settings."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Made = TypeVar("Made")
 
 @dataclass(frozen=True, slots=True)
 class KnownBenchmark:
-    """One benchmark, as a picker shows it."""
+    """A benchmark, as shown in a picker."""
 
     name: str
     title: str
@@ -30,9 +30,9 @@ class KnownBenchmark:
     make: type[Benchmark]
 
     def needs(self, given: Mapping[str, Any]) -> frozenset[str]:
-        """Kinds of calls it makes with these settings; none for settings that do not fit.
+        """Kinds of calls it makes with these settings; none for invalid settings.
 
-        Of settings that it chooses by what the model can do, the least.
+        For settings chosen by what the model supports, the least demanding.
         """
         try:
             options = parse_options(self.options, given, self.name)
@@ -41,14 +41,14 @@ class KnownBenchmark:
             return frozenset()
 
     def needs_judge(self, given: Mapping[str, Any]) -> bool:
-        """Whether it asks judges with these settings; no for settings that do not fit."""
+        """Whether it uses judges with these settings; False for invalid settings."""
         try:
             return self.make(parse_options(self.options, given, self.name)).needs_judge()
         except EvalbenchError:
             return False
 
     def stand_in(self, given: Mapping[str, Any]) -> str:
-        """What stands for the model where these settings give answers; empty: one is asked."""
+        """What replaces the model if these settings give answers; empty: a model is called."""
         try:
             return self.make.default_model(parse_options(self.options, given, self.name))
         except EvalbenchError:
@@ -57,14 +57,14 @@ class KnownBenchmark:
 
 @dataclass(frozen=True, slots=True)
 class KnownProvider:
-    """One provider, as a picker shows it.
+    """A provider, as shown in a picker.
 
     Attributes:
-        takes_key: whether it takes one; see also ``needs_key``.
-        needs_key: whether nothing works without one.
-        local: whether its models run in a worker of this machine.
-        address: of its API; empty where somebody has to name one, or that is of no interest.
-        needs_address: whether nothing works before an address is named.
+        takes_key: whether it accepts a key; see also ``needs_key``.
+        needs_key: whether a key is required.
+        local: whether its models run in a worker on this machine.
+        address: its API's address; empty if the user has to give one, or it is irrelevant.
+        needs_address: whether an address is required.
     """
 
     name: str
@@ -78,7 +78,7 @@ class KnownProvider:
 
     @property
     def mode(self) -> str:
-        """How its models answer, for people."""
+        """How its models are called, in words."""
         return "local: a worker on this machine" if self.local else "realtime: over the network"
 
 
@@ -87,7 +87,7 @@ class Known:
     """Everything installed.
 
     Attributes:
-        broken: what could not be loaded, in words.
+        broken: plug-ins that could not be loaded, in words.
     """
 
     benchmarks: Mapping[str, KnownBenchmark] = field(default_factory=dict)
@@ -96,7 +96,7 @@ class Known:
 
 
 def load_known() -> Known:
-    """Load what is installed. Imports plug-ins: not for a thread that draws."""
+    """Load what is installed. Imports plug-ins: do not call it on the UI thread."""
     broken: list[str] = []
     return Known(
         _loaded(registry.benchmark_names(), _benchmark, broken),

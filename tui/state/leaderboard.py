@@ -1,4 +1,4 @@
-"""Models by what they scored: the newest complete run of each model on each benchmark."""
+"""Models by score: the newest complete run of each model on each benchmark."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from evalbench.tui.state import figures
 from evalbench.tui.state.run_list import RunLine
 
 Ranks = tuple[int, int]
-"""The best and the worst place that a score can have; equal where it is certain."""
+"""The best and worst rank that a score can have; equal if certain."""
 
 
 @dataclass(frozen=True, slots=True)
 class Leaderboard:
-    """A row for each model, a column for each benchmark.
+    """A row per model, a column per benchmark.
 
     Attributes:
         benchmarks: those with the most models first.
-        models: ordered by the benchmark asked for, the best first; models without it last.
-        by: that benchmark; empty where there is none at all.
-        runs: the run that counts, by model and benchmark.
-        ranks: the places that the intervals allow, by model and benchmark.
+        models: ordered by the selected benchmark, best first; models without it last.
+        by: the selected benchmark; empty if there is none at all.
+        runs: the selected run, by model and benchmark.
+        ranks: the ranks that the intervals allow, by model and benchmark.
     """
 
     benchmarks: tuple[str, ...]
@@ -38,7 +38,7 @@ class Leaderboard:
         return self.runs.get((model, benchmark))
 
     def rank(self, model: str, benchmark: str) -> str:
-        """``2`` or ``1–3``; empty where a model has no score."""
+        """``2`` or ``1–3``; empty if a model has no score."""
         ranks = self.ranks.get((model, benchmark))
         if ranks is None:
             return ""
@@ -50,14 +50,14 @@ class Leaderboard:
 
 
 def leaderboard(lines: Sequence[RunLine], by: str = "") -> Leaderboard:
-    """The scores of complete runs side by side.
+    """Build a leaderboard from complete runs.
 
-    Runs differ in their settings and in how many samples they took: a cell stands for one run,
-    with its interval, and the page of that run tells the rest.
+    Runs differ in their settings and in how many samples they used: a cell represents one run, with
+    its interval; that run's page has the details.
 
     Args:
         lines: runs, the newest first.
-        by: the benchmark to order models by; empty, or one without a score: the first.
+        by: benchmark to order models by; empty, or one without a score: the first.
     """
     runs: dict[tuple[str, str], RunLine] = {}
     for line in lines:
@@ -81,10 +81,10 @@ def leaderboard(lines: Sequence[RunLine], by: str = "") -> Leaderboard:
 
 
 def _ranks(runs: Mapping[tuple[str, str], RunLine]) -> dict[tuple[str, str], Ranks]:
-    """The places that the intervals allow in one benchmark.
+    """The ranks that the intervals allow in one benchmark.
 
-    A model is certainly behind those whose whole interval lies above its own, and certainly
-    before those whose whole interval lies below. Scores without an interval count as exact.
+    A model is certainly behind those whose whole interval is above its own, and certainly ahead of
+    those whose whole interval is below. Scores without an interval count as exact.
     """
     ends = {key: _ends(run) for key, run in runs.items()}
     found = {}
@@ -102,7 +102,7 @@ def _ends(run: RunLine) -> tuple[float, float]:
 
 
 def latency(run: RunLine) -> float | None:
-    """The median time to a reply, in seconds; None where the journal tells none."""
+    """The median reply latency in seconds; None if the journal does not have it."""
     try:
         return read_latency(run.folder.journal, (0.5,))[0]
     except EvalbenchError:
@@ -112,7 +112,7 @@ def latency(run: RunLine) -> float | None:
 def chosen(
     lines: Sequence[RunLine], tag: str = "", since: float = 0.0, until: float | None = None
 ) -> list[RunLine]:
-    """The runs with a tag that were made in a time, in Unix seconds, both ends included."""
+    """The runs with a tag that were created in a period, in Unix seconds, both ends included."""
     end = float("inf") if until is None else until
     return [
         line for line in lines if (not tag or tag in line.tags) and since <= line.created <= end
@@ -120,14 +120,14 @@ def chosen(
 
 
 def moment(text: str, *, end: bool = False) -> float:
-    """A date as Unix seconds, in the time of this machine: ``2026-05-01``, or with a time of day.
+    """Parse a date to Unix seconds, in local time: ``2026-05-01``, or with a time of day.
 
     Args:
-        text: as ISO 8601 has it.
-        end: of a date without a time the end of that day is meant, not its beginning.
+        text: in ISO 8601 format.
+        end: whether a date without a time means the end of that day, not its beginning.
 
     Raises:
-        UsageError: it is none.
+        UsageError: it is invalid.
     """
     from datetime import datetime, timedelta
 
@@ -143,17 +143,17 @@ def moment(text: str, *, end: bool = False) -> float:
 
 
 def day(created: float) -> str:
-    """When a run was made, as a date."""
+    """The date a run was created."""
     return time.strftime("%Y-%m-%d", time.localtime(created)) if created else ""
 
 
 def cell_words(board: Leaderboard, model: str, benchmark: str) -> str:
-    """``27.2 % (23.5–31.3) · 1–2``; empty where a model has no score."""
+    """``27.2 % (23.5–31.3) · 1–2``; empty if a model has no score."""
     run = board.run(model, benchmark)
     return f"{figures.score(run.metric)} · {board.rank(model, benchmark)}" if run else ""
 
 
 def total_cost(runs: Sequence[RunLine]) -> float | None:
-    """US dollars of some runs together; None where that of one is unknown."""
+    """The total cost of some runs in US dollars; None if any is unknown."""
     costs = [run.cost for run in runs]
     return None if any(one is None for one in costs) else sum(one or 0.0 for one in costs)

@@ -34,7 +34,7 @@ small { color: #666 }
 
 
 def rows(board: Leaderboard) -> list[dict[str, Any]]:
-    """A row for each score, by benchmark and then from the best; numbers as they are."""
+    """One row per score, by benchmark and then best first; raw numbers."""
     found = []
     for benchmark in board.benchmarks:
         there = [model for model in board.models if board.run(model, benchmark)]
@@ -78,7 +78,7 @@ def as_json(board: Leaderboard) -> str:
 
 
 def as_csv(board: Leaderboard) -> str:
-    """A line for each score; no cell is a formula."""
+    """One line per score; no cell can act as a formula."""
     text = io.StringIO(newline="")
     writer = csv.writer(text)
     writer.writerow(_COLUMNS)
@@ -89,7 +89,7 @@ def as_csv(board: Leaderboard) -> str:
 
 
 def matrix(board: Leaderboard) -> tuple[list[str], list[list[str]]]:
-    """Heads and rows for people: a column for each benchmark, then what the row's runs took."""
+    """Header and rows for display: a column per benchmark, then the usage of the row's runs."""
     heads = ["model", *board.benchmarks, "cost", "tokens", "latency"]
     lines = []
     for model in board.models:
@@ -108,7 +108,7 @@ def matrix(board: Leaderboard) -> tuple[list[str], list[list[str]]]:
 
 
 def _latency_words(runs: Sequence[RunLine]) -> str:
-    """The latencies of a row's runs: one, or from the least to the greatest."""
+    """The latencies of a row's runs: one value, or a range."""
     known = sorted(one for run in runs if (one := latency(run)) is not None)
     if not known:
         return "–"
@@ -117,7 +117,7 @@ def _latency_words(runs: Sequence[RunLine]) -> str:
 
 
 def as_markdown(board: Leaderboard) -> str:
-    """A table."""
+    """A Markdown table."""
     heads, lines = matrix(board)
     table = [heads, ["---", *["---:"] * (len(heads) - 1)], *lines]
     text = "\n".join("| " + " | ".join(map(_md, line)) + " |" for line in table)
@@ -134,7 +134,7 @@ def _md(text: str) -> str:
 
 
 def as_html(board: Leaderboard) -> str:
-    """A page that needs nothing besides."""
+    """A self-contained page."""
     heads, lines = matrix(board)
 
     def tr(tag: str, cells: Sequence[str]) -> str:

@@ -1,4 +1,4 @@
-"""What this machine is busy with: cards, processors, memory, and which run holds what of them."""
+"""Load of this machine: GPUs, CPUs, memory, and which run uses how much of them."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from evalbench.tui.state.run_list import RunLine
 
 
 class Holder(NamedTuple):
-    """A process that takes something of this machine.
+    """A process that uses resources of this machine.
 
     Attributes:
         what: ``engine``, ``worker``, or the name of its program.
-        run: the run that it works for; None for a stranger on a card.
-        memory, cpu: as in ``Process``; None for strangers.
-        card_memory: bytes that it holds on cards; None where it is on none, or it is unknown.
+        run: the run it works for; None for a foreign process on a card.
+        memory, cpu: as in ``Process``; None for foreign processes.
+        card_memory: bytes that it uses on cards; None if it uses none, or it is unknown.
     """
 
     pid: int
@@ -34,14 +34,14 @@ class Holder(NamedTuple):
 
 @dataclass(slots=True)
 class MachineReading:
-    """One look.
+    """One reading.
 
     Attributes:
-        system: processors, memory, processes of runs.
+        system: CPUs, memory, processes of runs.
         cards: a mapping like ``Card`` for each.
-        trouble: why there is no card; empty with one.
-        holders: processes of runs, then strangers on cards.
-        busy, memory: shares at the last readings, from 0 to 1, the newest last.
+        trouble: why there is no card; empty if there is one.
+        holders: processes of runs, then foreign processes on cards.
+        busy, memory: fractions in the last readings, from 0 to 1, the newest last.
     """
 
     system: SystemReading = field(default_factory=SystemReading)
@@ -53,7 +53,7 @@ class MachineReading:
 
 
 class Machine:
-    """Reads this machine again and again, at any pace; one thread at a time."""
+    """Reads this machine repeatedly, at any interval; one thread at a time."""
 
     def __init__(self) -> None:
         self._system = System()
@@ -62,10 +62,10 @@ class Machine:
         self._memory: deque[float] = deque(maxlen=HISTORY)
 
     def read(self, runs: Sequence[RunLine]) -> MachineReading:
-        """How things are now.
+        """The current reading.
 
         Args:
-            runs: those whose processes are told of; only live ones have any.
+            runs: runs whose processes to report; only live ones have any.
         """
         engines, workers = _engines(runs)
         system = self._system.read(tuple(engines))
@@ -83,7 +83,7 @@ class Machine:
 
 
 def _engines(runs: Sequence[RunLine]) -> tuple[dict[int, RunLine], set[int]]:
-    """The engine of each live run that is on this machine, and the workers that they named."""
+    """Each live run's engine on this machine, and the workers it reported."""
     engines: dict[int, RunLine] = {}
     workers: set[int] = set()
     for line in runs:
@@ -100,7 +100,7 @@ def _engines(runs: Sequence[RunLine]) -> tuple[dict[int, RunLine], set[int]]:
 
 
 def _on_cards(cards: Sequence[Mapping[str, Any]]) -> dict[int, int | None]:
-    """Bytes that each process holds on all cards; None where a card does not say."""
+    """Bytes that each process uses on all cards; None if a card does not report it."""
     held: dict[int, int | None] = {}
     for card in cards:
         for word, used in card["processes"].items():
@@ -133,7 +133,7 @@ def _strangers(cards: Sequence[Mapping[str, Any]], known: set[int]) -> Iterator[
 
 
 def holder_of(pid: str, holders: Sequence[Holder]) -> str:
-    """``worker of 20260101-…-ab12``, or program and number of a stranger."""
+    """``worker of 20260101-…-ab12``, or program and pid of a foreign process."""
     for one in holders:
         if str(one.pid) == pid:
             return f"{one.what} of {_short(one.run.folder)}" if one.run else f"{one.what} {pid}"
@@ -141,5 +141,5 @@ def holder_of(pid: str, holders: Sequence[Holder]) -> str:
 
 
 def _short(folder: RunFolder) -> str:
-    """The last part of a run's id, which names it on the command line too."""
+    """The last part of a run's id, which identifies it on the command line too."""
     return folder.id.rpartition("-")[2]

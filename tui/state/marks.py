@@ -1,4 +1,4 @@
-"""How the states of runs are marked. Apart from other words, as Home needs no more of them."""
+"""Glyphs for run states. In a separate module because Home needs nothing else of the wording."""
 
 from __future__ import annotations
 
@@ -12,4 +12,4 @@ STATE_MARKS: Mapping[str, tuple[str, str]] = {
     "unreadable": ("!", "bad"),
     "created": ("·", "dim"),
 }
-"""A state's glyph and tone; those of others are ``–`` and ``warn``."""
+"""A state's glyph and tone; unknown states get ``–`` and ``warn``."""

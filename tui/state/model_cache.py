@@ -1,4 +1,4 @@
-"""What providers offer, kept on disk: shown at once, with its age, and asked for anew later."""
+"""Providers' model lists, cached on disk: shown at once with their age, refreshed later."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from evalbench.tui.state.cli_child import Line, run_command
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """One model of a provider's list.
+    """One model in a provider's list.
 
     Attributes:
-        id: as given to ``--model``.
-        context: tokens; None when unknown.
+        id: in ``--model`` form.
+        context: context size in tokens; None if unknown.
         retires: a date, or empty.
-        price: US dollars per million input and output tokens; None when unknown.
-        able: what it can do, as in a ``model`` line; empty when that is unknown.
-        footprint: what its memory depends on, where it runs on this machine.
+        price: US dollars per million input and output tokens; None if unknown.
+        able: its capabilities, as in a ``model`` line; empty if unknown.
+        footprint: what its memory need depends on, if it runs on this machine.
     """
 
     id: str
@@ -44,7 +44,7 @@ class Model:
 
 @dataclass(frozen=True, slots=True)
 class ModelList:
-    """All that a provider offered at one moment, in seconds of Unix time."""
+    """A provider's offer at one time, in Unix seconds."""
 
     provider: str
     when: float
@@ -52,7 +52,7 @@ class ModelList:
 
 
 def kept_models(provider: str) -> ModelList | None:
-    """The copy on disk; None when there is none that can be read."""
+    """The copy on disk; None if there is none or it cannot be read."""
     try:
         body = parse_json(read_plain(_file(provider)))
         return ModelList(provider, float(body["when"]), _models(body["lines"]))
@@ -61,14 +61,14 @@ def kept_models(provider: str) -> ModelList | None:
 
 
 async def ask_models(provider: str, *flags: str) -> ModelList:
-    """Ask the provider now, by a command of its own, and keep what it says.
+    """Query the provider now, in a separate command, and cache its response.
 
     Args:
-        provider: whom to ask.
-        flags: where it is and which key to use; what is said then is not kept.
+        provider: provider to query.
+        flags: its address and which key to use; a response obtained with flags is not cached.
 
     Raises:
-        CommandFailed: it cannot be asked; with the hint.
+        CommandFailed: the query failed; with a hint.
     """
     lines = [
         line for line in await run_command("models", provider, *flags) if line["event"] == "model"

@@ -1,4 +1,4 @@
-"""The catalogue: what every provider offers, as the Models page shows it."""
+"""The catalogue: what every provider offers, for the Models page."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from evalbench.tui.state.fuzzy import fitting
 from evalbench.tui.state.model_cache import Model, ModelList, kept_models
 
 FRESH_S = 24 * 3600.0
-"""A list younger than this is not asked for anew unless the user says so."""
+"""A list younger than this is refreshed only on request."""
 
 _SET_KEY = "evalbench keys set"
-"""Begins the hint of a key that is missing and could be kept."""
+"""Start of the hint for a missing key that could be stored."""
 
 SOON_DAYS = 90
-"""A retirement within so many days is told as a number of days."""
+"""A retirement within this many days is shown as a number of days."""
 
 
 @dataclass(slots=True)
 class Offer:
-    """What is known of one provider's models.
+    """The state of one provider's models.
 
     Attributes:
-        listed: its last list; None when there is none.
-        asking: it is being asked now.
-        trouble: why it could not be asked the last time.
+        listed: its last list; None if there is none.
+        asking: whether it is being queried now.
+        trouble: why the last query failed.
     """
 
     provider: str
@@ -38,9 +38,9 @@ class Offer:
     trouble: EvalbenchError | None = None
 
     def words(self, now: float, keys_key: str = "") -> str:
-        """One line on where its list stands, or how to get it.
+        """One line on the state of its list, or how to get it.
 
-        ``keys_key``: what opens the page where a missing key is set.
+        ``keys_key``: the key that opens the page for setting a missing key.
         """
         parts = [self.provider]
         if self.listed:
@@ -68,7 +68,7 @@ class Catalogue:
 
     @classmethod
     def of(cls, providers: Iterable[str]) -> Catalogue:
-        """What is on disk about these providers."""
+        """Load these providers' lists from disk."""
         return cls({name: Offer(name, kept_models(name)) for name in providers})
 
     def to_ask(self, now: float) -> list[str]:
@@ -80,11 +80,11 @@ class Catalogue:
         ]
 
     def models(self) -> list[Model]:
-        """Every model, in the order of the page."""
+        """All models, in page order."""
         return [model for offer in self._in_order() for model in _models(offer)]
 
     def rows(self, query: str = "") -> list[Row]:
-        """One line for each provider, its models below it; with a query the models that fit it."""
+        """One line per provider, its models below it; with a query, the matching models."""
         if query.strip():
             models = self.models()
             texts = [f"{model.id} {model.title} {model.notes}" for model in models]
@@ -121,9 +121,9 @@ def price_words(model: Model) -> tuple[str, str]:
 
 
 def retires_words(model: Model, today: date | None = None) -> tuple[str, str]:
-    """When the provider takes the model away, and the tone to say it in.
+    """When the provider retires the model, and its tone.
 
-    ``retired``, ``in 12 days``, or a date when that is far off.
+    ``retired``, ``in 12 days``, or a date if that is far off.
     """
     try:
         day = date.fromisoformat(model.retires)
@@ -138,9 +138,9 @@ def retires_words(model: Model, today: date | None = None) -> tuple[str, str]:
 
 
 def detail_words(row: Row, now: float | None = None, fits: str = "", keys_key: str = "") -> str:
-    """What the table has no room for, in two lines at most.
+    """Details that do not fit in the table, in two lines at most.
 
-    ``fits`` says whether a model of this machine fits into its memory; ``keys_key`` as in
+    ``fits`` says whether a model on this machine fits in its memory; ``keys_key`` as in
     :meth:`Offer.words`.
     """
     if isinstance(row, Offer):

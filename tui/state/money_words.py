@@ -1,4 +1,4 @@
-"""Prices, and ranges of money and tokens, in words."""
+"""Prices, and ranges of cost and tokens, in words."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from evalbench.engine.cost.unit_prices import Rates, UnitPrices
 from evalbench.tui.state import figures
 
 Pair = Sequence[float] | None
-"""From the least to the most; None: unknown."""
+"""A minimum and maximum; None: unknown."""
 
 
 def total(pairs: Sequence[Pair]) -> Pair:
-    """The sum of ranges; unknown when one of them is."""
+    """The sum of ranges; unknown if any of them is."""
     known = [pair for pair in pairs if pair is not None]
     if len(known) < len(pairs):
         return None
@@ -21,7 +21,7 @@ def total(pairs: Sequence[Pair]) -> Pair:
 
 
 def price_words(stored: Mapping[str, Any] | None) -> str:
-    """Unit prices and their source, from their JSON form; plain words when they are unknown."""
+    """Unit prices and their source, from their JSON form; says so if they are unknown."""
     if stored is None:
         return "unknown; give them with --price IN/OUT, in dollars per million tokens"
     prices = UnitPrices.from_json(stored)
@@ -50,13 +50,13 @@ def money_range(pair: Pair) -> str:
 
 
 def count_range(pair: Sequence[float]) -> str:
-    """From the fewest to the most of something, in whole numbers."""
+    """A minimum and maximum in whole numbers."""
     low, high = (figures.count(round(end)) for end in pair)
     return low if low == high else f"{low}–{high}"
 
 
 def rough_range(pair: Sequence[float]) -> str:
-    """``1.2–1.9 M``: a range to the precision that an estimate has."""
+    """``1.2–1.9 M``: a range, to the precision of an estimate."""
     scales = ((1e9, " G"), (1e6, " M"), (1e3, " k"), (1, ""))
     size, unit = next((s for s in scales if pair[1] >= 10 * s[0]), scales[-1])
     low, high = (f"{end / size:,.0f}" for end in pair)

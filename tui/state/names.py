@@ -1,4 +1,4 @@
-"""Names that have to be told apart where there is no room for all of them."""
+"""Shortening names so that they remain distinguishable."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from itertools import takewhile
 from evalbench.tui.state.clean import cells_only, one_line
 
 _HEADS = (1.0, 0.6, 0.4, 0.2)
-"""Shares of the room that the beginning of a name gets; its end has the rest."""
+"""Fractions of the width that a name's beginning gets; its end gets the rest."""
 
 
 class Name(str):
     """One of several names, as made by :func:`apart`: one line that is safe to show.
 
-    Where it is cut, :meth:`fit` leaves what tells it from the others.
+    When cut, :meth:`fit` keeps the part that distinguishes it from the others.
     """
 
     __slots__ = ("_others",)
     _others: _Names
 
     def fit(self, width: int) -> str:
-        """At most ``width`` terminal cells of it, with an ellipsis for what is missing."""
+        """At most ``width`` terminal cells of it, with an ellipsis for the omitted part."""
         return self._others.at(width)[str(self)]
 
 
@@ -39,7 +39,7 @@ class _Names:
 
 
 def apart(names: Sequence[str]) -> list[Name]:
-    """Names that stand below or beside each other."""
+    """Names that are shown together."""
     made = [Name(cells_only(one_line(name))) for name in names]
     others = _Names(made)
     for name in made:
@@ -66,20 +66,20 @@ def _fitted(names: Sequence[str], width: int) -> dict[str, str]:
 
 
 def _ways(width: int) -> Iterator[Callable[[str, Sequence[str]], str]]:
-    """Ways of cutting a name that is among others: the usual one first."""
+    """Ways of cutting a name among others: the usual one first."""
     for head in _HEADS:
         yield lambda name, _, head=head: _cut(name, width, head)  # type: ignore[misc]
     yield lambda name, others: _cut(_different(name, others), width, 1.0)
 
 
 def _different(name: str, others: Sequence[str]) -> str:
-    """A name without what it has in common with another at its beginning."""
+    """A name without the prefix it shares with another."""
     alike = max((_alike(name, other) for other in others if other != name), default=0)
     return "…" + name[alike:]
 
 
 def _alike(name: str, other: str) -> int:
-    """With how many equal characters two names begin."""
+    """Length of the common prefix of two names."""
     return len(list(takewhile(lambda pair: pair[0] == pair[1], zip(name, other, strict=False))))
 
 

@@ -1,4 +1,4 @@
-"""What providers offer to a run that is being set up: their keys and their models."""
+"""Keys and models that providers offer for a run being set up."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from evalbench.tui.state.model_cache import Model, ModelList, ask_models, kept_m
 
 @dataclass(slots=True)
 class Offer:
-    """One provider's models, as far as they are known.
+    """What is known of one provider's models.
 
     Attributes:
         listed: the newest list.
-        asking: whether a fresh one is on its way.
-        trouble: why it could not be had.
+        asking: whether a new list is being fetched.
+        trouble: why fetching failed.
     """
 
     listed: ModelList | None = None
@@ -26,15 +26,15 @@ class Offer:
     trouble: EvalbenchError | None = None
 
     def models(self) -> tuple[Model, ...]:
-        """The models known."""
+        """The known models."""
         return self.listed.models if self.listed else ()
 
     def model(self, name: str) -> Model | None:
-        """The model of this name."""
+        """The model with this name."""
         return next((model for model in self.models() if model.name == name), None)
 
     def words(self, now: float) -> str:
-        """How many are listed, how old the list is, and what is being done about it."""
+        """How many are listed, how old the list is, and what is happening to it."""
         parts = []
         if self.listed:
             age = figures.age(now - self.listed.when)
@@ -46,7 +46,7 @@ class Offer:
         return ", ".join(parts)
 
     def empty_words(self) -> str:
-        """What an empty list says."""
+        """The text for an empty list."""
         if self.asking:
             return "loading…"
         return f"✗ {self.trouble.what}" if self.trouble else "no models listed; type a name"
@@ -54,13 +54,13 @@ class Offer:
 
 @dataclass(slots=True)
 class Offered:
-    """All that was learned from providers since the page was opened."""
+    """Everything learned from providers since the page was opened."""
 
     keys: dict[str, KeyPlaces] = field(default_factory=dict)
     offers: dict[str, Offer] = field(default_factory=dict)
 
     def of(self, provider: str) -> Offer:
-        """What a provider offers; its kept list when it was not asked yet."""
+        """What a provider offers; its cached list if it was not queried yet."""
         if provider not in self.offers:
             self.offers[provider] = Offer(kept_models(provider) if provider else None)
         return self.offers[provider]
@@ -68,9 +68,9 @@ class Offered:
     async def ask(
         self, provider: str, flags: tuple[str, ...], on_change: Callable[[], None]
     ) -> None:
-        """Ask a provider anew; with flags, at another address or with another key.
+        """Query a provider again; with flags, at another address or with another key.
 
-        ``on_change`` is called when it is being asked and when it has answered.
+        ``on_change`` is called when the query starts and when it ends.
         """
         offer = self.of(provider)
         offer.asking, offer.trouble = True, None

@@ -1,7 +1,6 @@
-"""What a person set in the app and wants to find again: ``config.toml`` in the config folder.
+"""User preferences of the app, stored in ``config.toml`` in the config folder.
 
-Written when something changes, whole or not at all; comments and anything
-unknown in the file stay.
+Written on every change, atomically; comments and unknown entries in the file are preserved.
 """
 
 from __future__ import annotations
@@ -24,17 +23,17 @@ BANDWIDTHS = ("auto", "low", "full")
 
 @dataclass(slots=True)
 class Preferences:
-    """The file's contents, with defaults for what is not in it.
+    """The file's contents, with defaults for missing entries.
 
     Attributes:
         theme: name of a theme.
-        bandwidth: ``low`` redraws half as often and plainer; ``auto`` is low over SSH.
-        mouse: whether the app takes the mouse.
-        welcomed: the welcome was seen.
-        benchmark, model: chosen last.
-        columns: those that the list of samples has besides, separated by spaces.
-        keymap: keys by command id, over the defaults.
-        problems: what in the file could not be used, in words.
+        bandwidth: ``low`` redraws half as often and more simply; ``auto`` is low over SSH.
+        mouse: whether the app captures the mouse.
+        welcomed: whether the welcome page was seen.
+        benchmark, model: last chosen.
+        columns: additional columns of the sample list, separated by spaces.
+        keymap: keys by command id, overriding the defaults.
+        problems: unusable entries in the file, in words.
     """
 
     theme: str = "evalbench-dark"
@@ -60,12 +59,12 @@ _KINDS: Mapping[str, type] = {
 
 
 def preferences_file() -> Path:
-    """Where preferences are kept."""
+    """The preferences file."""
     return config_dir() / FILE
 
 
 def load_preferences() -> Preferences:
-    """Read the file. What is wrong in it is left out and told in ``problems``."""
+    """Read the file. Invalid entries are omitted and reported in ``problems``."""
     file, found = preferences_file(), Preferences()
     try:
         body = read_toml(file)
@@ -93,7 +92,7 @@ def load_preferences() -> Preferences:
 
 
 def _replace_keys(document: MutableMapping[str, Any], keymap: Mapping[str, str]) -> None:
-    """Change what differs, so that comments beside the other keys stay."""
+    """Change only what differs, so that comments next to the other keys are preserved."""
     table = document.get("keys")
     if not isinstance(table, dict) or any(isinstance(keys, dict) for keys in table.values()):
         document["keys"] = {}
@@ -108,7 +107,7 @@ def _replace_keys(document: MutableMapping[str, Any], keymap: Mapping[str, str])
 
 
 def _flat(table: Mapping[str, Any]) -> dict[str, Any]:
-    """A table of keys whose ids were written without quotes, which nests them."""
+    """Flatten a table of keys whose ids were written without quotes, which nests them."""
     flat: dict[str, Any] = {}
     for name, value in table.items():
         if isinstance(value, dict):
@@ -119,7 +118,7 @@ def _flat(table: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def save_preferences(**changed: Any) -> None:
-    """Change some settings in the file; ``keymap`` replaces its table of keys.
+    """Update settings in the file; ``keymap`` replaces its table of keys.
 
     Raises:
         UsageError: the file cannot be written.

@@ -1,4 +1,4 @@
-"""What came of asking a model one short question, in words."""
+"""The result of a probe (one short question to a model), in words."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from evalbench.tui.state.clean import clean, one_line
 
 
 def probe_facts(probe: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Name and words of everything worth telling of a ``probe`` line (docs/json-lines.md)."""
+    """Names and values of everything notable in a ``probe`` line (docs/json-lines.md)."""
     facts = [("reply", clean(probe["text"]).strip() or "(nothing)")]
     if probe["outcome"] != "ok":
         facts.append(("outcome", one_line(f"{probe['outcome']} {probe['stop_reason']}")))

@@ -1,4 +1,4 @@
-"""Providers as lists of them show them: address, key, limits, prices, batches."""
+"""Providers as shown in lists: address, key, limits, prices, batches."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ Line = Mapping[str, Any]
 
 
 def provider_lines(name: str | None = None) -> list[dict[str, Any]]:
-    """A line for every provider, or for one: the user's own servers first.
+    """A line for every provider, or for one: user-defined servers first.
 
     Raises:
-        SpecError: ``name`` is none, or its description is not right.
+        SpecError: ``name`` is unknown, or its description is invalid.
     """
     if name is not None:
         return [_line(name, registry.provider_class(name), list_keys())]
@@ -68,7 +68,7 @@ def _line(name: str, cls: type[BaseProvider], refs: Iterable[KeyRef]) -> dict[st
 
 
 def _broken(name: str, error: EvalbenchError) -> dict[str, Any]:
-    """A server whose description is not right: it can be mended or removed."""
+    """A server whose description is invalid: it can be edited or removed."""
     described = read_servers().get(name, {})
     return {
         "provider": name,
@@ -96,7 +96,7 @@ def _broken(name: str, error: EvalbenchError) -> dict[str, Any]:
 
 
 def _missing(cls: type[BaseProvider]) -> str:
-    """What has to be installed before it can be asked; empty: nothing."""
+    """What has to be installed before it can be used; empty: nothing."""
     return cls.extra if cls.extra and missing_modules(cls.modules) else ""
 
 
@@ -111,7 +111,7 @@ def _key_words(held: KeyRef | None, need: Any) -> str:
 
 
 def _price_words(cls: type[BaseProvider]) -> str:
-    """Where its prices come from."""
+    """The source of its prices."""
     if cls.prices:
         return f"own, {len(cls.prices)} of them" if len(cls.prices) > 1 else "own"
     if cls.free:
@@ -122,7 +122,7 @@ def _price_words(cls: type[BaseProvider]) -> str:
 
 
 def limit_words(line: Line) -> str:
-    """Its limits in as few words as there are: requests and tokens a minute, or who decides."""
+    """Its limits in short form: requests and tokens per minute, or who sets them."""
     found = []
     if requests := line["requests_per_minute"]:
         found.append(f"{requests:g} req")
@@ -134,7 +134,7 @@ def limit_words(line: Line) -> str:
 
 
 def about_words(line: Line) -> list[tuple[str, str]]:
-    """All that is known about one, as pairs of name and words."""
+    """All details of one provider, as pairs of name and words."""
     pairs = [
         ("name", line["title"]),
         ("address", line["address"] or "given with --base-url"),
@@ -174,7 +174,7 @@ def _more(*words: str) -> str:
 
 
 def _source(line: Line, field: str) -> str:
-    """Where it was read; a figure of nobody's is the user's own."""
+    """The source of a figure, or that it is unverified; the user's own needs none."""
     if line[field]:
         return f" ({line[field]})"
     return "" if line["own"] or line["prices"] == "free" else " (unverified)"

@@ -1,8 +1,8 @@
 """The filter language of lists: ``state:running model:claude score<50 cost>1 tag:paper``.
 
-Words are looked for everywhere, ``name:text`` in one field, and ``<``, ``<=``, ``>``, ``>=`` and
-``=`` compare numbers. All terms must hold; a ``-`` before one turns it round. Texts with spaces
-are put into double quotes.
+Words are searched everywhere, ``name:text`` in one field, and ``<``, ``<=``, ``>``, ``>=`` and
+``=`` compare numbers. All terms must match; a leading ``-`` negates one. Texts with spaces go in
+double quotes.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from evalbench.engine.errors import nearest
 Row = TypeVar("Row")
 
 Text = Callable[[Row], Sequence[str]]
-"""What a field says of a row, in small letters."""
+"""A field's text in a row, in lower case."""
 
 Number = Callable[[Row], float | None]
-"""What a field is of a row; None where that is unknown: no comparison holds then."""
+"""A field's number in a row; None if unknown: then no comparison matches."""
 
 _TERM = re.compile(r'(-?)(?:([A-Za-z]+)(:|<=|>=|<|>|=))?("[^"]*"?|\S+)')
 _COMPARED: Mapping[str, Callable[[float, float], bool]] = {
@@ -36,11 +36,11 @@ _UNITS = {"": 1.0, "%": 1.0, "$": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86
 
 @dataclass(frozen=True, slots=True)
 class Fields(Generic[Row]):
-    """What a list can be filtered by.
+    """The fields that a list can be filtered by.
 
     Attributes:
-        words: all that words are looked for in, in small letters.
-        texts, numbers: fields by name. ``age`` is a number of seconds; ``2h`` and ``3d`` are too.
+        words: text that plain words are searched in, in lower case.
+        texts, numbers: fields by name. ``age`` is in seconds, and accepts ``2h`` and ``3d`` too.
     """
 
     words: Callable[[Row], str]
@@ -50,22 +50,22 @@ class Fields(Generic[Row]):
 
 @dataclass(frozen=True, slots=True)
 class Query(Generic[Row]):
-    """A filter as it was typed.
+    """A filter as typed.
 
     Attributes:
-        problem: what is wrong with it, in words; it lets everything through then.
+        problem: what is wrong with it, in words; it matches everything then.
     """
 
     terms: tuple[Callable[[Row], bool], ...] = ()
     problem: str = ""
 
     def among(self, rows: Sequence[Row]) -> list[Row]:
-        """Those of ``rows`` that it lets through."""
+        """The ``rows`` that match."""
         return [row for row in rows if all(term(row) for term in self.terms)]
 
 
 def parse_query(text: str, fields: Fields[Row]) -> Query[Row]:
-    """Read a filter. While a term is still being typed (``state:``) it lets everything through."""
+    """Parse a filter. While a term is incomplete (``state:``), it matches everything."""
     terms: list[Callable[[Row], bool]] = []
     for sign, name, how, raw in _TERM.findall(text):
         wanted = raw.strip('"').lower()

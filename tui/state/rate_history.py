@@ -1,4 +1,4 @@
-"""How fast a run has gone, and what that says about the time it still takes."""
+"""A run's rate over time, and the remaining time that it implies."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _FEWEST_RATES = 5
 
 
 class TimeLeft(NamedTuple):
-    """Seconds until a run is done: as things go now, and at its recent best and worst.
+    """Seconds until a run is done: at the current rate, and at its recent best and worst.
 
-    ``low`` and ``high`` are None while too little is known of how the rate varies.
+    ``low`` and ``high`` are None while too little is known about the rate's variation.
     """
 
     seconds: float
@@ -27,19 +27,19 @@ class TimeLeft(NamedTuple):
 
 
 class RateHistory:
-    """How many samples were done at which time. Times are seconds on one clock."""
+    """How many samples were done at which time. Times are in seconds on one clock."""
 
     def __init__(self) -> None:
         self._times: list[float] = []
         self._done: list[int] = []
 
     def restore(self, stretches: Iterable[tuple[int, int]], every: float, done: int) -> None:
-        """Begin with what a journal tells (see ``JournalReader.score_times``).
+        """Start from a journal's history (see ``JournalReader.score_times``).
 
         Args:
-            stretches: number of each stretch of time and what was done in it, in order.
-            every: seconds a stretch lasts; the first begins at 0.
-            done: how many are done after the last.
+            stretches: number of each time bin and the samples done in it, in order.
+            every: length of a bin in seconds; the first begins at 0.
+            done: total done after the last.
         """
         held = list(stretches)
         reached = done - sum(count for _, count in held)
@@ -50,13 +50,13 @@ class RateHistory:
             self._put((number + 1) * every, reached)
 
     def forget(self) -> None:
-        """Begin anew."""
+        """Start over."""
         self._times, self._done = [], []
 
     def tell(self, at: float, done: int) -> None:
-        """So many are done now."""
+        """Record the total done now."""
         if self._done and done < self._done[-1]:
-            # Scores were taken back to be made again: another beginning.
+            # Scores were removed to be computed again: start over.
             self.forget()
         while self._times and self._times[-1] >= at:
             self._times.pop()
@@ -70,12 +70,12 @@ class RateHistory:
         self._times.append(at)
         self._done.append(done)
         if len(self._times) > _MOST_POINTS:
-            # The last point stays: the newest stretch must not change its length.
+            # The last point stays: the length of the newest bin must not change.
             self._times = [*self._times[:-1:2], self._times[-1]]
             self._done = [*self._done[:-1:2], self._done[-1]]
 
     def _at(self, time: float) -> float:
-        """How many were done at a time between the first point and the last."""
+        """The total done at a time between the first point and the last."""
         after = bisect_right(self._times, time)
         if after == 0:
             return self._done[0]
@@ -86,10 +86,10 @@ class RateHistory:
         return self._done[after - 1] + share * (self._done[after] - self._done[after - 1])
 
     def history(self, most: int) -> list[float]:
-        """Samples a second over the whole time known, in at most ``most`` equal stretches.
+        """Samples per second over the whole known time, in at most ``most`` equal bins.
 
-        A stretch is a power of two of seconds and begins at a multiple of it, so
-        that from one second to the next only the newest changes.
+        A bin is a power of two of seconds long and begins at a multiple of that, so that from one
+        second to the next only the newest changes.
         """
         if len(self._times) < 2 or most < 1:
             return []
@@ -105,11 +105,10 @@ class RateHistory:
         return rates
 
     def left(self, remaining: int, rate: float) -> TimeLeft | None:
-        """How long the rest takes; None while nothing moves or nothing is left.
+        """The remaining time; None while nothing progresses or nothing is left.
 
-        The range rests on the rate over windows of at least 20 s and 20 samples
-        in the recent past: it spans what their slowest and fastest tenths would
-        take.
+        The range is based on the rate over windows of at least 20 s and 20 samples in the recent
+        past: it spans the times that their slowest and fastest tenths imply.
         """
         if rate <= 0 or remaining <= 0:
             return None

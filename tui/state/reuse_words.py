@@ -1,4 +1,4 @@
-"""Replies that were taken from earlier runs, in words."""
+"""Replies reused from earlier runs, in words."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _MOST_RUNS = 3
 
 
 def reused_words(replies: int, by_run: Mapping[str, int] | None = None) -> str:
-    """``40 replies of earlier runs, for nothing``, with the runs where they are given."""
+    """``40 replies of earlier runs, for nothing``, with the runs if given."""
     told = f"{figures.count(replies)} {'reply' if replies == 1 else 'replies'} of earlier runs"
     if by_run:
         named = [
@@ -25,5 +25,5 @@ def reused_words(replies: int, by_run: Mapping[str, int] | None = None) -> str:
 
 
 def taken_words(reused: Reused) -> str:
-    """Where a reply was taken from: the run, and when it was given."""
+    """Where a reply was taken from: the run, and the time of the reply."""
     return f"taken from run {reused.run}, given on {reused.at[:10]} at {reused.at[11:19]} UTC"

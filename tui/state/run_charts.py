@@ -1,4 +1,4 @@
-"""What the charts of a run show, made from how it went."""
+"""The charts of a run, computed from its history."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from evalbench.tui.state.names import apart
 from evalbench.tui.state.spending import forecast
 
 _SURE = 4
-"""Stretches from which on those at the ends are left out of what happened in a second."""
+"""From this many bins on, incomplete bins at the ends are left out of rates."""
 
 _FEWEST = 2
-"""Values below which there is no interval to draw."""
+"""With fewer values than this no interval is drawn."""
 
 
 class GroupBar(NamedTuple):
-    """How one value of a tag did: its mean as a share of the longest bar, and in words."""
+    """The result for one value of a tag: its mean as a fraction of the longest bar, and as text."""
 
     name: str
     value: str
@@ -32,12 +32,12 @@ class GroupBar(NamedTuple):
 
 
 def charts(history: History, status: Status, created: float) -> list[Chart]:
-    """Every chart there is something to draw for, the most important first.
+    """All charts that have data, the most important first.
 
     Args:
-        history: how the run went.
-        status: of the run.
-        created: when it was made, in seconds of Unix time.
+        history: the run's history.
+        status: the run's status.
+        created: creation time in Unix seconds.
     """
     clock = _clock(created, history)
     found = [
@@ -59,7 +59,7 @@ def _clock(created: float, history: History) -> Callable[[float], str]:
 
 
 def _steps(history: History) -> list[tuple[float, int]]:
-    """(end of the stretch in seconds since the run's creation, its number), without a gap."""
+    """(end of the bin in seconds since the run's creation, its number), without gaps."""
     numbers = history.numbers()
     if not numbers:
         return []
@@ -67,7 +67,7 @@ def _steps(history: History) -> list[tuple[float, int]]:
 
 
 def _score(history: History, status: Status, clock: Callable[[float], str]) -> Chart | None:
-    """The mean of what was scored so far, and its interval, which narrows."""
+    """The mean of the scores so far, and its interval, which narrows."""
     name, metric = next(iter(status.metrics.items()), ("", {}))
     n, total, squares = 0, 0.0, 0.0
     line, band = [], []
@@ -87,7 +87,7 @@ def _score(history: History, status: Status, clock: Callable[[float], str]) -> C
         if not n:
             continue
         line.append((at, total / n))
-        # Of answers that are right or wrong the squares are the values.
+        # For right-or-wrong answers the squares equal the values.
         binary = abs(squares - total) < 1e-9
         interval = wilson(total, n) if binary else mean_interval(n, total, squares)
         if interval and n >= _FEWEST:
@@ -110,7 +110,7 @@ def _rates(history: History, count: Callable[[Any], float]) -> list[tuple[float,
         (at, count(history.stretches[n]) / history.every_s if n in history.stretches else 0.0)
         for at, n in _steps(history)
     ]
-    # The last stretch is not over, and the first began in its middle.
+    # The last bin is not over, and the first may have begun in its middle.
     return line[1:-1] if len(line) > _SURE else line
 
 
@@ -184,11 +184,11 @@ def _failures(history: History, clock: Callable[[float], str]) -> Chart | None:
 
 
 def group_bars(history: History, most: int) -> list[tuple[str, list[GroupBar]]]:
-    """For each tag with a few values, how these did, the best first.
+    """For each tag with few values, their results, best first.
 
     Args:
-        history: how the run went.
-        most: values of one tag that are shown.
+        history: the run's history.
+        most: maximum values shown per tag.
     """
     by_tag: dict[str, dict[str, tuple[int, float]]] = {}
     for (tag, value), found in history.groups.items():

@@ -1,4 +1,4 @@
-"""The lines of the three pickers of a new run, and what is told about each and the chosen."""
+"""The lines of a new run's three pickers, and the details of each line and of the choice."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from evalbench.tui.state.model_list import context_words, price_words, retires_w
 from evalbench.tui.state.offered import Offer
 
 Cell = str | tuple[str, str]
-"""Text, or text and tone, as tables take it."""
+"""Text, or text and tone, in the form that tables take."""
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """One of the things to choose from.
+    """An item to choose.
 
     Attributes:
-        ident: what it is known by.
+        ident: its identifier.
         cells: what its line shows.
-        found_by: what typed letters are looked for in.
-        dim: it is there, but not for this run.
+        found_by: text that typed letters are matched against.
+        dim: whether it exists but is not suitable for this run.
     """
 
     ident: str
@@ -38,17 +38,17 @@ class Choice:
 
 
 def benchmark_choices(known: Known) -> list[Choice]:
-    """One line for each benchmark."""
+    """One line per benchmark."""
     return [Choice(name, (name,), f"{name} {one.title}") for name, one in known.benchmarks.items()]
 
 
 _KEY_TONES = {"env var": "good", "keychain": "good", "no key": "warn"}
 _KEY_ORDER = ("optional", "no key")
-"""Whoever has a key, or uses none, comes first; servers that may be there; the rest."""
+"""Sort order: providers with a key, or needing none; then servers that may exist; the rest."""
 
 
 def provider_choices(known: Known, keys: Mapping[str, KeyPlaces]) -> list[Choice]:
-    """One line for each provider with the state of its key."""
+    """One line per provider, with the state of its key."""
     choices = []
     for name, one in known.providers.items():
         state = keys[name].state if name in keys else "" if one.takes_key else "not used"
@@ -60,26 +60,26 @@ def provider_choices(known: Known, keys: Mapping[str, KeyPlaces]) -> list[Choice
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where local models would be loaded, and how.
+    """Where and how local models would be loaded.
 
     Attributes:
-        memory: what is free there; None when it is not known yet.
-        options: of their provider, as far as they are given.
+        memory: free memory there; None if not known yet.
+        options: their provider's options, as far as given.
     """
 
     memory: DeviceMemory | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
 
     def stands_against(self, model: Model) -> str:
-        """Why a model does not fit there; empty when it does, or nobody knows."""
+        """Why a model does not fit there; empty if it does, or if that is unknown."""
         found = fit_here(model.footprint, self.memory, self.options)
         return why_not(found) if found else ""
 
 
 def model_choices(offer: Offer, needs: frozenset[str], place: Place | None = None) -> list[Choice]:
-    """One line for each model; those that cannot answer such calls are greyed and come last.
+    """One line per model; those that cannot answer such calls are greyed out and come last.
 
-    So are those that do not fit into the memory of ``place``.
+    The same goes for those that do not fit in the memory of ``place``.
     """
     choices = [_model_choice(model, needs, place or Place()) for model in offer.models()]
     return sorted(choices, key=lambda choice: choice.dim)
@@ -110,7 +110,7 @@ def about_benchmark(known: Known, name: str) -> str:
 
 
 def about_provider(known: Known, keys: Mapping[str, KeyPlaces], name: str) -> str:
-    """Title, how its models answer, where its key is or how to set one."""
+    """Title, how its models are called, where its key is or how to set one."""
     one = known.providers.get(name)
     if one is None:
         return ""
@@ -126,7 +126,7 @@ def about_provider(known: Known, keys: Mapping[str, KeyPlaces], name: str) -> st
 
 
 def about_answering(draft: Draft, keys: Mapping[str, KeyPlaces]) -> str:
-    """How the chosen model answers, and where its key is."""
+    """How the chosen model is called, and where its key is."""
     if draft.stand_in:
         return "no model is called: the answers exist already"
     provider = draft.known_provider
@@ -145,7 +145,7 @@ def about_answering(draft: Draft, keys: Mapping[str, KeyPlaces]) -> str:
 
 
 def about_model(offer: Offer, name: str, needs: frozenset[str], place: Place | None = None) -> str:
-    """What is known of the model under the cursor; what went wrong, when there is no list."""
+    """Details of the model under the cursor; the error, if there is no list."""
     model = offer.model(name)
     if model is None:
         if offer.trouble:

@@ -1,4 +1,4 @@
-"""All that is known of a run: from its status and journal, and in words."""
+"""Everything known about a run, from its status and journal, and in words."""
 
 from __future__ import annotations
 
@@ -24,18 +24,17 @@ from evalbench.tui.state.reuse_words import reused_words
 from evalbench.tui.state.spending import is_free, spent_words
 
 Pairs = Mapping[str, str]
-"""Texts by what they tell of. They may hold anything: whoever prints them makes them safe."""
+"""Texts by topic. They may contain anything: callers must clean them before printing."""
 
 
 class RunFacts(NamedTuple):
-    """What only the journal knows; all but the metrics are empty without one.
+    """What only the journal has; without one, everything but the metrics is empty.
 
-    ``prices`` and ``keys`` hold by role JSON forms: of unit prices (None:
-    unknown), and of the reference to where the key lay. ``imported`` says of
-    another system's results where they were read, when, and with which notes.
-    ``measures`` are those of local models, by name; ``workers`` those of each worker, by
-    its place, where there were several. ``reused`` counts the replies
-    that were taken from earlier runs, by the run's id.
+    ``prices`` and ``keys`` hold JSON forms by role: of unit prices (None: unknown), and of the
+    reference to where the key was stored. ``imported`` says where and when another system's results
+    were read, and with which notes. ``measures`` are those of local models, by name; ``workers``
+    those of each worker, by its slot, if there were several. ``reused`` counts the replies that
+    were taken from earlier runs, by run id.
     """
 
     metrics: Mapping[str, Mapping[str, Any]]
@@ -49,7 +48,7 @@ class RunFacts(NamedTuple):
 
 
 def run_facts(folder: RunFolder, spec: RunSpec, status: Status) -> RunFacts:
-    """What the journal of a run knows; of one without a journal its metrics only.
+    """What a run's journal contains; without a journal, only its metrics.
 
     Raises:
         JournalError: it cannot be read.
@@ -79,7 +78,7 @@ def run_facts(folder: RunFolder, spec: RunSpec, status: Status) -> RunFacts:
 
 
 def _unloaded(journal: JournalReader) -> Iterator[Mapping[str, Any]]:
-    """What was told of every local model when it was unloaded."""
+    """The measurements that every local model reported when it was unloaded."""
     after = 0
     while page := journal.events(after):
         after = page[-1].id
@@ -91,9 +90,8 @@ def _metrics(
 ) -> Mapping[str, Mapping[str, Any]]:
     """All metrics.
 
-    A resting run has them stored. For a live or interrupted one they are made
-    of its scores, or taken from its status when its benchmark is not installed
-    here.
+    A run at rest has them stored. For a live or interrupted one they are computed from its scores,
+    or taken from its status if its benchmark is not installed here.
     """
     stored: Mapping[str, Mapping[str, Any]] | None = journal.meta("metrics")
     if status.at_rest and stored is not None:
@@ -123,7 +121,7 @@ def work_pairs(status: Status) -> dict[str, str]:
 
 
 def money_pairs(status: Status, facts: RunFacts) -> dict[str, str]:
-    """What was spent, at which prices, and where the key lay: never the key."""
+    """What was spent, at which prices, and where the key was stored: never the key itself."""
     pairs = {}
     if not is_free(status):
         pairs["spent"] = spent_words(status)
@@ -143,7 +141,7 @@ def money_pairs(status: Status, facts: RunFacts) -> dict[str, str]:
 
 
 def settings_pairs(spec: RunSpec) -> dict[str, str]:
-    """The common settings that were given, and all of benchmark and provider."""
+    """The common settings that were given, and all settings of benchmark and provider."""
     defaults = {option.name: option.default for option in COMMON}
     given = {
         name: value
@@ -155,7 +153,7 @@ def settings_pairs(spec: RunSpec) -> dict[str, str]:
 
 
 def fate_pairs(params: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
-    """What became of each requested parameter: sent, dropped or refused, and why."""
+    """How each requested parameter was handled: sent, dropped or refused, and why."""
     return {
         name: note["fate"] + (f": {note['reason']}" if note.get("reason") else "")
         for name, note in params.items()
@@ -163,7 +161,7 @@ def fate_pairs(params: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
 
 
 def flat_pairs(record: Mapping[str, Any], prefix: str = "") -> dict[str, str]:
-    """A JSON object of objects as pairs; what is empty is left out."""
+    """A JSON object of objects as pairs, without empty entries."""
     flat: dict[str, str] = {}
     for name, value in record.items():
         if isinstance(value, Mapping):

@@ -1,4 +1,4 @@
-"""What the list of runs can be filtered by."""
+"""The fields that the list of runs can be filtered by."""
 
 from __future__ import annotations
 
@@ -24,4 +24,4 @@ RUN_FIELDS: Fields[RunLine] = Fields(
         "age": lambda line: time.time() - line.created if line.created else None,
     },
 )
-"""Scores and what is done are in percent, costs in US dollars, ages in seconds."""
+"""Scores and progress are in percent, costs in US dollars, ages in seconds."""

@@ -1,4 +1,4 @@
-"""The folders of all runs, and whether anything in one was written since it was last read."""
+"""The folders of all runs, and whether anything in one has changed since it was last read."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from evalbench.engine.runs.folder import RunFolder, all_runs
 
 
 class RunFolders:
-    """The runs below a folder. :meth:`look` lists them anew only when one came or went."""
+    """The runs below a folder. :meth:`look` lists them again only if one was added or removed."""
 
     def __init__(self, parent: Path | None = None) -> None:
         self._parent = parent
@@ -27,7 +27,7 @@ class RunFolders:
 
 
 def epochs_of(folder: RunFolder) -> int:
-    """How often a run asks each sample; once, where that cannot be read."""
+    """How often a run repeats each sample; once, if that cannot be read."""
     try:
         return int(folder.spec().get("epochs"))
     except RunNotFound:
@@ -35,7 +35,7 @@ def epochs_of(folder: RunFolder) -> int:
 
 
 def stamp_of(path: Path) -> tuple[int, int]:
-    """What differs once a file was replaced, or a folder got or lost something."""
+    """A value that changes if a file is replaced, or a folder gains or loses an entry."""
     try:
         stat = os.stat(path)
     except OSError:

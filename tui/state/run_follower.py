@@ -1,4 +1,4 @@
-"""One run as seen from outside: its status file, its events, whether its engine lives."""
+"""One run as seen from outside: its status file, its events, whether its engine is alive."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ _UNKNOWN = 1 << 62
 _ALIVE_EVERY_S = 0.5
 _SHOW_EVERY_S = 1.0
 _TRACING_S = 20.0
-"""No engine takes longer for the last traces of a run."""
+"""No engine takes longer than this to send a run's last traces."""
 
 
 class RunFollower:
-    """One run as seen from outside. :meth:`look` again and again; the rest is what was seen.
+    """One run as seen from outside. Call :meth:`look` repeatedly; the rest is what was seen.
 
-    ``after`` is the id of the last event that is already known, see :func:`last_event`.
-    ``killed`` is set by whoever killed its engine because somebody wanted it stopped.
+    ``after`` is the id of the last known event, see :func:`last_event`.
+    ``killed`` is set by whatever killed its engine to enforce a stop.
     """
 
     def __init__(self, folder: RunFolder, *, after: int = 0) -> None:
@@ -57,7 +57,7 @@ class RunFollower:
 
     @property
     def tracing(self) -> bool:
-        """Whether a run at rest still sends its last traces; they are told of at its end."""
+        """Whether a run at rest is still sending its last traces; they are reported at its end."""
         status = self.status
         return status.tracing and time.time() - status.updated < _TRACING_S
 
@@ -70,12 +70,12 @@ class RunFollower:
 
     @property
     def lost(self) -> bool:
-        """Whether the run's folder is gone, so that its engine could not even say why it ended."""
+        """Whether the run's folder is gone, so that its engine could not even record its end."""
         return self.interrupted and _place(self.folder) != self._place
 
     @property
     def exit_code(self) -> int:
-        """What the ended run stands for."""
+        """The exit code for the ended run."""
         if self.lost:
             return _CANNOT_GO_ON
         if self.status.unreadable:
@@ -88,16 +88,16 @@ class RunFollower:
 
     @property
     def spec(self) -> dict[str, Any]:
-        """What was asked for, as JSON."""
+        """The run's spec, as JSON."""
         return self.folder.spec().to_json()
 
     def look(self) -> bool:
-        """Read what is new. True when the status changed."""
+        """Read what is new. True if the status changed."""
         changed = self._read_status()
         if not self.status.at_rest and time.monotonic() >= self._alive_due:
             self._alive_due = time.monotonic() + _ALIVE_EVERY_S
             if self.folder.live_pid(self.status) is None:
-                # It may have come to rest between the two looks.
+                # It may have come to rest between the two reads.
                 changed = self._read_status() or changed
                 self.interrupted = not self.status.at_rest
             else:
@@ -105,7 +105,7 @@ class RunFollower:
         return changed
 
     def stale(self) -> bool:
-        """Whether nothing was shown for a second, so that clocks do not stand still."""
+        """Whether nothing was shown for a second, so that clocks keep moving."""
         return time.monotonic() - self._shown >= _SHOW_EVERY_S
 
     def _read_status(self) -> bool:
@@ -120,10 +120,10 @@ class RunFollower:
         return True
 
     def events(self) -> list[Event]:
-        """Events since the last time; once more one whose count has grown.
+        """New events since the last call; also one whose count has grown.
 
-        The journal is opened only for the moment, so that the engine can make
-        it one plain file when it rests.
+        The journal is opened only briefly, so that the engine can turn it into one plain file at
+        rest.
         """
         self._shown = time.monotonic()
         seen, counted = self._last_event
@@ -133,14 +133,14 @@ class RunFollower:
             with JournalReader(self.folder.journal) as journal:
                 events = journal.events(after=max(0, seen - 1))
         except JournalError:
-            # Not there yet, or busy: the next look finds them.
+            # Not there yet, or busy: the next call finds them.
             return []
         if events:
             self._last_event = events[-1].id, events[-1].count
         return [event for event in events if event.id > seen or event.count > counted]
 
     def problem(self) -> str:
-        """Why the run did not complete, when that is known."""
+        """Why the run did not complete, if known."""
         if self.lost:
             return (
                 f"the folder {self.folder.path} was deleted, renamed or replaced while the run went"
@@ -167,13 +167,13 @@ def _place(folder: RunFolder) -> tuple[int, int] | None:
 
 
 def eta(status: Status) -> float | None:
-    """Seconds until all samples are done at the present rate; None while that is unknown."""
+    """Seconds until all samples are done at the current rate; None while unknown."""
     left = status.total - status.done
     return left / status.rate if status.rate > 0 and left > 0 else None
 
 
 def last_event(folder: RunFolder) -> int:
-    """Id of the newest event of a run's journal; 0 when there is none."""
+    """Id of the newest event in a run's journal; 0 if there is none."""
     try:
         from evalbench.engine.journal import JournalReader
 

@@ -1,4 +1,4 @@
-"""The runs on this machine, as the list of them shows them."""
+"""The runs on this machine, as shown in a list."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from evalbench.tui.state.spending import is_free, spent_words
 
 LIVE = ("created", "running", "pausing", "stopping")
 RESUMABLE = (INTERRUPTED, "paused", "stopped", "waiting", "failed", "budget")
-"""States in which an engine drives a run, and in which one can go on with it."""
+"""States in which an engine drives a run, and states from which one can resume it."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunLine:
-    """One run in a list: in words, and in the numbers that lists are filtered and ordered by.
+    """One run in a list: in words, and in the numbers used for filtering and sorting.
 
     Attributes:
-        words: what words of a filter are looked for in.
-        value: of the first metric, a share in percent; None without one.
-        share: of its samples that are done, from 0 to 1.
-        failed: samples.
-        cost: US dollars spent; None where that is unknown.
-        metric: the first one, as the status file has it; empty without one.
-        tokens: of prompts and replies together.
+        words: text that a filter's plain words are searched in.
+        value: the first metric, a fraction in percent; None without one.
+        share: fraction of its samples that are done, from 0 to 1.
+        failed: number of failed samples.
+        cost: US dollars spent; None if unknown.
+        metric: the first one, as in the status file; empty without one.
+        tokens: tokens of prompts and replies together.
     """
 
     folder: RunFolder
@@ -52,7 +52,7 @@ class RunLine:
 
     @property
     def age(self) -> str:
-        """How long ago it was made."""
+        """The run's age."""
         return figures.age(time.time() - self.created) if self.created else ""
 
     @property
@@ -62,7 +62,7 @@ class RunLine:
 
     @property
     def resumable(self) -> bool:
-        """Whether there is anything to go on with."""
+        """Whether there is anything to resume."""
         return self.state in RESUMABLE
 
 
@@ -94,7 +94,7 @@ class RunList:
 
 
 def run_line(folder: RunFolder, status: Status) -> RunLine:
-    """A run in words."""
+    """A run as a line of the list."""
     done = f"{figures.count(status.done)}/{figures.count(status.total)}"
     if status.failed:
         done += f", {figures.count(status.failed)} failed"
@@ -129,11 +129,11 @@ ORDERS: Mapping[str, tuple[Callable[[RunLine], Any], bool]] = {
     "spent": (lambda line: line.cost, True),
     "age": (lambda line: line.created, True),
 }
-"""What runs are ordered by, by column, and whether the greatest comes first at first."""
+"""Sort keys by column, and whether the greatest comes first by default."""
 
 
 def ordered(lines: Sequence[RunLine], by: str, *, turned: bool = False) -> list[RunLine]:
-    """Runs in the order of a column, those without a value last; equal ones newest first."""
+    """Runs sorted by a column, those without a value last; equal ones newest first."""
     key, descending = ORDERS[by]
     known = [line for line in lines if key(line) is not None]
     unknown = [line for line in lines if key(line) is None]

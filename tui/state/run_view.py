@@ -1,7 +1,7 @@
-"""One run as its page shows it, read cheaply: what changed since the last look, in figures.
+"""One run as shown on its page, read cheaply: what changed since the last read, in figures.
 
-The status file is read when it changed, the journal opened for a moment only
-then, and nothing is scanned but once, when the view begins.
+The status file is read when it has changed, and only then is the journal opened briefly; nothing is
+scanned, except once, when the view begins.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _STRETCHES = 240
 
 
 class RoleWork(NamedTuple):
-    """What was asked in one role since the engine started, and is being asked."""
+    """Calls of one role since the engine started, and in flight."""
 
     role: str
     sent: int
@@ -42,7 +42,7 @@ class RoleWork(NamedTuple):
 
 
 class Wait(NamedTuple):
-    """Why calls were put off, how often lately, and what was said last."""
+    """Why calls were put off, how often recently, and the latest message."""
 
     reason: str
     times: int
@@ -50,7 +50,7 @@ class Wait(NamedTuple):
 
 
 class Gpu(NamedTuple):
-    """One card. Bytes, percent, degrees Celsius and watts; None for what it does not tell."""
+    """One GPU. Bytes, percent, degrees Celsius and watts; None for what it does not report."""
 
     name: str
     used: int | None
@@ -61,25 +61,25 @@ class Gpu(NamedTuple):
     power: float | None
     power_limit: float | None
     history: Sequence[int] | None
-    """Load at the last readings, the newest last."""
+    """Load in the last readings, the newest last."""
     node: str | None = None
-    """The machine in a cluster; None: that of the engine."""
+    """Its machine in a cluster; None: the engine's."""
 
     @property
     def title(self) -> str:
-        """What it is called, with its machine where that is another."""
+        """Its name, with its machine if that is another one."""
         return f"{self.node}: {self.name}" if self.node else self.name
 
 
 class RunView:
-    """Look again and again; the rest is what was seen.
+    """Call :meth:`look` repeatedly; the rest is what was seen.
 
     Attributes:
-        folder: of the run.
+        folder: the run's folder.
         log: its newest events, oldest first.
-        answers: those scored last, newest first.
-        pace: how fast it went.
-        metrics: all of them once the run is at rest, else those of the status.
+        answers: the most recently scored, newest first.
+        pace: its rate over time.
+        metrics: all metrics once the run is at rest, else those of the status.
         resumed: whether another engine worked on it before the last one.
     """
 
@@ -102,18 +102,18 @@ class RunView:
     # -- reading -----------------------------------------------------------------
 
     def look(self) -> bool:
-        """Read what is new. True when something that is shown may have changed."""
+        """Read what is new. True if something that is shown may have changed."""
         state = self.state
         changed = self._watch.look()
         if self._engine is None or changed or state != self.state:
             self._read()
             return True
-        # Clocks go on between two changes of the status.
+        # Clocks advance between two changes of the status.
         second, self._second = self._second, int(time.time())
         return self.live and second != self._second
 
     def glance(self) -> bool:
-        """Like :meth:`look`, but only the status and the newest events are read."""
+        """Like :meth:`look`, but reads only the status and the newest events."""
         state = self.state
         changed = self._watch.look() or not self._glanced or state != self.state
         if changed:
@@ -141,7 +141,7 @@ class RunView:
         )
 
     def _begin(self, journal: JournalReader) -> None:
-        """Find out what happened before the view, or before this engine, was there."""
+        """Find out what happened before the view, or this engine, existed."""
         self.pace.forget()
         self._imported = journal.meta("imported") is not None
         started, ended = journal.newest_event("started"), journal.newest_event("ended")
@@ -149,7 +149,7 @@ class RunView:
         self.resumed = bool(started and journal.newest_event("started", before=started.id))
         self._started = self._at(started) if started else self._created
         if self.live and started and ended and ended.id > started.id:
-            # An engine that is only getting ready: that of before is not its beginning.
+            # An engine that is still preparing: the previous engine's start is not its own.
             self._started = time.time()
             return
         status = self.status
@@ -164,7 +164,7 @@ class RunView:
         newest = next(reversed(self._events), 0)
         if not newest and (last := journal.newest_event()):
             newest = max(1, last.id - _LOG_LENGTH)
-        # The newest one again: its count may have grown.
+        # Read the newest one again: its count may have grown.
         while page := journal.events(after=newest - 1):
             self._events |= {event.id: event for event in page}
             self._note_start(page)
@@ -182,14 +182,14 @@ class RunView:
                 self.pace.forget()
 
     def _at(self, event: Event) -> float:
-        """When an event was, in seconds since the epoch."""
+        """When an event happened, in seconds since the epoch."""
         return self._created + event.at_ms / 1000
 
     # -- what was seen -----------------------------------------------------------
 
     @property
     def status(self) -> Status:
-        """The status read last."""
+        """The most recently read status."""
         return self._watch.status
 
     @property
@@ -204,25 +204,25 @@ class RunView:
 
     @property
     def resumable(self) -> bool:
-        """Whether there is anything to go on with: something unasked, or a failed sample.
+        """Whether there is anything to resume: an unfinished call, or a failed sample.
 
-        Of an imported run nobody can be asked.
+        An imported run cannot be resumed.
         """
         failed_some = self.state == "complete" and self.status.failed > 0 and not self._imported
         return self.state in RESUMABLE or failed_some
 
     @property
     def gauges(self) -> Gauges:
-        """What the engine measures at the moment; nothing without one."""
+        """The engine's current measurements; empty without an engine."""
         return self.status.gauges if self.live else {}
 
     def note_killed(self) -> None:
-        """Its engine had to be killed, because somebody wanted it stopped."""
+        """Its engine had to be killed to enforce a stop."""
         self._watch.killed = True
 
     @property
     def problem(self) -> str:
-        """Why it did not complete, when that is known."""
+        """Why it did not complete, if known."""
         return self._watch.problem()
 
     @property
@@ -231,12 +231,12 @@ class RunView:
         return list(self._events.values())
 
     def clock_time(self, event: Event) -> str:
-        """When an event was, as the clock on the wall has it."""
+        """When an event happened, in local time."""
         return time.strftime("%H:%M:%S", time.localtime(self._at(event)))
 
     @property
     def elapsed(self) -> float:
-        """Seconds that engines worked on it in all, as far as they told; the present one too."""
+        """Total seconds that engines worked on it, as far as reported; includes the current one."""
         told = self.status.seconds
         if not self.live:
             return told
@@ -245,13 +245,13 @@ class RunView:
 
     @property
     def left(self) -> TimeLeft | None:
-        """How long the rest takes; None while that is unknown."""
+        """The remaining time; None while unknown."""
         status = self.status
         return self.pace.left(status.total - status.done, status.rate) if self.live else None
 
     @property
     def roles(self) -> list[RoleWork]:
-        """Calls by role; those of all roles together while they are not told apart."""
+        """Calls by role; those of all roles together if they are not reported separately."""
         status = self.status
         if not status.roles:
             return [RoleWork("candidate", status.sent, status.from_journal, status.reused, 0)]
@@ -275,7 +275,7 @@ class RunView:
 
     @property
     def changed_params(self) -> list[tuple[str, str, str]]:
-        """(name, fate, reason) of every parameter that was not sent as asked for."""
+        """(name, fate, reason) of every parameter that was not sent as requested."""
         return [
             (name, note.get("fate", ""), one_line(note.get("reason", "")))
             for name, note in self.status.params.items()
@@ -284,20 +284,20 @@ class RunView:
 
     @property
     def measures(self) -> Mapping[str, Measures]:
-        """What each local model did, by name: in engines that ended, or in the present one."""
+        """Measurements of each local model, by name: from past engines, or from the current one."""
         if now := self.gauges.get("measures"):
             return {"": Measures.from_json(now)}
         return together(e.body for e in self._events.values() if e.kind == "model-unloaded")
 
     @property
     def gpus(self) -> list[Gpu]:
-        """The cards of the machine that a local model runs on."""
+        """The GPUs of the machine that a local model runs on."""
         read: Sequence[Mapping[str, Any]] = self.gauges.get("gpus") or ()
         cards: list[dict[str, Any]] = [{n: card.get(n) for n in Gpu._fields} for card in read]
         return [Gpu(**card) for card in cards]
 
     def budget_asked(self) -> float | None:
-        """The budget that the run's spec names, in US dollars."""
+        """The budget in the run's spec, in US dollars."""
         try:
             budget: float | None = self.folder.spec().get("budget")
         except RunNotFound:

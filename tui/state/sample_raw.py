@@ -1,4 +1,4 @@
-"""A sample's calls and replies as they were: JSON in which nothing acts and nothing hides."""
+"""A sample's raw calls and replies: JSON with control and hidden characters made visible."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from evalbench.tui.state.sample_view import SampleView, call_title
 _HIDDEN = re.compile(
     "[\x00-\x09\x0b-\x1f\x7f-\x9f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]"
 )
-"""Control characters and others that are not seen; new lines stand between lines here."""
+"""Control characters and other invisible ones; line breaks separate lines here."""
 
 
 def marked(text: str) -> str:
@@ -24,7 +24,7 @@ def marked(text: str) -> str:
 
 
 def raw_words(calls: Sequence[CallRow]) -> str:
-    """Each call as it was asked for, and the body of its reply as the provider sent it."""
+    """Each call as sent, and the body of its reply as the provider returned it."""
     return "\n\n".join(_raw_call(call) for call in calls) or "Nothing was asked yet."
 
 
@@ -72,7 +72,7 @@ def _json(value: Any) -> str:
 
 
 def whole_words(view: SampleView) -> str:
-    """All of a sample in plain text, nothing folded or cut."""
+    """A whole sample in plain text, nothing folded or cut."""
     lines = [f"sample {figures.count(view.number)}  {view.id}", f"result  {view.verdict.word}"]
     lines += [f"gold    {view.gold}"] if view.gold else []
     for score in view.scores:

@@ -24,7 +24,7 @@ Cells = tuple[str | tuple[str, str], ...]
 _PAGE = 64
 _PAGES = 64
 _LONGEST = 400
-"""Characters of a text that may stand in one cell."""
+"""Maximum characters of a text in one cell."""
 
 
 def _ratings(line: SampleLine) -> str:
@@ -41,15 +41,15 @@ EXTRAS: Mapping[str, tuple[int, Callable[[SampleLine, Took, int], str]]] = {
     "epochs": (7, lambda line, _, epochs: f"{len(line.scores)} of {epochs}"),
     "values": (26, lambda line, _, __: _ratings(line)),
 }
-"""Columns that one may choose besides: width, and what is in a cell."""
+"""Optional columns: width, and the content of a cell."""
 
 
 class SampleRows:
-    """Rows of some samples, in order. Only pages that were looked at lately are held.
+    """Rows of some samples, in order. Only recently viewed pages are kept in memory.
 
     Attributes:
-        numbers: which samples, by their number in the run.
-        live: whether an engine is at work on the run.
+        numbers: the samples, by their number in the run.
+        live: whether an engine is working on the run.
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class SampleRows:
         epochs: int = 1,
         live: bool = False,
     ) -> None:
-        """``tags`` and ``extras`` have a column each; a finished sample has ``epochs`` scores."""
+        """``tags`` and ``extras`` get one column each; a finished sample has ``epochs`` scores."""
         self._samples = samples
         self.numbers = numbers
         self.live = live
@@ -76,7 +76,7 @@ class SampleRows:
         return len(self.numbers)
 
     def row(self, index: int) -> Cells:
-        """The cells of one row; one long cell where the journal cannot be read."""
+        """The cells of one row; one long cell if the journal cannot be read."""
         page, place = divmod(index, _PAGE)
         held = self._held.get(page)
         if held is None:
@@ -106,7 +106,7 @@ class SampleRows:
         return held
 
     def forget_unfinished(self) -> bool:
-        """Read those pages anew that have unfinished samples; true when there are any."""
+        """Reload pages that contain unfinished samples; True if there are any."""
         for page in self._open:
             self._held.pop(page, None)
         forgotten = bool(self._open)
@@ -114,12 +114,12 @@ class SampleRows:
         return forgotten
 
     def forget(self) -> None:
-        """Read every page anew: an engine that goes on with a run asks failed samples again."""
+        """Reload every page: an engine that resumes a run retries failed samples."""
         self._held.clear()
         self._open.clear()
 
     def grow(self, numbers: Sequence[int]) -> None:
-        """Show these samples, which begin like the present ones."""
+        """Show these samples, which begin like the current ones."""
         last = (len(self.numbers) - 1) // _PAGE
         self.numbers = numbers
         self._held.pop(last, None)
@@ -144,7 +144,7 @@ class SampleRows:
 
 
 def place_of(numbers: Sequence[int], number: int) -> int:
-    """Where a sample stands in a list in any order; where it would in one by number, if nowhere."""
+    """A sample's index in a list in any order; if absent, its index in one sorted by number."""
     place = bisect_left(numbers, number)
     if place < len(numbers) and numbers[place] == number:
         return place
@@ -155,7 +155,7 @@ def place_of(numbers: Sequence[int], number: int) -> int:
 
 
 def next_among(found: Sequence[int], listed: Sequence[int], number: int) -> int | None:
-    """The first sample behind ``number`` in the list that is among the found ones; or None."""
+    """The first sample after ``number`` in the list that is among the found ones; or None."""
     wanted = set(found)
     place = place_of(listed, number)
     after = place + 1 if place < len(listed) and listed[place] == number else place

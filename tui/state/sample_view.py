@@ -1,6 +1,6 @@
-"""One sample with everything that was asked and answered, as blocks of text.
+"""One sample with all its calls and replies, as blocks of text.
 
-Nothing here is made safe for a terminal: whoever prints it does that.
+Nothing here is made safe for a terminal: callers do that when printing.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ Pairs = list[tuple[str, str]]
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """One text under a title, or one picture.
+    """One text with a title, or one picture.
 
     Attributes:
-        folded: of little interest at first: long, shared, or seen before.
-        tone: ``bad`` for what went wrong, else empty.
-        exact: lines are a table and must not be wrapped.
+        folded: whether it is folded at first: long, shared, or seen before.
+        tone: ``bad`` for errors, else empty.
+        exact: whether its lines are a table and must not be wrapped.
     """
 
     title: str
@@ -51,7 +51,7 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class CallView:
-    """One call: who was asked, what, what came back, and what that took."""
+    """One call: the role, the prompt, the reply, and its usage."""
 
     title: str
     asked: list[Block]
@@ -62,7 +62,7 @@ class CallView:
 
 @dataclass(frozen=True, slots=True)
 class ScoreView:
-    """The score of one epoch: what it is, what parsers read, what it counts as."""
+    """The score of one epoch: its outcome, what parsers read, and its values."""
 
     title: str
     outcome: str
@@ -88,14 +88,14 @@ class SampleView:
 
     @property
     def in_flight(self) -> int:
-        """Calls that no reply has come to."""
+        """Calls without a reply."""
         return sum(call.in_flight for call in self.calls)
 
 
 def sample_view(
     line: SampleLine, calls: Sequence[CallRow], value: str, *, live: bool
 ) -> SampleView:
-    """A sample for people; ``value`` names the run's headline value."""
+    """A sample for display; ``value`` names the run's headline value."""
     detail = line.scores[0].detail if line.scores else {}
     last = next(
         (call.reply.text for call in reversed(calls) if call.reply and call.key.role == CANDIDATE),
@@ -130,7 +130,7 @@ def score_view(score: ScoreRow, *, alone: bool) -> ScoreView:
 
 
 def call_title(call: CallRow) -> str:
-    """Who was asked, and which of a sample's calls it is."""
+    """The role, and which of a sample's calls it is."""
     key = call.key
     parts = [f"{key.role} {key.model}, step {key.step}, epoch {key.epoch}"]
     if key.repeat:
@@ -141,7 +141,7 @@ def call_title(call: CallRow) -> str:
 
 
 def _short_title(call: CallRow, *, epochs: bool) -> str:
-    """Like :func:`call_title`, without what goes without saying."""
+    """Like :func:`call_title`, without the obvious."""
     key = call.key
     parts = [f"{key.role} {key.model}"]
     if key.step != "answer":
@@ -175,7 +175,7 @@ def _asked(call: CallRow, seen: set[Message]) -> Iterator[Block]:
     judge = call.key.role != CANDIDATE
     for message in call.prompt.messages:
         before = message in seen
-        # A judge is shown the question and the answer, which stand above already.
+        # A judge's prompt contains the question and the answer, which are shown above already.
         yield from message_blocks(message, before="unchanged" if before else "", fold=judge)
     options = call.prompt.continuations
     if options and not (call.reply and call.reply.logprobs):
@@ -183,7 +183,7 @@ def _asked(call: CallRow, seen: set[Message]) -> Iterator[Block]:
 
 
 def message_blocks(message: Message, *, before: str = "", fold: bool = False) -> Iterator[Block]:
-    """A message in blocks: texts that many calls share apart, pictures apart."""
+    """A message in blocks: texts shared by many calls separately, pictures separately."""
     run: list[str] = []
     title = ", ".join(filter(None, [message.role, before]))
 
@@ -239,7 +239,7 @@ def _answered(call: CallRow, *, live: bool) -> Iterator[Block]:
 def choice_table(choices: Sequence[str], logprobs: Sequence[float]) -> str:
     """Choices with their log-likelihoods (natural log) and shares, the greatest marked.
 
-    The shares are those among the choices: a softmax of the log-likelihoods.
+    The shares are relative to the choices: a softmax of the log-likelihoods.
     """
     greatest = max(logprobs)
     weights = [math.exp(p - greatest) if math.isfinite(p) else 0.0 for p in logprobs]
@@ -256,7 +256,7 @@ def choice_table(choices: Sequence[str], logprobs: Sequence[float]) -> str:
 
 
 def reply_facts(reply: Reply) -> Pairs:
-    """What a reply took and who gave it, in words; only what is known."""
+    """A reply's usage and source, in words; only what is known."""
     facts: Pairs = []
     if tokens := token_words(reply):
         facts.append(("tokens", tokens))

@@ -1,4 +1,4 @@
-"""What a sample is and what became of it, in few words: for lists, heads and pages."""
+"""A sample and its result, in few words: for lists, headers and pages."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _QUESTIONS = ("question", "prompt", "instruction", "text")
 
 STATE_WORDS = OUTCOME_WORDS | {WAITING: "no score yet"}
-"""What outcomes are called, the want of one included."""
+"""Display names of outcomes, including the lack of one."""
 
 
 class Verdict(NamedTuple):
-    """How a sample did. The glyph alone says it too; ``tone`` is one of the table's."""
+    """A sample's result. The glyph alone conveys it too; ``tone`` is one of the table's."""
 
     glyph: str
     word: str
@@ -56,7 +56,7 @@ def value_word(number: float) -> str:
 
 
 def outcome_word(line: SampleLine, *, live: bool) -> str:
-    """What a sample is: parsed, refused, failed …, or how far it has come."""
+    """A sample's outcome: parsed, refused, failed …, or its progress."""
     kinds = {score.outcome.value for score in line.scores}
     if not kinds:
         return ("in flight" if line.asked else "waiting") if live else "not done"
@@ -82,9 +82,9 @@ def _texts(values: Iterable[Any]) -> Iterator[str]:
 
 
 def gold_words(sample: Sample, detail: Mapping[str, Any], *, short: bool = False) -> str:
-    """The answer that is right.
+    """The correct answer.
 
-    For a choice its letter as the options were shown, and its text unless ``short``.
+    For a choice, its letter as the options were shown, and its text unless ``short``.
     """
     gold, choices = sample.gold, sample.inputs.get("choices")
     if isinstance(gold, int) and isinstance(choices, list) and 0 <= gold < len(choices):
@@ -99,7 +99,7 @@ def gold_words(sample: Sample, detail: Mapping[str, Any], *, short: bool = False
 
 
 def choice_words(sample: Sample, detail: Mapping[str, Any]) -> str:
-    """The options of a choice as they were shown, one a line; empty for what is no choice."""
+    """The options of a choice as shown, one per line; empty if it is not a choice."""
     choices = sample.inputs.get("choices")
     if not isinstance(choices, list):
         return ""
@@ -108,13 +108,13 @@ def choice_words(sample: Sample, detail: Mapping[str, Any]) -> str:
 
 
 def _order(choices: Sequence[Any], detail: Mapping[str, Any]) -> Sequence[int]:
-    """Numbers of the options in the order in which they were shown."""
+    """Numbers of the options in the order shown."""
     order: Sequence[int] = detail.get("parsed", {}).get("order", range(len(choices)))
     return order
 
 
 def readings(detail: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """What every parser read, by the parser's name; ``nothing`` where it could read nothing."""
+    """What every parser read, by parser name; ``nothing`` if it could read nothing."""
     parsed = detail.get("parsed")
     if not isinstance(parsed, Mapping):
         return []
@@ -125,7 +125,7 @@ def readings(detail: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def read_words(detail: Mapping[str, Any]) -> str:
-    """What was read: by the lenient parser where there is one."""
+    """The parsed answer: by the lenient parser if there is one."""
     parsed = detail.get("parsed")
     if not isinstance(parsed, Mapping) or not parsed:
         return ""
@@ -134,5 +134,5 @@ def read_words(detail: Mapping[str, Any]) -> str:
 
 
 def as_text(value: Any) -> str:
-    """A JSON value as a person writes it: a text as it is."""
+    """A JSON value for display: a text as it is."""
     return value if isinstance(value, str) else orjson.dumps(value, default=str).decode()

@@ -1,4 +1,4 @@
-"""Scores of two runs against each other, as text: dots that say how many lie there."""
+"""Two runs' scores against each other, as text: dots that show how many points are there."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ def draw_scatter(
     *,
     share: bool,
 ) -> list[list[Piece]]:
-    """A square of points between scales, with the diagonal on which both runs score the same.
+    """A square of points with scales, and the diagonal on which both runs score the same.
 
     Args:
         title: what a point is.
-        points: score of the first run, of the second, and how many have both.
-        names: of the two runs.
+        points: first run's score, second run's score, and how many have both.
+        names: names of the two runs.
         share: whether scores are proportions.
     """
     every = [value for x, y, _ in points for value in (x, y)]

@@ -17,9 +17,9 @@ Metrics = Mapping[str, Mapping[str, Any]]
 
 
 class ScoreLine(NamedTuple):
-    """One metric in words; without a ``value`` the title of a section.
+    """One metric in words; without a ``value`` it is the title of a section.
 
-    Titles of lines that were made together are told apart where they have to be cut.
+    Titles of lines made together stay distinguishable when they have to be cut.
     """
 
     title: str
@@ -30,7 +30,7 @@ class ScoreLine(NamedTuple):
 
 
 def final_metrics(folder: RunFolder, otherwise: Metrics) -> Metrics:
-    """All metrics of a resting run, grouped ones included."""
+    """All metrics of a run at rest, including grouped ones."""
     try:
         with JournalReader(folder.journal) as journal:
             stored: Metrics | None = journal.meta("metrics")
@@ -55,7 +55,7 @@ def metric_lines(metrics: Metrics) -> list[ScoreLine]:
 
 
 def score_lines(metrics: Metrics) -> list[ScoreLine]:
-    """Every metric by section, the ungrouped first; each group begins with its title."""
+    """All metrics by section, the ungrouped first; each group begins with its title."""
     sections: dict[str, list[ScoreLine]] = {"": []}
     for metric, line in zip(metrics.values(), metric_lines(metrics), strict=True):
         sections.setdefault(metric.get("group") or "", []).append(line)

@@ -1,4 +1,4 @@
-"""The form that describes a server of one's own: its fields, and the command that it comes to."""
+"""The form for a user-defined server: its fields, and the resulting command."""
 
 from __future__ import annotations
 
@@ -54,12 +54,12 @@ _SEVERAL = {"header": ("headers", ": "), "query": ("query", "="), "price": ("pri
 
 
 def sections(*, new: bool) -> list[Section]:
-    """The fields; a server keeps its name."""
+    """The fields; an existing server keeps its name."""
     return [Section(FIRST_TITLE, (NAME, *_FIELDS) if new else _FIELDS, _HINTS)]
 
 
 def typed_of(description: Mapping[str, Any]) -> dict[str, str]:
-    """What would have been typed for a description as the file has it."""
+    """The text to type for a description from the file."""
     found: dict[str, str] = {}
     for option in _FIELDS:
         field, sign = _SEVERAL.get(option.name, (option.name, ""))
@@ -78,11 +78,11 @@ def typed_of(description: Mapping[str, Any]) -> dict[str, str]:
 
 
 def command_words(typed: Mapping[str, str], before: Mapping[str, str]) -> list[str]:
-    """Flags of ``evalbench providers`` for what was typed; empty values for what is gone.
+    """Flags of ``evalbench providers`` for what was typed; empty values for removed entries.
 
     Args:
         typed: values by field.
-        before: as they are in the file.
+        before: values in the file.
     """
     words: list[str] = []
     for option in _FIELDS:
@@ -96,5 +96,5 @@ def command_words(typed: Mapping[str, str], before: Mapping[str, str]) -> list[s
 
 
 def header_variables(typed: Mapping[str, str]) -> list[str]:
-    """The variables that headers and parameters refer to, whose values are secrets."""
+    """The variables that headers and parameters refer to; their values are secrets."""
     return variables_in([typed.get("header", ""), typed.get("query", "")])

@@ -1,7 +1,7 @@
-"""Keys that are kept by nobody but this process: for machines without a keychain.
+"""Keys kept only in this process, for machines without a keychain.
 
-They are in no environment, which everything that is started would inherit: a command of ours
-gets them by a pipe, and hands them on as it does with every key.
+They are not in the environment, which every child process would inherit: our own commands receive
+them through a pipe, and pass them on like any other key.
 """
 
 from __future__ import annotations
@@ -12,19 +12,19 @@ from contextlib import contextmanager
 
 _held: dict[str, str] = {}
 _MOST = 12_000
-"""Characters of all keys; a pipe takes so much without anybody who reads."""
+"""Total characters of all keys; a pipe holds this much without a reader."""
 
 
 def hold(provider: str, typed: str) -> list[str]:
-    """Keep a key for the commands that are started from now on.
+    """Keep a key for the commands started from now on.
 
     A key of several parts is one text, joined by colons (see ``KeyNeed.parts``).
 
     Returns:
-        The variables that stand for it.
+        The variables that represent it.
 
     Raises:
-        UsageError: no key looks like that.
+        UsageError: it does not look like a key.
     """
     from evalbench.engine.errors import UsageError
     from evalbench.engine.keys import clean_key, key_needs
@@ -41,14 +41,14 @@ def hold(provider: str, typed: str) -> list[str]:
 
 
 def drop(variables: Sequence[str]) -> None:
-    """Forget a key that turned out to be none."""
+    """Forget a key that turned out to be invalid."""
     for name in variables:
         _held.pop(name, None)
 
 
 @contextmanager
 def handing() -> Iterator[tuple[dict[str, str], tuple[int, ...]]]:
-    """What a command of ours is started with to get the keys: variables, and a pipe's end."""
+    """What our commands are started with to receive the keys: variables, and a pipe's end."""
     if not _held:
         yield {}, ()
         return

@@ -1,4 +1,4 @@
-"""Set-ups of runs that are kept under a name: ``setups.toml`` in the config folder."""
+"""Named run set-ups: ``setups.toml`` in the config folder."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ MOST_LETTERS = 60
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """What a new run begins with.
+    """Initial values for a new run.
 
     Attributes:
-        name: the user's own.
-        model: as ``--model`` takes it; empty where none is asked.
-        typed: what stands in the fields of the settings, by name.
+        name: the user's name for it.
+        model: in ``--model`` form; empty if none is called.
+        typed: text of the settings fields, by name.
     """
 
     name: str
@@ -32,7 +32,7 @@ class Setup:
 
 
 def load_setups() -> list[Setup]:
-    """Those that are kept, by name.
+    """Saved set-ups by name.
 
     Raises:
         UsageError: the file cannot be read.
@@ -56,10 +56,10 @@ def load_setups() -> list[Setup]:
 
 
 def check_name(name: str) -> str:
-    """A name as it is kept.
+    """Normalize a name.
 
     Raises:
-        ValueError: it cannot be one.
+        ValueError: the name is invalid.
     """
     name = " ".join(name.split())
     if not name or len(name) > MOST_LETTERS or not name.isprintable():
@@ -70,7 +70,7 @@ def check_name(name: str) -> str:
 
 
 def save_setup(setup: Setup) -> None:
-    """Keep a set-up, in place of one of the same name. What looks like a key is left out.
+    """Save a set-up, replacing one with the same name. Anything that looks like a key is left out.
 
     Raises:
         UsageError: the file cannot be written.
@@ -84,7 +84,7 @@ def _is_key(text: str) -> bool:
 
 
 def delete_setup(name: str) -> None:
-    """Forget a set-up.
+    """Delete a set-up.
 
     Raises:
         UsageError: the file cannot be written.

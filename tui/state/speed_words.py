@@ -1,4 +1,4 @@
-"""How fast local models answered and what memory they took, in words."""
+"""Speed and memory use of local models, in words."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _LAYOUTS = {"alone": "one call at a time"}
 
 
 def speed_words(held: Measures) -> list[str]:
-    """Lines about one model: answers, speed, memory, numbers; what is not known is left out."""
+    """Lines about one model: answers, speed, memory, numbers; unknown values are omitted."""
     lines = []
     if (mean := held.seconds_per_answer) is not None:
         lines.append(

@@ -1,4 +1,4 @@
-"""What a run has spent and will spend, in words."""
+"""A run's current and projected cost, in words."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from evalbench.tui.state import figures
 
 
 def forecast(status: Status) -> float | None:
-    """US dollars of the whole run if the rest costs like what is done; None while unknown."""
+    """Projected cost of the whole run in US dollars, if the rest costs the same; None: unknown."""
     if not status.spend_usd or not status.done:
         return None
     return status.spend_usd / status.done * status.total
 
 
 def is_free(status: Status) -> bool:
-    """Whether there is nothing to tell: no money was spent, may have been, or is limited."""
+    """Whether there is nothing to show: no money was spent, may have been, or is limited."""
     unspent = status.spend_usd == 0
     unasked = status.spend_usd is None and not (status.sent or status.from_journal)
     return (unspent or unasked) and not status.possible_usd and status.budget_usd is None
@@ -29,7 +29,7 @@ def spent_words(status: Status) -> str:
 
 
 def spend_line(status: Status) -> str:
-    """What a live run has spent and will spend; empty for one that costs nothing."""
+    """A live run's current and projected cost; empty for one that costs nothing."""
     if is_free(status):
         return ""
     parts = [f"spent {spent_words(status)}"]

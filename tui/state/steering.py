@@ -1,4 +1,4 @@
-"""What a person may change of a run while it goes on, read from what was typed."""
+"""Settings that can be changed while a run is going on, parsed from typed text."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ MOST_CALLS = 10_000
 
 
 class InvalidValue(ValueError):
-    """What was typed cannot be used; says why in one line."""
+    """The typed value is invalid; says why in one line."""
 
 
 def read_concurrency(text: str) -> int | None:
-    """Maximum concurrent calls; None for ``auto``: it finds its own level.
+    """Maximum concurrent calls; None for ``auto``: adaptive.
 
     Raises:
         InvalidValue: it is neither.

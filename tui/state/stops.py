@@ -1,4 +1,4 @@
-"""Runs that somebody in the app wants stopped, seen through to their rest."""
+"""Runs that the app was asked to stop, followed until they are at rest."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from evalbench.engine.process.stopping import Stop
 from evalbench.engine.runs.folder import RunFolder
 
 _REPEAT_S = 1.0
-"""A key that is held down asks again sooner than anybody means it."""
+"""Repeats faster than this come from a key that is held down, and are ignored."""
 
 
 class Stops:
-    """Asks engines to stop, and goes further with those that do not.
+    """Asks engines to stop, and escalates if they do not.
 
-    :meth:`look` again and again: an engine that does not take the request gets a signal,
-    and is killed in the end.
+    Call :meth:`look` repeatedly: an engine that does not respond to the request gets a signal, and
+    is killed in the end.
     """
 
     def __init__(self) -> None:
@@ -26,9 +26,9 @@ class Stops:
         self._killed: set[Path] = set()
 
     def stop(self, folder: RunFolder) -> str:
-        """Ask a run's engine to stop; asked once more, end it at once.
+        """Ask a run's engine to stop; a second call ends it at once.
 
-        What was done, in words; nothing where no engine drives the run.
+        Returns what was done, in words; nothing if no engine drives the run.
         """
         if folder.live_pid() is None:
             return ""
@@ -43,7 +43,7 @@ class Stops:
         return f"stopping {folder.id}: waiting for its calls in flight; again to end it at once"
 
     def look(self) -> Iterator[str]:
-        """What was done with engines whose time is over, in words."""
+        """What was done about engines whose time is up, in words."""
         for path, stop in list(self._begun.items()):
             if words := self._said(path, stop.look()):
                 yield words

@@ -1,4 +1,4 @@
-"""Where themes lie: those that ship, and the user's own in the config folder."""
+"""Locations of themes: the bundled ones, and the user's own in the config folder."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from evalbench.engine.paths import config_dir
 
 _SHIPPED = Path(evalbench.themes.__path__[0])
 _LARGEST = 100_000
-"""Bytes of a theme file; nobody writes a larger one."""
+"""Maximum size of a theme file in bytes."""
 
 
 class ThemeFile(NamedTuple):
-    """One file and what TOML finds in it; ``problem`` says why nothing could be read."""
+    """One file and its parsed TOML; ``problem`` says why nothing could be read."""
 
     file: str
     body: dict[str, object]
@@ -26,12 +26,12 @@ class ThemeFile(NamedTuple):
 
 
 def themes_dir() -> Path:
-    """Where the user's own themes lie."""
+    """The folder of the user's own themes."""
     return config_dir() / "themes"
 
 
 def shipped_file(name: str) -> ThemeFile | None:
-    """The file of the theme of this name, which is the file's name too, if it ships."""
+    """The file of the theme with this name, which for bundled themes is the file's name too."""
     path = _SHIPPED / f"{name}.toml"
     if path.parent != _SHIPPED or not path.is_file():
         return None
@@ -39,7 +39,7 @@ def shipped_file(name: str) -> ThemeFile | None:
 
 
 def theme_files() -> Iterator[ThemeFile]:
-    """Every theme file, those that ship first."""
+    """All theme files, the bundled ones first."""
     for path in sorted(_SHIPPED.glob("*.toml")):
         yield ThemeFile(path.name, tomllib.loads(path.read_text("utf-8")), own=False)
     folder = themes_dir()
@@ -61,5 +61,5 @@ def _own(path: Path) -> ThemeFile:
 
 
 def theme_names() -> list[str]:
-    """Names that themes give themselves, whether or not the themes can be used."""
+    """Names declared in themes, whether or not the themes are usable."""
     return [name for file in theme_files() if isinstance(name := file.body.get("name"), str)]

@@ -1,4 +1,4 @@
-"""What became of a run's traces, in words."""
+"""Delivery of a run's traces, in words."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from evalbench.tui.state.clean import one_line
 
 
 def trace_words(report: Mapping[str, Any]) -> str:
-    """One line on what one destination took, see :meth:`.Exporter.report`."""
+    """One line on what one destination accepted, see :meth:`.Exporter.report`."""
     place = "Galileo" if report["service"] == "galileo" else urlsplit(report["to"]).netloc
     told = [f"{figures.count(report['sent'])} calls sent to {place}"]
     if report.get("project"):
@@ -26,7 +26,7 @@ def trace_words(report: Mapping[str, Any]) -> str:
 
 
 def trace_pairs(run: str, reports: Sequence[Mapping[str, Any]]) -> list[tuple[str, str]]:
-    """Lines on all destinations: what each is about (or empty), and what there is to say."""
+    """Lines on all destinations: each one's label (or empty), and its text."""
     pairs = []
     for report in reports:
         pairs.append(("traces", trace_words(report)))

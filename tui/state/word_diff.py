@@ -9,11 +9,11 @@ from typing import NamedTuple
 
 _WORDS = re.compile(r"\s+|\w+|[^\w\s]")
 _MOST_PRODUCT = 2_000_000
-"""Words of one times words of the other up to which words are compared; beyond, lines are."""
+"""If the product of the word counts is at most this, words are compared; beyond, lines are."""
 
 
 class Part(NamedTuple):
-    """A stretch of a text.
+    """A part of a text.
 
     Attributes:
         own: whether the other text does not have it.
@@ -24,10 +24,10 @@ class Part(NamedTuple):
 
 
 def word_diff(first: str, second: str) -> tuple[list[Part], list[Part]]:
-    """Both texts in parts: what they share, and what only one of them has.
+    """Split both texts into parts: common ones, and those that only one of them has.
 
     Words, spaces and signs are compared, long texts line by line (difflib's longest matching
-    blocks). Joined, the parts are the texts.
+    blocks). Joined, the parts give the original texts.
     """
     mine, theirs = _WORDS.findall(first), _WORDS.findall(second)
     if len(mine) * len(theirs) > _MOST_PRODUCT:

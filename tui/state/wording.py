@@ -1,4 +1,4 @@
-"""Journal events in words for people."""
+"""Journal events in words."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _OF_WORKERS = ("worker-restarted", "worker-lost", "worker-given-up")
 
 _SILENT = ("started", "ended", "problem", "command")
-"""Said elsewhere: by the start, the end and whoever gave the command."""
+"""Reported elsewhere: by the start, the end, or the command's sender."""
 
 
 _WORDS: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
@@ -143,21 +143,21 @@ _WORDS: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
 
 
 def event_words(event: Event) -> str:
-    """One line about an event; empty for those that are said elsewhere."""
+    """One line about an event; empty for those that are reported elsewhere."""
     if event.kind in _SILENT:
         return ""
     words = _WORDS.get(event.kind)
     try:
         text = words(event.body) if words else None
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
-        text = None  # Its facts are not those that such an event has: the run was edited.
+        text = None  # It lacks the facts that such an event has: the run was edited.
     if text is None:
         text = f"{event.kind}: {_facts(event.body)}"
     return one_line(text) + (f" ×{event.count}" if event.count > 1 else "")
 
 
 def log_words(event: Event) -> str:
-    """One line about any event, for a log that is to tell everything."""
+    """One line about any event, for a complete log."""
     body = event.body
     match event.kind:
         case "started":
@@ -196,7 +196,7 @@ def _command_words(body: Mapping[str, Any]) -> str:
 
 
 def event_tone(event: Event) -> str:
-    """How an event is meant: ``bad``, ``warn``, ``dim`` or plain."""
+    """The tone of an event: ``bad``, ``warn``, ``dim`` or plain."""
     if event.kind in ("problem", "sample-failed", "out-of-memory", "command-refused"):
         return "bad"
     if event.kind in (
@@ -214,14 +214,14 @@ def event_tone(event: Event) -> str:
 
 
 def _until(moment: Any, *, seconds: bool = False) -> str:
-    """Up to when something goes on, by the clock of whoever reads it."""
+    """Until when something lasts, in the reader's local time."""
     if not isinstance(moment, int | float):
         return ""
     return time.strftime(f", until %H:%M{':%S' if seconds else ''}", time.localtime(moment))
 
 
 def _where(body: Mapping[str, Any]) -> str:
-    """On what, in which numbers and how quickly; all the rest is in ``evalbench show``."""
+    """Device, number format and speed; everything else is in ``evalbench show``."""
     told = [str(body[name]) for name in ("device", "dtype") if body.get(name)]
     if body.get("quantize") not in (None, "", "none"):
         told.append(str(body["quantize"]))
@@ -229,7 +229,7 @@ def _where(body: Mapping[str, Any]) -> str:
 
 
 def _unpacked(body: Mapping[str, Any]) -> str:
-    """That a model runs every prompt by itself, which takes several times as long."""
+    """A note that a model runs every prompt separately, which takes several times as long."""
     return "" if body.get("packs", True) else ", packs no (every prompt runs by itself: slow)"
 
 
@@ -242,7 +242,7 @@ def _facts(body: Mapping[str, Any]) -> str:
 
 
 def activity_words(progress: Mapping[str, Any] | None) -> str:
-    """What a worker is busy with before it answers: ``loading the model: 120.0 MB of 270.1 MB``."""
+    """What a worker is doing before it answers: ``loading the model: 120.0 MB of 270.1 MB``."""
     if not progress or not progress.get("what"):
         return ""
     return one_line(
@@ -256,7 +256,7 @@ def activity_words(progress: Mapping[str, Any] | None) -> str:
 
 
 def holdup_words(gauges: Gauges) -> str:
-    """Why calls are not sent just now, or how many waiting to be retried."""
+    """Why calls are not being sent, or how many are waiting for a retry."""
     if scoring := gauges.get("scoring"):
         took = figures.duration(scoring["seconds"])
         return f"scoring sample {scoring['row']} has taken {took} so far"
@@ -270,7 +270,7 @@ def holdup_words(gauges: Gauges) -> str:
 
 
 def step_words(what: str, done: int, total: int | None, unit: str = "") -> str:
-    """A step of getting ready, with how far it is."""
+    """A preparation step, with its progress."""
     if not done and not total:
         return what
     text = f"{what}: {figures.amount(done, unit)}"

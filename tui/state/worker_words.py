@@ -1,4 +1,4 @@
-"""What each of several workers of a local model does, in words."""
+"""What each of several workers of a local model is doing, in words."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from evalbench.tui.state.wording import activity_words
 
 
 def workers_words(workers: Sequence[Mapping[str, Any]], most: int) -> list[str]:
-    """A line for each of several workers, for the first of very many."""
+    """One line per worker; if there are very many, only the first ones."""
     lines = [worker_words(one) for one in workers[:most]]
     return lines + ([f"… and {len(workers) - most} more workers"] if len(workers) > most else [])
 
 
 def worker_words(one: Mapping[str, Any]) -> str:
-    """One of several workers and what it does: ``gpu 0: 64 in work, 512 answers, 5 % idle``."""
+    """One of several workers: ``gpu 0: 64 in work, 512 answers, 5 % idle``."""
     return f"{one_line(str(one.get('worker') or ''))}: {doing_words(one)}"
 
 
 def doing_words(one: Mapping[str, Any]) -> str:
-    """What a worker does just now."""
+    """What a worker is currently doing."""
     memory = one.get("memory") or {}
     told = [f"{figures.count(one.get('in_flight') or 0)} in flight"]
     if answers := one.get("answers"):

@@ -1,1 +1,1 @@
-"""Widgets of our own: cheap on the line, safe with foreign text."""
+"""Our own widgets: cheap over a slow connection, safe with foreign text."""

@@ -1,4 +1,4 @@
-"""A page that is seen dimmed behind a dialog."""
+"""A page shown dimmed behind a dialog."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from textual.visual import RenderOptions, Visual
 
 
 class Backdrop(Visual):
-    """What Textual draws behind a dialog, mixed once a style instead of once a piece of text.
+    """Textual's dialog background, blended once per style instead of once per text segment.
 
-    A page does not change while a dialog is on it, so one picture of it does
-    until the size or the colours are others.
+    A page does not change while a dialog covers it, so one rendering suffices until the size or the
+    colours change.
     """
 
     def __init__(self) -> None:
@@ -24,7 +24,7 @@ class Backdrop(Visual):
         self._strips: list[Strip] = []
 
     def of(self, page: BackgroundScreen, theme: str) -> Backdrop:
-        """The picture of this page under this theme."""
+        """The rendering of this page with this theme."""
         seen = (page.screen, page.color, page.screen.size, theme)
         if seen != self._of:
             self._of, self._page, self._strips = seen, page, []

@@ -1,4 +1,4 @@
-"""A bar as part of a line: how much of a whole."""
+"""A progress bar as part of a line."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ FULL, REST = "━", "─"
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """Fills the room that the rest of its line leaves.
+    """Fills the space left by the rest of its line.
 
     Attributes:
-        share: from 0 to 1; anything beyond is cut.
-        tone: of the full part.
-        most: cells it takes at most; 0: all there are.
+        share: from 0 to 1; clamped.
+        tone: tone of the full part.
+        most: maximum width in cells; 0: unlimited.
     """
 
     share: float
@@ -25,7 +25,7 @@ class Bar:
         """(text, tone) pieces of exactly ``width`` cells."""
         room = min(width, self.most) if self.most else width
         share = min(1.0, max(0.0, self.share))
-        # A little is not nothing, and nearly all is not all.
+        # Only zero is drawn empty, and only a complete share is drawn full.
         full = round(share * room)
         if 0 < share < 1 and room > 1:
             full = min(room - 1, max(1, full))

@@ -1,4 +1,4 @@
-"""The last line of a page: keys, and what they do here."""
+"""The last line of a page: its keys and their commands."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ class _Key(NamedTuple):
 
 
 class Footer(Widget):
-    """The commands that have a place here, in one line; a click is as good as the key.
+    """The commands shown in the footer, in one line; they can be clicked too.
 
-    Textual's own makes a widget of every key, and all of them anew whenever
-    one is greyed out, which takes longer than to draw a page.
+    Textual's own footer makes a widget for every key, and recreates them all whenever one is
+    disabled, which takes longer than drawing a page.
     """
 
     ALLOW_SELECT = False
@@ -56,7 +56,7 @@ class Footer(Widget):
         self._hovered: _Key | None = None
 
     def on_mount(self) -> None:
-        """Be told when a key comes, goes or is greyed out."""
+        """Watch for keys that are added, removed or disabled."""
         self.screen.bindings_updated_signal.subscribe(self, self._changed)
 
     def _changed(self, screen: Screen[object]) -> None:
@@ -92,7 +92,7 @@ class Footer(Widget):
     # -- mouse -------------------------------------------------------------------
 
     def _at(self, x: int) -> _Key | None:
-        """The key that is written there."""
+        """The key at this position."""
         for key in self._keys:
             if x < key.width:
                 return key
@@ -100,19 +100,19 @@ class Footer(Widget):
         return None
 
     def on_mouse_move(self, event: events.MouseMove) -> None:
-        """Mark the key under the mouse, and say more about it."""
+        """Highlight the key under the mouse, and show its tooltip."""
         if (key := self._at(event.x)) != self._hovered:
             self._hovered = key
             self.tooltip = key.help if key else None
             self.refresh()
 
     def on_leave(self) -> None:
-        """Mark none."""
+        """Remove the highlight."""
         self._hovered = None
         self.refresh()
 
     def on_mouse_down(self, event: events.MouseDown) -> None:
-        """Do as the key does."""
+        """Run the key's command."""
         if key := self._at(event.x):
             if key.enabled:
                 self.app.simulate_key(key.key)

@@ -1,4 +1,4 @@
-"""A form made from declared options: one field each, with its default, its help and its fault."""
+"""A form generated from declared options: one field each, with its default, help and error."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from evalbench.tui.widgets.text import Plain
 
 
 class Tick(Checkbox):
-    """Yes or no, told by glyph and word, not by colour alone."""
+    """A checkbox, distinguished by glyph and word, not by colour alone."""
 
     BUTTON_LEFT = "["
     BUTTON_RIGHT = "]"
@@ -39,11 +39,11 @@ class Tick(Checkbox):
 
     @property
     def BUTTON_INNER(self) -> str:  # type: ignore[override]  # noqa: N802 - Textual's name
-        """What stands between the brackets."""
+        """The text between the brackets."""
         return "x" if self.value else " "
 
     def watch_value(self) -> None:
-        """The word follows."""
+        """Update the word."""
         self.label = _yes_no(self.value)
         super().watch_value()
 
@@ -53,9 +53,9 @@ def _yes_no(on: bool) -> str:
 
 
 class Field(Vertical):
-    """One setting: its name, what holds a value, and what is wrong with that."""
+    """One setting: its name, its input control, and any error."""
 
-    # Before the next key: what is typed then belongs to the next field.
+    # Priority, so that it runs before the next key, which is meant for the next field.
     BINDINGS = [Binding("enter", "go_on", show=False, priority=True)]
 
     DEFAULT_CSS = """
@@ -74,26 +74,26 @@ class Field(Vertical):
     """
 
     class Changed(Message):
-        """Somebody typed or chose something."""
+        """The user typed or chose something."""
 
         def __init__(self, name: str, text: str) -> None:
             super().__init__()
             self.name, self.text = name, text
 
     class Entered(Message):
-        """The field has the keyboard now."""
+        """The field has received the focus."""
 
         def __init__(self, option: Option) -> None:
             super().__init__()
             self.option = option
 
     def __init__(self, option: Option, typed: MutableMapping[str, str], hint: str = "") -> None:
-        """Make it with what was typed.
+        """Create it with what was typed.
 
         Args:
             option: the setting.
-            typed: what was typed, by name of the setting; here it is written.
-            hint: what the field says while it is empty; by default what holds then.
+            typed: typed text by setting name; updated by this field.
+            hint: placeholder of the empty field; default: the effective default.
         """
         super().__init__(id=f"field-{option.name}")
         self.option = option
@@ -102,7 +102,7 @@ class Field(Vertical):
         self._text = typed.get(option.name, "")
 
     def compose(self) -> ComposeResult:
-        """Name and control in one line, the fault below when there is one."""
+        """Name and control in one line, any error below."""
         with Horizontal():
             yield Plain(self.option.flag[2:], classes="label")
             yield self._control()
@@ -117,7 +117,7 @@ class Field(Vertical):
             return Select(
                 [(choice, choice) for choice in option.choices],
                 prompt=self._hint,
-                # A default that is one of the choices is listed once, as that.
+                # A default that is one of the choices is listed once, as that choice.
                 allow_blank=option.by_model or option.default not in option.choices,
                 value=self._chosen(),
                 compact=True,
@@ -125,7 +125,7 @@ class Field(Vertical):
         return Input(self._text, placeholder=self._hint, compact=True)
 
     def _chosen(self) -> Any:
-        """What a list of choices shows as chosen."""
+        """The selected entry of a list of choices."""
         option = self.option
         held = (self._text,) if option.by_model else (self._text, option.default)
         known = [text for text in held if text in option.choices]
@@ -150,11 +150,11 @@ class Field(Vertical):
         self._tell("yes" if event.value else "no")
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Enter opens a choice and turns a tick; only what is typed ends with it."""
+        """Enter opens a choice and toggles a checkbox; it submits only text fields."""
         return action != "go_on" or bool(self.query(Input))
 
     def action_go_on(self) -> None:
-        """Enter in what is typed."""
+        """Enter in a text field."""
         self.screen.focus_next()
 
     def _tell(self, text: str) -> None:
@@ -163,15 +163,15 @@ class Field(Vertical):
             self.post_message(self.Changed(self.option.name, text))
 
     def on_descendant_focus(self) -> None:
-        """The page tells what the setting is for."""
+        """Let the page show what the setting is for."""
         self.post_message(self.Entered(self.option))
 
     def put(self, text: str) -> None:
-        """Hold this value, without telling."""
+        """Set this value, without a message."""
         control = self.query("Input, Select, Tick").first()
         untold = isinstance(control, Input) and control.value != self._text
         if text == self._text or untold:
-            # What is being typed at this moment is newer.
+            # Text being typed at this moment is newer.
             return
         self._text = text
         if isinstance(control, Input):
@@ -182,17 +182,17 @@ class Field(Vertical):
             control.value = text == "yes" if text else bool(self.option.default)
 
     def show_fault(self, fault: str) -> None:
-        """Say what is wrong; nothing for an empty text."""
+        """Show an error; none if the text is empty."""
         self.query_one(".fault", Plain).show(f"✗ {fault}" if fault else "")
         self.set_class(bool(fault), "-bad")
 
     def take_focus(self) -> None:
-        """Give the keyboard to the control."""
+        """Focus the control."""
         self.screen.set_focus(self.query("Input, Select, Tick").first())
 
 
 class FieldGrid(Vertical):
-    """Fields side by side, as many as there is room for."""
+    """Fields side by side, as many as fit."""
 
     DEFAULT_CSS = """
     FieldGrid { layout: grid; grid-size: 2; grid-gutter: 0 3; grid-rows: auto; height: auto; }
@@ -200,7 +200,7 @@ class FieldGrid(Vertical):
 
 
 class Fold(Plain, can_focus=True):
-    """The title of a section that can be opened and closed."""
+    """The title of a foldable section."""
 
     DEFAULT_CSS = """
     Fold { width: auto; color: $text-muted; }
@@ -209,14 +209,14 @@ class Fold(Plain, can_focus=True):
     BINDINGS = [("enter", "turn", "Open"), ("space", "turn", "Open")]
 
     class Turned(Message):
-        """Open it, or close it."""
+        """Unfold it, or fold it."""
 
     def action_turn(self) -> None:
-        """Enter and space."""
+        """Toggles with enter and space."""
         self.post_message(self.Turned())
 
     def on_click(self) -> None:
-        """The mouse does the same."""
+        """Toggles with the mouse."""
         self.action_turn()
 
 
@@ -233,7 +233,7 @@ class Box(Vertical):
         self._typed = typed
 
     def compose(self) -> ComposeResult:
-        """The first section needs no title; the last one folds."""
+        """The first section needs no title; the last one is folded."""
         if self.section.title == MORE:
             yield Fold(self._fold_words())
         elif self.section.title != FIRST_TITLE:
@@ -251,7 +251,7 @@ class Box(Vertical):
         return Field(option, self._typed, self.section.hints.get(option.name, ""))
 
     async def become(self, section: Section) -> None:
-        """Show these settings. Fields that are there already stay, with the keyboard in them."""
+        """Show these settings. Existing fields stay, and keep the focus."""
         before, self.section = self.section, section
         for fold in self.query(Fold):
             fold.show(self._fold_words())
@@ -279,12 +279,12 @@ class Box(Vertical):
 
 
 def _is_long(option: Option) -> bool:
-    """Whether what is typed there needs a line of its own: judges, named folders."""
+    """Whether its text needs a line of its own: judges, named folders."""
     return option.name in (JUDGE, "base_url", "header") or option.path == "named"
 
 
 class Form(VerticalScroll, can_focus=False):
-    """Sections of fields. What was typed is told by :class:`Field.Changed`."""
+    """Sections of fields. Changes are reported with :class:`Field.Changed`."""
 
     DEFAULT_CSS = """
     Form { padding: 0 1; scrollbar-size-vertical: 1; }
@@ -299,9 +299,9 @@ class Form(VerticalScroll, can_focus=False):
         self._building = asyncio.Lock()
 
     async def show(self, sections: Sequence[Section], typed: MutableMapping[str, str]) -> None:
-        """Show these settings with what was typed. What is shown already stays as it is.
+        """Show these settings with what was typed. Existing fields stay as they are.
 
-        What is typed from now on is written into ``typed`` at once, and told after that.
+        From now on, typed text is first written to ``typed`` and then reported.
         """
         self._sections, self._typed = list(sections), typed
         await self._build()
@@ -310,7 +310,7 @@ class Form(VerticalScroll, can_focus=False):
         self.show_faults(self._faults)
 
     async def _build(self) -> None:
-        """Making a field costs milliseconds, so sections that are still right are kept."""
+        """Creating a field takes milliseconds, so sections that are still right are kept."""
         async with self._building, self.batch():
             wanted = {one.title: one for one in self._sections}
             for box in self.query(Box):
@@ -338,13 +338,13 @@ class Form(VerticalScroll, can_focus=False):
         fold.scroll_visible(animate=False, top=self._open)
 
     def show_faults(self, faults: Mapping[str, str]) -> None:
-        """Say at each field what is wrong with it, also if it is made anew later."""
+        """Show each field's error, also if the field is recreated later."""
         self._faults = faults
         for field in self.query(Field):
             field.show_fault(faults.get(field.option.name, ""))
 
     async def reveal(self, name: str) -> None:
-        """Give the keyboard to the field of this name, opening its section first."""
+        """Focus the field with this name, opening its section first."""
         if not self._open and not self.query(f"#field-{name}"):
             self._open = True
             await self._build()

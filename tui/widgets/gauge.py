@@ -1,4 +1,4 @@
-"""How full something is and how full it ever was, as part of a line."""
+"""Current and peak usage, as part of a line."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ _HOT = 0.9
 
 @dataclass(frozen=True, slots=True)
 class Gauge:
-    """A bar with a mark at the peak. Fills the room that its line leaves.
+    """A bar with a mark at the peak. Fills the space left by its line.
 
     Attributes:
-        used, peak, total: in one unit; ``peak`` None: unknown.
-        tone: of the full part below nine tenths; above it warns.
+        used, peak, total: in the same unit; ``peak`` None: unknown.
+        tone: tone of the full part below nine tenths; above that it warns.
     """
 
     used: float

@@ -12,7 +12,7 @@ from evalbench.tui.widgets.lines import Line, Lines, Piece
 from evalbench.tui.widgets.text import cell
 
 SHADES = "░▒▓█"
-"""From low to high. They need no colour: any terminal tells them apart."""
+"""From low to high. They need no colour: any terminal can distinguish them."""
 
 _NAMES_LEAST, _NAMES_MOST = 8, 28
 _GLYPHS_LEAST, _CELL_MOST = 2, 20
@@ -21,7 +21,7 @@ assert len(SHADES) == STEPS
 
 
 class HeatmapView(Lines, can_focus=True):
-    """Draws one or more matrices below each other, as wide as there is room for."""
+    """Draws one or more matrices, stacked, as wide as fits."""
 
     DEFAULT_CSS = """
     HeatmapView:focus { border-title-style: bold reverse; }
@@ -32,7 +32,7 @@ class HeatmapView(Lines, can_focus=True):
         self._matrices: Sequence[Heatmap] = ()
 
     def show_matrices(self, matrices: Sequence[Heatmap]) -> None:
-        """Replace what is shown; the title of a single one stands in the border."""
+        """Replace what is shown; a single matrix has its title in the border."""
         self._matrices = matrices
         self._draw(self.size.width)
 
@@ -50,9 +50,9 @@ class HeatmapView(Lines, can_focus=True):
 
 
 def heatmap_lines(matrix: Heatmap, width: int) -> list[Line]:
-    """A matrix in ``width`` cells: heads, a line for each row, and what the shades mean.
+    """A matrix in ``width`` cells: headers, a line per row, and a legend of the shades.
 
-    Every cell has as many glyphs of its shade as the others, whatever its value.
+    Every cell has the same number of shade glyphs, whatever its value.
     """
     count = max(1, len(matrix.columns))
     values = max((cell_len(_value(spot)) for spots in matrix.spots for spot in spots), default=1)

@@ -19,7 +19,7 @@ TONES = ("dim", "good", "bad", "warn", "strong", "accent", "faint")
 
 
 class Elastic(Protocol):
-    """A part of a line that takes the room which the others leave: a bar, a sparkline."""
+    """A part of a line that takes the remaining space: a bar, a sparkline."""
 
     def draw(self, width: int) -> list[tuple[str, str]]:
         """(text, tone) pieces of exactly ``width`` cells."""
@@ -34,10 +34,10 @@ _Cells = list[tuple[str, str]]
 
 
 class Lines(Widget):
-    """Lines of pieces; as high as there are lines, each cut at the right.
+    """Lines of pieces; as high as there are lines, each cut off on the right.
 
-    :meth:`show` compares with what is drawn and repaints from the first cell
-    of a line that differs to the last.
+    :meth:`show` compares with what is drawn and repaints a line from its first to its last changed
+    cell.
     """
 
     COMPONENT_CLASSES = {f"lines--{tone}" for tone in TONES}
@@ -98,7 +98,7 @@ class Lines(Widget):
     def _tone(self, tone: str) -> Style:
         if not tone:
             return Style.null()
-        # Whole, not partial: muted text is mixed with what it stands on.
+        # Whole, not partial: muted text is blended with its background.
         return self.get_component_rich_style(f"lines--{tone}")
 
 
@@ -122,7 +122,7 @@ def _fit(line: Line, width: int) -> _Cells:
 
 
 def _safe(piece: str | tuple[str, str]) -> tuple[str, str]:
-    """Text and tone, without anything that would move or join what is around it."""
+    """Text and tone, without anything that would move or join the text around it."""
     text, tone = piece if isinstance(piece, tuple) else (piece, "")
     if isinstance(text, Name):
         return text, tone
@@ -130,14 +130,14 @@ def _safe(piece: str | tuple[str, str]) -> tuple[str, str]:
 
 
 def _cut(text: str, width: int) -> str:
-    """The beginning of a text, or what tells a name from others, in ``width`` cells at most."""
+    """The beginning of a text, or a name's distinguishing part, in at most ``width`` cells."""
     return text.fit(width) if isinstance(text, Name) else set_cell_size(text, width - 1) + "…"
 
 
 def _difference(old: _Cells, new: _Cells) -> tuple[int, int] | None:
-    """From the first cell that differs to behind the last; None when none does.
+    """The range from the first to the last cell that differs; None if none does.
 
-    The whole line where characters are wider than a cell.
+    The whole line if characters are wider than a cell.
     """
     if old == new:
         return None

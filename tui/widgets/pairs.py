@@ -1,4 +1,4 @@
-"""Names and what they stand for, in two columns; long texts go on under themselves."""
+"""Names and values in two columns; long values wrap within their column."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _NAMES_WIDTH = 12
 
 
 class Pairs(Widget):
-    """Pairs, one below the other. A name that is the one above is left out."""
+    """Pairs, one per line. A name equal to the one above is omitted."""
 
     COMPONENT_CLASSES = {f"pairs--{tone}" for tone in TONES}
     DEFAULT_CSS = """
@@ -37,13 +37,13 @@ class Pairs(Widget):
         self._pairs = pairs
 
     def show(self, pairs: Sequence[Pair]) -> None:
-        """Show these instead."""
+        """Replace the pairs."""
         if pairs != self._pairs:
             self._pairs = pairs
             self.refresh(layout=True)
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
-        """As many rows as the texts take in ``width`` cells."""
+        """As many rows as the texts need in ``width`` cells."""
         return len(self._lines(width))
 
     def render(self) -> RenderResult:

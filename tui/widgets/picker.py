@@ -1,4 +1,4 @@
-"""Choosing one of many by typing a few letters of it."""
+"""Choosing an item by typing a few of its letters."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from evalbench.tui.widgets.table import Cell, Column, Table
 class Picker(Vertical):
     """A filter over a list. Letters filter, arrows move, enter chooses.
 
-    The keyboard stays in the filter; the list only shows where one is.
+    The filter keeps the focus; the list only shows the current position.
     """
 
     DEFAULT_CSS = """
@@ -39,11 +39,11 @@ class Picker(Vertical):
     Picker .table--cursor { background: $surface; }
     Picker:focus-within .table--cursor { background: $primary; color: $text; text-style: bold; }
     """
-    # Before the next key: what is typed then belongs to where the keyboard goes.
+    # Priority, so that they run before the next key, which is meant for the next focused widget.
     BINDINGS = [*bindings("list"), Binding("enter", "open", show=False, priority=True)]
 
     class Told(Message):
-        """What a picker has to say about one of its lines."""
+        """A picker's messages about one of its lines."""
 
         def __init__(self, picker: Picker, ident: str) -> None:
             super().__init__()
@@ -58,7 +58,7 @@ class Picker(Vertical):
         """Enter on a line, or a second click."""
 
     class Moved(Told):
-        """Another line is under the cursor, or the picker has the keyboard now."""
+        """The cursor moved to another line, or the picker has received the focus."""
 
     def __init__(
         self,
@@ -70,15 +70,15 @@ class Picker(Vertical):
         typed: str = "",
         goes_on: bool = False,
     ) -> None:
-        """Make it empty.
+        """Create an empty picker.
 
         Args:
-            title: of its frame.
-            columns: of its list.
-            hint: what the filter says while there is nothing in it.
-            id: of the widget.
-            typed: words for taking what was typed when no line is it; empty: never.
-            goes_on: whether the keyboard goes to what comes next when a line was chosen.
+            title: the frame's title.
+            columns: the list's columns.
+            hint: the filter's placeholder.
+            id: the widget's id.
+            typed: words that offer the typed text itself if no line matches it; empty: never.
+            goes_on: whether the focus moves on after a line was chosen.
         """
         super().__init__(id=id)
         self.border_title = title
@@ -98,22 +98,22 @@ class Picker(Vertical):
         yield Input(placeholder=self._hint, select_on_focus=False)
         yield self._table
 
-    # -- what there is -------------------------------------------------------------
+    # -- contents ------------------------------------------------------------------
 
     def show(self, choices: Sequence[Choice], *, empty: str = "") -> None:
-        """Show these, keeping the cursor on the line where it was."""
+        """Show these lines, keeping the cursor on its line."""
         here = self.current
         self._choices = choices
         self._filter(empty=empty)
         self._stand_on(here.ident if here else self.chosen)
 
     def replace_columns(self, columns: Sequence[Column]) -> None:
-        """Show these columns; cells behind the last one are left out."""
+        """Show these columns; further cells are omitted."""
         self._columns = tuple(columns)
         self._table.replace_columns((Column("", 1), *columns))
 
     def choose(self, ident: str) -> None:
-        """Mark a line as the chosen one and stand on it."""
+        """Mark a line as chosen and move the cursor to it."""
         self.chosen = ident
         self._filter()
         self._stand_on(ident)
@@ -126,7 +126,7 @@ class Picker(Vertical):
 
     @property
     def filtered(self) -> bool:
-        """Whether letters were typed."""
+        """Whether the filter is in use."""
         return bool(self.query_one(Input).value)
 
     def clear(self) -> None:
@@ -134,7 +134,7 @@ class Picker(Vertical):
         self.query_one(Input).value = ""
 
     def fold(self, folded: bool) -> None:
-        """With the list out of sight, the filter says what was chosen."""
+        """While the list is hidden, the filter shows what was chosen."""
         words = one_line(self.chosen) if folded and self.chosen else self._hint
         self.query_one(Input).placeholder = words
 
@@ -165,7 +165,7 @@ class Picker(Vertical):
     # -- keys and mouse ------------------------------------------------------------
 
     def take_focus(self) -> None:
-        """Give the keyboard to the filter."""
+        """Focus the filter."""
         self.screen.set_focus(self.query_one(Input))
 
     @on(Input.Changed)
@@ -174,7 +174,7 @@ class Picker(Vertical):
         self._narrow()
 
     def _narrow(self) -> None:
-        """Show what has the letters that are typed."""
+        """Show the lines that match the typed letters."""
         typed = self.query_one(Input).value
         if typed == self._narrowed_by:
             return
@@ -205,47 +205,47 @@ class Picker(Vertical):
         self.post_message(self.Moved(self, current.ident if current else ""))
 
     def on_descendant_focus(self) -> None:
-        """The list's cursor looks different, and the page tells about its line."""
+        """The list's cursor changes its look, and the page shows its line's details."""
         self._table.refresh()
         self._tell_moved()
 
     def on_descendant_blur(self) -> None:
-        """The list's cursor looks different."""
+        """The list's cursor changes its look."""
         self._table.refresh()
 
     def on_click(self, event: events.Click) -> None:
-        """The keyboard follows the mouse."""
+        """The focus follows the mouse."""
         self.take_focus()
 
     def action_down(self) -> None:
-        """See the commands."""
+        """See ``commands.py``."""
         self._table.action_down()
 
     def action_up(self) -> None:
-        """See the commands."""
+        """See ``commands.py``."""
         self._table.action_up()
 
     def action_page_down(self) -> None:
-        """See the commands."""
+        """See ``commands.py``."""
         self._table.action_page_down()
 
     def action_page_up(self) -> None:
-        """See the commands."""
+        """See ``commands.py``."""
         self._table.action_page_up()
 
     def action_first(self) -> None:
-        """See the commands."""
+        """See ``commands.py``."""
         self._table.action_first()
 
     def action_last(self) -> None:
-        """See the commands."""
+        """See ``commands.py``."""
         self._table.action_last()
 
     def action_open(self) -> None:
-        """See the commands."""
+        """See ``commands.py``."""
         if self._goes_on:
             self.screen.focus_next()
-        # Letters that were typed before may still have to narrow the list.
+        # Letters typed before may still have to be applied to the list.
         self.query_one(Input).call_later(self.call_later, self._take_current)
 
 

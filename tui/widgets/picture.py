@@ -1,7 +1,6 @@
-"""A picture in the terminal: by its graphics where it has them, else in half cells.
+"""A picture in the terminal: with terminal graphics if supported, else in half cells.
 
-Needs the package ``textual-image``; without it, and for what is no picture or
-a broken one, a line says so.
+Needs the package ``textual-image``; without it, and for invalid or broken pictures, a line says so.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ from evalbench.engine.installed import install_command
 from evalbench.tui.widgets.text import Plain
 
 _MOST_PIXELS = (1600, 1200)
-"""Greater pictures are made smaller before they are drawn; no terminal shows more."""
+"""Larger pictures are scaled down before they are drawn; no terminal shows more."""
 
 
 _MOST_ROWS, _MOST_COLUMNS, _LEAST_COLUMNS = 20, 80, 24
@@ -49,11 +48,11 @@ class Picture(Vertical):
         self._part = part
 
     def compose(self) -> ComposeResult:
-        """A line that stands for it until it is drawn."""
+        """A placeholder line until it is drawn."""
         yield Plain(self._wanting(), classes="dim")
 
     def _wanting(self) -> str:
-        """Why it cannot be drawn; empty when it may be."""
+        """Why it cannot be drawn; empty if it may be."""
         if not self._part.media_type.startswith("image/"):
             return "not a picture: nothing to show"
         if not self._part.data:
@@ -65,7 +64,7 @@ class Picture(Vertical):
         )
 
     def on_mount(self) -> None:
-        """Draw it soon."""
+        """Schedule drawing."""
         if self._wanting():
             return
         self._draw()
@@ -76,7 +75,7 @@ class Picture(Vertical):
             image = await asyncio.to_thread(_decoded, self._part.data)
             pixels = _widget(image)
         except Exception as error:
-            # Whatever a decoder makes of bytes from anywhere, the page goes on.
+            # Whatever a decoder does with untrusted bytes, the page must survive.
             self.query_one(Plain).show(f"cannot be shown: {type(error).__name__}")
             return
         pixels.add_class("pixels")
@@ -86,17 +85,17 @@ class Picture(Vertical):
 
 
 def columns(width: int, height: int) -> int:
-    """How many columns a picture of so many pixels gets; a cell is twice as high as it is wide."""
+    """The width in columns for a picture of the given size; a cell is twice as high as wide."""
     by_height = 2 * _MOST_ROWS * width // max(1, height)
     return max(1, min(by_height, _MOST_COLUMNS, max(_LEAST_COLUMNS, width // _CELL_PIXELS)))
 
 
 def _decoded(data: bytes) -> Any:
-    """The picture in memory, no greater than a terminal shows."""
+    """The decoded picture, no larger than a terminal shows."""
     from PIL import Image
 
     with warnings.catch_warnings():
-        # A bomb is an error, not a warning.
+        # A decompression bomb is an error, not a warning.
         warnings.simplefilter("error", Image.DecompressionBombWarning)
         image = Image.open(io.BytesIO(data))
         image.thumbnail(_MOST_PIXELS)
@@ -112,12 +111,12 @@ def _widget(image: Any) -> Widget:
 
 
 def graphics(environment: Mapping[str, str]) -> str:
-    """Which graphics the terminal is known for: ``kitty``, ``sixel`` or none.
+    """The terminal's known graphics protocol: ``kitty``, ``sixel`` or none.
 
-    Terminals are known by what they put into the environment: asking them takes
-    an answer from the keyboard's line, which the running app reads.
+    Terminals are recognized by their environment variables: a query would be answered on standard
+    input, which the running app reads.
     """
-    # A multiplexer or another machine's shell may stand between.
+    # A multiplexer or a remote shell may be in between.
     if any(environment.get(name) for name in ("TMUX", "STY", "TEXTUAL_DRIVER", "NO_COLOR")):
         return ""
     term, program = environment.get("TERM", ""), environment.get("TERM_PROGRAM", "")
@@ -130,7 +129,7 @@ def graphics(environment: Mapping[str, str]) -> str:
 
 @contextlib.contextmanager
 def _unasked() -> Iterator[None]:
-    """Keep the package from asking the terminal when it is imported."""
+    """Prevent the package from querying the terminal on import."""
     real, size = sys.__stdout__, _cell_size()
     told = {"TEXTUAL_CELL_WIDTH": str(size[0]), "TEXTUAL_CELL_HEIGHT": str(size[1])}
     before = {name: os.environ.get(name) for name in told}
@@ -149,7 +148,7 @@ def _unasked() -> Iterator[None]:
 
 
 def _cell_size() -> tuple[int, int]:
-    """Pixels of one cell as the terminal's driver knows them; zeros when it does not."""
+    """The size of a cell in pixels, from the terminal driver; zeros if unknown."""
     try:
         asked = fcntl.ioctl(sys.__stdout__.fileno(), termios.TIOCGWINSZ, bytes(8))  # type: ignore[union-attr]
     except (OSError, ValueError, AttributeError):

@@ -1,6 +1,6 @@
 """A row of small columns in one colour, as part of a line.
 
-Textual's own sends a colour sequence for every cell, sixteen times the bytes.
+Textual's own sends a colour sequence for every cell, sixteen times as many bytes.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ STEPS = "▁▂▃▄▅▆▇█"
 
 @dataclass(frozen=True, slots=True)
 class Sparkline:
-    """Values from 0 up, the newest at the right. Fills the room that its line leaves.
+    """Values from 0 up, the newest on the right. Fills the space left by its line.
 
     Attributes:
-        top: the value of a full column; 0: the greatest that is shown.
+        top: the value of a full column; 0: the greatest value shown.
     """
 
     values: Sequence[float]

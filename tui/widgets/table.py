@@ -1,4 +1,4 @@
-"""A table of any number of rows that draws only those in view."""
+"""A table of any number of rows that draws only visible ones."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from evalbench.tui.widgets.text import cell, plain
 
 
 class Column(NamedTuple):
-    """One column. A width of 0 shares what the others leave; ``drop`` goes first when it is tight.
+    """A column. Width 0: shares the remaining width; ``drop``: dropped first if space is tight.
 
-    Columns with a higher ``drop`` are left out before those with a lower one; 0 always stays.
-    It is tight while a column that shares would get less than its ``least``.
+    Columns with a higher ``drop`` are dropped before those with a lower one; 0 is always kept.
+    Space is tight while a sharing column would get less than its ``least``.
     """
 
     title: str
@@ -40,9 +40,9 @@ TONES = ("dim", "good", "bad", "warn", "strong")
 
 
 class Rows(Protocol):
-    """What a table shows. Asked only for rows in view.
+    """A table's data source. Queried only for visible rows.
 
-    A row of one cell in a table of several columns is written across all of them.
+    A row with a single cell in a table of several columns is written across all of them.
     """
 
     def __len__(self) -> int:
@@ -53,7 +53,7 @@ class Rows(Protocol):
 
 
 class ListRows(Rows):
-    """Rows that lie in memory."""
+    """Rows in memory."""
 
     def __init__(self, rows: Sequence[Sequence[Cell]] = ()) -> None:
         self._rows = rows
@@ -67,10 +67,10 @@ class ListRows(Rows):
 
 
 class Table(ScrollView, can_focus=True):
-    """Rows under a fixed head, with a cursor.
+    """Rows with a fixed header and a cursor.
 
-    Foreign text is safe in every cell. Call :meth:`show` when the rows may
-    have changed: only what differs is drawn.
+    Foreign text is safe in every cell. Call :meth:`show` if the rows may have changed: only
+    differences are drawn.
     """
 
     COMPONENT_CLASSES = {"table--head", "table--cursor", *(f"table--{tone}" for tone in TONES)}
@@ -103,7 +103,7 @@ class Table(ScrollView, can_focus=True):
     """Index of the row under the cursor."""
 
     class Moved(Message):
-        """The cursor stands on another row."""
+        """The cursor moved to another row."""
 
         def __init__(self, table: Table, index: int) -> None:
             super().__init__()
@@ -118,7 +118,7 @@ class Table(ScrollView, can_focus=True):
         """Enter, or a second click, on a row."""
 
     class HeadClicked(Moved):
-        """A click on the head; ``index`` is of the column."""
+        """A click on the header; ``index`` is the column's."""
 
     def __init__(
         self,
@@ -129,7 +129,7 @@ class Table(ScrollView, can_focus=True):
         id: str | None = None,
         classes: str | None = None,
     ) -> None:
-        """``empty`` says what to do when there is no row, in as many lines as it takes."""
+        """``empty`` is shown when there are no rows, in as many lines as it needs."""
         super().__init__(id=id, classes=classes)
         self._columns = tuple(columns)
         self._rows: Rows = rows or ListRows()
@@ -143,16 +143,16 @@ class Table(ScrollView, can_focus=True):
 
     @property
     def rows(self) -> Rows:
-        """What is shown."""
+        """The current rows."""
         return self._rows
 
     @property
     def columns(self) -> Sequence[Column]:
-        """The columns, those that are left out for want of room too."""
+        """The columns, including those dropped for lack of space."""
         return self._columns
 
     def show(self, rows: Rows | None = None, *, empty: str | None = None) -> None:
-        """Show these rows, or what has become of the present ones; keeps the cursor in them."""
+        """Show these rows, or the changed state of the current ones; keeps the cursor in range."""
         if rows is not None:
             self._rows = rows
         if empty is not None and empty != self._empty:
@@ -164,7 +164,7 @@ class Table(ScrollView, can_focus=True):
         self._refresh_changed()
 
     def replace_columns(self, columns: Sequence[Column]) -> None:
-        """Show other columns; the rows must fit them."""
+        """Show other columns; the rows must match them."""
         if tuple(columns) != self._columns:
             self._columns = tuple(columns)
             self._fitted = -1
@@ -173,11 +173,11 @@ class Table(ScrollView, can_focus=True):
 
     def _measure(self) -> None:
         self._fit_columns()
-        # No wider than the room, whatever that is: there is no scrolling sideways.
+        # No wider than the available space: there is no horizontal scrolling.
         self.virtual_size = Size(0, len(self._rows) + 1)
 
     def _fit_columns(self) -> None:
-        """Fit the columns to the room beside the scrollbar, which comes and goes with the rows."""
+        """Fit the columns next to the scrollbar, which appears and disappears with the rows."""
         width = self.scrollable_content_region.width
         if width != self._fitted:
             self._fitted = width
@@ -185,12 +185,12 @@ class Table(ScrollView, can_focus=True):
             self._wrap_empty()
 
     def _wrap_empty(self) -> None:
-        """Break what an empty table says to the room, with two cells free on either side."""
+        """Wrap the text of an empty table, leaving two cells free on either side."""
         room = self.scrollable_content_region.width - 4
         self._empty_lines = [line.plain for line in plain(self._empty).wrap(max(1, room))]
 
     def _refresh_changed(self) -> None:
-        """Repaint only lines that look different from what was drawn."""
+        """Repaint only lines that have changed."""
         top = int(self.scroll_offset.y)
         for y in range(self.size.height):
             if y in self._drawn and self._drawn[y] != self._fingerprint(y, top):
@@ -206,7 +206,7 @@ class Table(ScrollView, can_focus=True):
     # -- drawing -----------------------------------------------------------------
 
     def render_line(self, y: int) -> Strip:
-        """The line at ``y`` of the widget; the head is always the first."""
+        """The line at ``y`` of the widget; the header is always the first."""
         self._fit_columns()
         width = self.size.width
         base = self.rich_style
@@ -243,7 +243,7 @@ class Table(ScrollView, can_focus=True):
         return Strip(Segment.simplify(segments)).adjust_cell_length(width, style)
 
     def _tone(self, tone: str) -> Style:
-        # Whole, not partial: muted text is mixed with what it stands on.
+        # Whole, not partial: muted text is blended with its background.
         return self.get_component_rich_style(f"table--{tone}")
 
     # -- cursor ------------------------------------------------------------------
@@ -268,35 +268,35 @@ class Table(ScrollView, can_focus=True):
             self._scroll_to_row(index - page + 1)
 
     def _scroll_to_row(self, index: int) -> None:
-        # By force: the scrollbar may not be there yet when the rows have just come.
+        # Forced: the scrollbar may not be there yet if the rows have just arrived.
         self.scroll_to(y=index, animate=False, immediate=True, force=True)
 
     def action_down(self) -> None:
-        """See the commands."""
+        """See ``commands.py``."""
         self.cursor += 1
 
     def action_up(self) -> None:
-        """See the commands."""
+        """See ``commands.py``."""
         self.cursor -= 1
 
     def action_page_down(self) -> None:
-        """See the commands."""
+        """See ``commands.py``."""
         self.cursor += max(1, self.size.height - 2)
 
     def action_page_up(self) -> None:
-        """See the commands."""
+        """See ``commands.py``."""
         self.cursor -= max(1, self.size.height - 2)
 
     def action_first(self) -> None:
-        """See the commands."""
+        """See ``commands.py``."""
         self.cursor = 0
 
     def action_last(self) -> None:
-        """See the commands."""
+        """See ``commands.py``."""
         self.cursor = len(self._rows) - 1
 
     def action_open(self) -> None:
-        """See the commands."""
+        """See ``commands.py``."""
         if len(self._rows):
             self.post_message(self.Opened(self, self.cursor))
 
@@ -312,32 +312,32 @@ class Table(ScrollView, can_focus=True):
         self.cursor = index
 
     def _column_at(self, x: int) -> int | None:
-        """Which column is shown there."""
+        """The column at this position."""
         for place, width in enumerate(self._widths):
             if width and x <= width:
                 return place
             x -= width + 1 if width else 0
         return None
 
-    # -- changes from outside ----------------------------------------------------
+    # -- external changes --------------------------------------------------------
 
     def on_resize(self) -> None:
-        """Fit the columns anew."""
+        """Fit the columns again."""
         self._measure()
         self.refresh()
         self._keep_in_view(self.cursor)
 
     def on_focus(self) -> None:
-        """The cursor looks different."""
+        """The cursor changes its look."""
         self._refresh_changed()
 
     def on_blur(self) -> None:
-        """The cursor looks different."""
+        """The cursor changes its look."""
         self._refresh_changed()
 
 
 def _fit(columns: Sequence[Column], width: int) -> list[int]:
-    """Widths of the columns in ``width`` cells, with a cell between them; 0 for those left out."""
+    """Column widths in ``width`` cells, with a cell between them; 0 for dropped columns."""
     kept = [True] * len(columns)
 
     def needed() -> int:

@@ -1,4 +1,4 @@
-"""Text from anywhere, shown as text: never markup, no control characters."""
+"""Text from any source, shown literally: never markup, no control characters."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from evalbench.tui.state.clean import cells_only, clean, one_line
 from evalbench.tui.state.names import Name
 
 LONGEST = 20_000
-"""Characters of one text that a screen lays out at a time; more would stall it."""
+"""Maximum characters of one text laid out at a time; more would stall the screen."""
 
 MOST_LINES = 1000
-"""Lines of one text that a screen lays out."""
+"""Maximum lines of one text laid out."""
 
 
 def plain(text: str, style: str = "") -> Content:
-    """External text as content without markup; very long text is cut, and says so."""
+    """External text as content without markup; very long text is cut, with a note."""
     # Cut first: cleaning a megabyte takes as long as many frames.
     kept = _first(text, 0)
     shown = clean(kept)
@@ -29,12 +29,12 @@ def plain(text: str, style: str = "") -> Content:
 
 
 def _first(text: str, start: int) -> str:
-    """As much of a text from ``start`` on as is laid out at a time."""
+    """The part of a text from ``start`` on that is laid out at a time."""
     kept = text[start : start + LONGEST]
     if kept.count("\n") > MOST_LINES:
         return "\n".join(kept.split("\n", MOST_LINES)[:MOST_LINES])
     if start + LONGEST < len(text):
-        # Between two lines or words, where there are any.
+        # Cut between two lines or words, if there are any.
         end = max(kept.rfind("\n", LONGEST // 2), 0) or kept.rfind(" ", LONGEST // 2)
         kept = kept[:end] if end > 0 else kept
     return kept
@@ -43,8 +43,8 @@ def _first(text: str, start: int) -> str:
 def cell(text: str, width: int, *, right: bool = False) -> str:
     """One line of exactly ``width`` terminal cells, cut with an ellipsis.
 
-    A :class:`Name` is cut so that it can be told from the others. Joiners and other
-    characters without a width are left out.
+    A :class:`Name` is cut so that it remains distinguishable from the others. Joiners and other
+    zero-width characters are dropped.
     """
     if width <= 0:
         return ""
@@ -58,7 +58,7 @@ def cell(text: str, width: int, *, right: bool = False) -> str:
 
 
 class Plain(Static):
-    """A block of text that is never read as markup. Redraws only when the text changed."""
+    """A block of text that is never read as markup. Redraws only if the text changed."""
 
     def __init__(
         self, text: str = "", *, id: str | None = None, classes: str | None = None
@@ -70,12 +70,12 @@ class Plain(Static):
         """Replace the text."""
         if text != self._shown:
             before, self._shown = self._shown, text
-            # A change of the layout writes the whole screen anew.
+            # A layout change rewrites the whole screen.
             room = self._room_of(text)
             self.update(plain(text), layout=room is None or room != self._room_of(before))
 
     def _room_of(self, text: str) -> tuple[int, int] | None:
-        """Columns and rows that a text takes as far as they matter; None while unknown."""
+        """Columns and rows of a text as far as they matter; None while unknown."""
         styles, width = self.styles, self.content_size.width
         if not self.is_mounted or not width:
             return None
@@ -95,10 +95,10 @@ class Plain(Static):
 
 
 class LongText(Vertical):
-    """A text of any length. What comes behind the first part is laid out when :meth:`more` asks.
+    """A text of any length. Everything after the first part is laid out by calls to :meth:`more`.
 
     Attributes:
-        left: characters that are not laid out yet.
+        left: number of characters that are not laid out yet.
     """
 
     DEFAULT_CSS = """
@@ -109,7 +109,7 @@ class LongText(Vertical):
     """
 
     def __init__(self, text: str, *, classes: str = "", exact: bool = False) -> None:
-        """``exact``: its lines are a table and must not be wrapped."""
+        """``exact``: whether its lines are a table and must not be wrapped."""
         super().__init__(classes=classes)
         self._text, self._at = text, 0
         self._part_classes = "-exact" if exact else ""
@@ -129,7 +129,7 @@ class LongText(Vertical):
         start = self._at
         part = _first(self._text, start)
         self._at += len(part)
-        # What stood between this part and the last is a new line anyway.
+        # The parts are separated by a new line anyway.
         shown = part[1:] if start and part[:1] in ("\n", " ") else part
         return Plain(shown, classes=self._part_classes)
 
@@ -137,7 +137,7 @@ class LongText(Vertical):
         return f"… {self.left:,} more characters: scroll on"
 
     async def more(self) -> None:
-        """Lay out the next part; nothing while it is being made, or taken away."""
+        """Lay out the next part; does nothing while it is being made, or removed."""
         note = next(iter(self.query(".left").results(Plain)), None)
         if not self.left or note is None:
             return

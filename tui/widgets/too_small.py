@@ -1,11 +1,11 @@
-"""What is shown in place of a page while the terminal is too small for it."""
+"""Shown instead of a page while the terminal is too small for it."""
 
 from __future__ import annotations
 
 from evalbench.tui.widgets.text import Plain
 
 SMALLEST = (60, 16)
-"""Columns and rows that pages need."""
+"""Minimum columns and rows of a page."""
 
 
 class TooSmall(Plain):

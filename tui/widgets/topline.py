@@ -1,4 +1,4 @@
-"""The first line of a page: where one is, and what matters most."""
+"""The first line of a page: its name, and the key facts."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from evalbench.tui.widgets.text import Plain, cell
 
 
 class TopLine(Plain):
-    """Page name at the left, a few words at the right. Fits itself to the width."""
+    """Page name on the left, a few words on the right. Fits itself to the width."""
 
     def __init__(self, left: str, right: str = "") -> None:
         super().__init__()
         self._left, self._right = left, right
 
     def tell(self, left: str | None = None, right: str | None = None) -> None:
-        """Change what is said."""
+        """Change the text."""
         said = self._left, self._right
         self._left = self._left if left is None else left
         self._right = self._right if right is None else right
