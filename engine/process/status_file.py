@@ -114,7 +114,7 @@ class StatusFile:
             log.warning("status of %s not written: %s", self._folder.id, error)
 
     def tell_scoring(self, row: int, seconds: int) -> None:
-        """Show which sample's scoring does not end. Called during it, so it can report nothing else.
+        """Show which sample's scoring does not end. Called during it, so nothing else is known.
 
         The next time the dispatchers are checked, it is cleared.
         """
