@@ -1,1 +1,1 @@
-"""The headless engine: durable calls, journal, driver and scoring. Knows no screen and no SDK."""
+"""The headless engine: durable calls, journal, driver, scoring. Independent of screens and SDKs."""

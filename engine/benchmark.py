@@ -1,13 +1,12 @@
-"""What a benchmark is: a data set, how to ask, how to score.
+"""The benchmark interface: a data set, how to ask, how to score.
 
-A benchmark is a class found through the entry point group
-``evalbench.benchmarks``. Importing its module must be cheap (no pandas, no
-datasets): reading data happens in :meth:`Benchmark.prepare`, which runs in a
-short-lived child process, so heavy imports inside it cost the engine nothing.
+A benchmark is a class found through the entry point group ``evalbench.benchmarks``. Importing its
+module must be cheap (no pandas, no datasets): data is read in :meth:`Benchmark.prepare`, which
+runs in a short-lived child process, so heavy imports inside it cost the engine nothing.
 
-``solve`` is the heart. It is a plain async function over one sample whose only
-way to a model is ``ask``; it uses no clock and no unseeded randomness, so that
-running it again with a journal behind ``ask`` gives the same calls::
+``solve`` is the core: a plain async function over one sample that reaches models only through
+``ask``. It uses no clock and no unseeded randomness, so that running it again with a journal
+behind ``ask`` makes the same calls::
 
     async def solve(self, sample, ask):
         reply = await ask("candidate", generate(self.question(sample), max_tokens=16))
@@ -42,9 +41,9 @@ class Sample:
 
     Attributes:
         id: content hash and occurrence number, see :func:`sample_ids`.
-        inputs: what the benchmark needs to ask, as JSON values.
-        gold: what it needs to score, as a JSON value.
-        tags: labels that scores are grouped and filtered by, e.g. ``subject``.
+        inputs: the data needed to ask, as JSON values.
+        gold: the data needed to score, as a JSON value.
+        tags: labels for grouping and filtering scores, such as ``subject``.
     """
 
     id: str
@@ -55,7 +54,7 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """A sample before it has an id: what :meth:`Benchmark.prepare` yields."""
+    """A sample without an id yet, as yielded by :meth:`Benchmark.prepare`."""
 
     inputs: Mapping[str, Any]
     gold: Any
@@ -67,13 +66,13 @@ class Score:
     """The result of one sample in one epoch.
 
     Attributes:
-        outcome: ``ok`` when the answer was read; else why it was not. ``error`` only where
-            some judgements failed (see :func:`ask_judges`): the sample counts as failed and is
-            asked again, ``values`` has what the others say, ``note`` names those that failed.
-        values: numbers that metrics are made of, by name; few distinct values
-            per name keep journals small and aggregation fast.
-        parsed: what each parser read, by parser name; for people.
-        note: one line on how the score came about, for people.
+        outcome: ``ok`` if the answer was parsed; else why it was not. ``error`` only if some
+            judge calls failed (see :func:`ask_judges`): the sample counts as failed and is asked
+            again, ``values`` has the other judges' results, ``note`` names those that failed.
+        values: the numbers that metrics are computed from, by name; few distinct values per
+            name keep journals small and aggregation fast.
+        parsed: the result of each parser, by parser name; for display.
+        note: one line on how the score was determined, for display.
     """
 
     outcome: Outcome
@@ -82,7 +81,7 @@ class Score:
     note: str = ""
 
     def __post_init__(self) -> None:
-        """Refuse what no mean could be made of.
+        """Reject values that cannot be averaged.
 
         Raises:
             ValueError: a value is not a finite number.
@@ -92,7 +91,7 @@ class Score:
                 raise ValueError(f"the score {name!r} is {value}, not a finite number")
 
     def told(self) -> dict[str, Any]:
-        """What is stored for people beside the values: what was parsed, and the note, if any."""
+        """What is stored for display besides the values: parsed results, and the note, if any."""
         told = (("parsed", self.parsed), ("note", self.note))
         return {name: value for name, value in told if value}
 
@@ -101,8 +100,8 @@ class CallFailed(Exception):
     """A call of this sample could not be answered; the sample counts as failed.
 
     Attributes:
-        reply: of the call, with the error.
-        replies: of all calls that were asked together, in order.
+        reply: the call's reply, with the error.
+        replies: replies to all calls that were asked together, in order.
     """
 
     def __init__(self, reply: Reply, replies: Sequence[Reply] = ()) -> None:
@@ -116,29 +115,29 @@ Asked = tuple[str, Prompt, str] | tuple[str, Prompt, str, int]
 
 
 def repeat_of(asked: Asked) -> int:
-    """Which repeat a question of :meth:`Ask.many` is."""
+    """The repeat number of a question of :meth:`Ask.many`."""
     return asked[3] if len(asked) == 4 else 0
 
 
 class Ask(Protocol):
-    """The only way from a benchmark to a model."""
+    """The only way for a benchmark to reach a model."""
 
     async def __call__(
         self, role: str, prompt: Prompt, *, step: str = "answer", repeat: int = 0
     ) -> Reply:
         """Ask the model in ``role`` and return its reply.
 
-        ``(role, step, repeat)`` names the call within its sample and must be
-        unique there. The reply's outcome is ok, truncated, refused or
-        filtered; a call that failed raises and the sample counts as failed.
+        ``(role, step, repeat)`` names the call within its sample and must be unique there. The
+        reply's outcome is ok, truncated, refused or filtered; a call that failed raises and the
+        sample counts as failed.
         """
 
     async def many(self, asks: Sequence[Asked]) -> list[Reply]:
-        """Ask independent questions at once; replies in order."""
+        """Ask independent questions concurrently; replies in order."""
 
 
 async def ask_judges(ask: Ask, asks: Sequence[Asked], *, at_least_one: bool = True) -> list[Reply]:
-    """Ask independent questions at once, so that one failed call loses none of the others.
+    """Ask independent questions concurrently, so that a failed call does not lose the others.
 
     Failed calls are replies of outcome ``error``; the score must have that outcome too, so that
     the sample is asked again.
@@ -155,7 +154,7 @@ async def ask_judges(ask: Ask, asks: Sequence[Asked], *, at_least_one: bool = Tr
 
 
 def failed_judgements(asks: Sequence[Asked], replies: Sequence[Reply]) -> list[str]:
-    """The judges whose calls failed, with the reason, in words."""
+    """The judges whose calls failed, with the reason, as text."""
     told = [
         f"{asked[0].partition('/')[2] or asked[0]}: its call failed: {reply.error}"
         for asked, reply in zip(asks, replies, strict=True)
@@ -165,10 +164,10 @@ def failed_judgements(asks: Sequence[Asked], replies: Sequence[Reply]) -> list[s
 
 
 class SequentialAsk:
-    """An ``ask`` that answers at once, so that many questions can as well be asked in turn."""
+    """An ``ask`` that answers immediately, so that questions can just be asked one by one."""
 
     async def many(self: Ask, asks: Sequence[Asked]) -> list[Reply]:
-        """Ask them one after the other; replies in order."""
+        """Ask one question after another; replies in order."""
         return [await self(*one[:2], step=one[2], repeat=repeat_of(one)) for one in asks]
 
 
@@ -178,8 +177,8 @@ _HUB_NAME = re.compile(r"(?P<name>[\w.-]+/[\w.-]+)(?:@(?P<revision>[^?]+))?(?:\?
 
 
 class HubSet(NamedTuple):
-    """One split of a data set on the hub; empty texts: the newest commit, the only configuration,
-    ``test`` or else the first split."""
+    """One split of a data set on the Hugging Face Hub. Empty strings: the newest commit, the only
+    configuration, and ``test`` or else the first split."""
 
     name: str
     revision: str = ""
@@ -188,10 +187,10 @@ class HubSet(NamedTuple):
 
 
 def hub_set(data: str | None) -> HubSet | None:
-    """What ``--data`` names on the hub; None for a path.
+    """The data set on the Hub that ``--data`` refers to; None for a path.
 
     Raises:
-        SpecError: it begins as one and is none.
+        SpecError: it starts like one but is invalid.
     """
     if not data or not data.startswith(_HUB_PREFIX):
         return None
@@ -205,7 +204,7 @@ def hub_set(data: str | None) -> HubSet | None:
 
 
 MISSING = -1
-"""The size of a file that a row names and that cannot be read."""
+"""The size recorded for a file that a row refers to and that cannot be read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,12 +212,12 @@ class DataSource:
     """Where :meth:`Benchmark.prepare` reads from.
 
     Attributes:
-        path: file or folder given by ``--data``; None means the benchmark's own source.
+        path: file or folder given by ``--data``; None for the benchmark's own source.
         cache: folder for downloads.
         progress: called with (what, done, total or None).
-        media: what :meth:`read` has read: size, time of change and SHA-256 by path.
-        hub: the set on the Hugging Face hub that ``--data`` names; ``path`` is then its
-            rows, or None for a benchmark that ``streams_hub``.
+        media: what :meth:`read` has read: size, modification time and SHA-256 by path.
+        hub: the data set on the Hugging Face Hub given by ``--data``; ``path`` is then its rows,
+            or None for a benchmark that ``streams_hub``.
     """
 
     path: Path | None
@@ -228,10 +227,9 @@ class DataSource:
     hub: HubSet | None = None
 
     def read(self, path: Path) -> bytes:
-        """The bytes of a file that a row names, such as a picture.
+        """The bytes of a file that a row refers to, such as an image.
 
-        When its content changes, the prepared copy is stale, though the table
-        is as it was.
+        If its content changes, the prepared copy is stale, even if the table has not changed.
 
         Raises:
             OSError: it cannot be read.
@@ -245,16 +243,16 @@ class DataSource:
 
 
 def metrics_of(benchmark: Benchmark, tally: Tally) -> list[Metric]:
-    """The metrics of scores that are stored, which may have been edited.
+    """The metrics of stored scores, which may have been edited.
 
     Raises:
-        DataError: the benchmark cannot make any of them.
+        DataError: the benchmark cannot compute them.
     """
     try:
         return benchmark.metrics(tally)
     except EvalbenchError:
         raise
-    except Exception as error:  # of a plug-in, or on scores that no benchmark ever gave
+    except Exception as error:  # from a plug-in, or on scores that no benchmark ever produced
         raise DataError(
             f"the metrics of {benchmark.name} cannot be made of these scores",
             why=f"{type(error).__name__}: {error}",
@@ -264,13 +262,13 @@ def metrics_of(benchmark: Benchmark, tally: Tally) -> list[Metric]:
 
 @dataclass(frozen=True, slots=True)
 class DataSet:
-    """What :meth:`Benchmark.prepare` returns.
+    """The result of :meth:`Benchmark.prepare`.
 
     Attributes:
         items: in file order; may be a generator, read once.
-        shared: JSON value that every sample may use (few-shot examples);
-            handed back to the benchmark as ``self.shared``.
-        origin: where it came from, for the record (hub id, file name).
+        shared: JSON value available to every sample (few-shot examples); passed back to the
+            benchmark as ``self.shared``.
+        origin: its source, for the record (Hub id, file name).
         revision: pinned revision of the source, or empty.
     """
 
@@ -281,30 +279,30 @@ class DataSet:
 
 
 class Benchmark(ABC):
-    """Base class of every benchmark. Subclasses fill in the class attributes.
+    """Base class of all benchmarks. Subclasses set the class attributes.
 
     Attributes:
-        name: as typed by users.
-        version: changes whenever prompts or scoring change meaning.
+        name: the name that users type.
+        version: increased whenever prompts or scoring change their meaning.
         title, summary: one line each, shown in lists.
         licence: of the data.
-        options: settings beyond the common ones, validated before construction.
-        roles: the roles that ``solve`` asks, ``candidate`` first; ``judge`` stands
-            for every judge of the run.
-        spread_by: tag over which ``--limit`` is spread evenly, or empty.
-        spread_within: further tags that it is spread over within those groups, in order.
-        filters: tags that users may filter by (``--subject``), with help text.
-        filter_values: of those the tags whose values are known without the data, with them.
-        data_source: where its questions come from, in one line for people; left out, it
-            has its own.
-        results_format: the format in which the results of a complete run are written to the
-            folder of its option ``results_dir``, if it has one.
+        options: its own settings, validated before construction.
+        roles: the roles that ``solve`` asks, ``candidate`` first; ``judge`` stands for every
+            judge of the run.
+        spread_by: tag by which ``--limit`` is spread evenly, or empty.
+        spread_within: further tags for spreading within those groups, in order.
+        filters: tags that users can filter by (``--subject``), with help text.
+        filter_values: the values of those tags that are known without the data.
+        data_source: the source of its questions, in one line for display (default: the
+            benchmark's own).
+        results_format: the format of the results that a complete run writes to the folder of
+            the option ``results_dir``, if there is one.
         takes_data: whether ``--data`` may replace the benchmark's own source.
-        streams_hub: whether it reads sets of the hub itself, as they are too large to download.
-        seeded_data: whether :meth:`prepare` draws by the run's seed.
-        scoring_seconds: how long ``solve`` may compute between two waits; after that its
-            sample fails. Longer work belongs into a thread (``asyncio.to_thread``).
-        prompt_templates: its own prompts by name, for those that ``--prompt FILE`` may replace.
+        streams_hub: whether it reads Hub data sets itself, because they are too large to download.
+        seeded_data: whether :meth:`prepare` samples data with the run's seed.
+        scoring_seconds: how long ``solve`` may compute between two awaits before its sample
+            fails. Longer work belongs in a thread (``asyncio.to_thread``).
+        prompt_templates: its own prompts by name, if ``--prompt FILE`` may replace them.
         judges: the role names of this run's judges, to be asked one by one.
     """
 
@@ -329,24 +327,24 @@ class Benchmark(ABC):
     judges: tuple[str, ...] = ()
 
     def __init__(self, options: Mapping[str, Any], *, seed: int = 0, shared: Any = None) -> None:
-        """``options`` are validated values for every declared option; ``seed`` is the run's."""
+        """``options`` has validated values for every declared option; ``seed`` is the run's."""
         self.opt = options
         self.seed = seed
         self.shared = shared
 
     @classmethod
     def default_model(cls, options: Mapping[str, Any]) -> str:
-        """The model of a run for which none is named; empty: as usual.
+        """The model of a run that names none; empty for the usual default.
 
-        For benchmarks whose options can bring answers that exist already.
+        For benchmarks with options that supply existing answers.
         """
         return ""
 
     async def check(self) -> None:
-        """Look for what scoring needs besides the data, before anything is asked.
+        """Check for what scoring needs besides the data, before anything is asked.
 
         Raises:
-            EvalbenchError: this machine lacks it.
+            EvalbenchError: something is missing on this machine.
         """
         return
 
@@ -354,12 +352,12 @@ class Benchmark(ABC):
     def adapted(
         cls, options: Mapping[str, Any], given: Iterable[str], able: Callable[[], Capabilities]
     ) -> Mapping[str, Any]:
-        """The options of a run, those that nobody gave chosen by what its model can do.
+        """The options of a run, with unset ones adapted to what its model supports.
 
         Args:
             options: validated values of all options.
-            given: the names of those that the user set.
-            able: tells what the candidate can be asked for.
+            given: names of the options set by the user.
+            able: returns what the candidate supports.
         """
         return options
 
@@ -368,22 +366,22 @@ class Benchmark(ABC):
         """Read the data set. Runs in a child process; may import heavy packages.
 
         Raises:
-            DataError: naming file and row for anything malformed.
+            DataError: names file and row of anything malformed.
         """
 
     def data_files(self, path: Path) -> list[Path]:
-        """Every file that :meth:`prepare` may read for ``--data path``.
+        """All files that :meth:`prepare` may read for ``--data path``.
 
         A change in one of them makes the prepared copy stale.
         """
         return sorted(p for p in path.rglob("*") if p.is_file()) if path.is_dir() else [path]
 
     def own_title(self) -> str:
-        """What a benchmark that its user wrote calls itself; empty for all others."""
+        """The title of a user-written benchmark; empty for all others."""
         return ""
 
     def further_files(self) -> list[Path]:
-        """Files that :meth:`prepare` reads because a file that an option names says so.
+        """Further files read by :meth:`prepare` because a file named by an option refers to them.
 
         A change in one of them makes the prepared copy stale.
         """
@@ -391,7 +389,7 @@ class Benchmark(ABC):
 
     @abstractmethod
     async def solve(self, sample: Sample, ask: Ask) -> Score:
-        """Ask and score one sample. See the module's text for the rules."""
+        """Ask and score one sample. See the module docstring for the rules."""
 
     @abstractmethod
     def metrics(self, tally: Tally) -> list[Metric]:
@@ -406,35 +404,34 @@ class Benchmark(ABC):
         return "judge" in self.roles
 
     def templates(self) -> Any:
-        """Every fixed text that goes into a prompt, as a JSON value; its hash is recorded."""
+        """All fixed texts that go into prompts, as a JSON value; its hash is recorded."""
         return None
 
     def prompt_set(self) -> str:
-        """The name of the prompts in use, for the record: scores by different ones differ."""
+        """The name of the prompts in use, for the record: other prompts give other scores."""
         return prompt_set_name(self.opt.get("prompt"))
 
     def remarks(self, path: Path | None) -> list[str]:
-        """What to tell before a run with these options and with ``--data path``."""
+        """Remarks to show before a run with these options and ``--data path``."""
         return []
 
     def template_hash(self) -> str:
         """Hash over :meth:`templates` and the options."""
-        # Own wording is what there was before it could be replaced.
+        # The default prompts hash as they did before prompts could be replaced.
         options = {n: v for n, v in self.opt.items() if n != "prompt" or v is not None}
         body = orjson.dumps([self.templates(), options, self.seed], option=orjson.OPT_SORT_KEYS)
         return hashlib.sha256(body).hexdigest()[:16]
 
 
 class ScoringTimeout(Exception):
-    """A sample could not be scored within the time, or the memory, that there is for one."""
+    """Scoring a sample exceeded its time or memory limit."""
 
 
 def sample_ids(items: Iterator[Item]) -> Iterator[Sample]:
     """Give every item an id: 16 hex digits of its content hash, ``.``, occurrence number from 1.
 
-    Equal content (inputs, gold and tags) occurs more than once in real data
-    sets, so the occurrence number keeps ids unique while staying independent
-    of position in the file.
+    Equal content (inputs, gold and tags) occurs more than once in real data sets, so the occurrence
+    number keeps ids unique while remaining independent of the position in the file.
     """
     seen: dict[bytes, int] = {}
     for item in items:
@@ -445,11 +442,10 @@ def sample_ids(items: Iterator[Item]) -> Iterator[Sample]:
 
 
 def answer_outcome(reply: Reply, parsed: Any) -> Outcome:
-    """The outcome of a sample that rests on one reply.
+    """The outcome of a sample with a single reply.
 
-    A refused or filtered reply stays what it is. A truncated reply that could
-    still be read counts as ok; otherwise it is truncated. A whole reply that
-    no parser could read is unparsed.
+    A refused or filtered reply keeps its outcome. A truncated reply that could still be parsed is
+    ok; otherwise it stays truncated. A complete reply that no parser could read is unparsed.
     """
     if reply.outcome in (Outcome.REFUSED, Outcome.FILTERED):
         return reply.outcome

@@ -1,4 +1,4 @@
-"""What newer Pythons have in their own library."""
+"""Backports from the standard library of newer Pythons."""
 
 import sys
 

@@ -1,7 +1,7 @@
-"""No core dumps: one would hold keys, questions and answers, and lie wherever the system puts it.
+"""Disables core dumps, which would write keys, questions and answers to a system folder.
 
-The limit is passed on to children, workers and their libraries included. What a system's
-crash handler collects instead obeys it as well (systemd-coredump, apport).
+The limit is inherited by children, including workers and their libraries. A system's crash
+handler obeys it as well (systemd-coredump, apport).
 """
 
 from __future__ import annotations
@@ -11,6 +11,6 @@ import resource
 
 
 def no_core_dumps() -> None:
-    """Leave no core dump behind, whatever this process or a child of it dies of."""
+    """Prevent core dumps of this process and its children."""
     with contextlib.suppress(OSError, ValueError):
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))

@@ -1,37 +1,37 @@
-"""Every error evalbench raises on purpose, in one tree.
+"""Every error that evalbench raises on purpose, in one hierarchy.
 
     EvalbenchError                what happened · why · what to do next
-    ├── UsageError                the user asked for something that cannot be (exit 1)
+    ├── UsageError                the user asked for something impossible (exit 1)
     │   ├── SpecError             a field of the run specification
     │   ├── DataError             a data file or data set; names file and line
-    │   ├── NotApproved           a run would cost money, and nobody said that it may
+    │   ├── NotApproved           a run would cost money and was not approved
     │   ├── RunChanged            resume would mix two different things
     │   └── SystemLimit           this machine cannot do it now: full disk, open files (exit 5)
     ├── RunBusy                   another engine drives this run (exit 1)
     ├── RunNotFound               no such run (exit 1)
-    ├── RunUnfinished             a run has not come to its end, or not yet
-    ├── KeyUnavailable            a provider's key is needed and cannot be had (exit 5)
+    ├── RunUnfinished             a run has not finished (yet)
+    ├── KeyUnavailable            a provider's key is needed and not available (exit 5)
     ├── JournalError              the run's file cannot be used
     │   ├── JournalFull           no space left; nothing was corrupted
     │   └── JournalTooNew         written by a newer evalbench
     └── ProviderError             a model could not answer; see the classes below
 
-``ProviderError`` carries how the dispatcher must treat it, so that no provider
-decides on retries and no dispatcher reads provider texts:
+``ProviderError`` classes tell the dispatcher how to handle the error, so that providers do not
+decide on retries and dispatchers do not parse provider messages:
 
     ProviderError
-    ├── TransientError            worth another try of the same call
+    ├── TransientError            worth retrying the same call
     │   ├── RateLimited           429; may carry ``retry_after``
     │   ├── Overloaded            the provider is full (503, 529, capacity)
     │   ├── ServerFault           5xx, malformed body
-    │   ├── ConnectionFailed      never reached the server, or cut
-    │   └── DeadlineExceeded      no whole answer within the attempt's time
+    │   ├── ConnectionFailed      never reached the server, or cut off
+    │   └── DeadlineExceeded      no complete answer within the attempt's time
     ├── CallRejected              this call can never succeed; its sample fails
     │   └── ContextTooLong        prompt and answer do not fit the model
     ├── RunFatal                  no call of this run can succeed
     │   ├── BadKey · NoCredit · NoSuchModel · AccessDenied · QuotaExhausted
     │   ├── ResultsNotFetched     batches have ended, but their results cannot be fetched
-    │   └── WorkerFailed          the local model worker cannot be kept alive
+    │   └── WorkerFailed          the local model worker cannot be kept running
     └── OutOfMemory               a local batch did not fit; a smaller one may
 """
 
@@ -46,16 +46,16 @@ from difflib import get_close_matches
 from typing import Any
 
 _DEEPEST = 20
-"""Exceptions that were raised from one another and are looked at, at most."""
+"""Maximum length of a chain of exceptions that is examined."""
 
 
 class EvalbenchError(Exception):
-    """Base of the tree. ``str()`` is what a user reads: what happened, then why, then the hint.
+    """Base class. ``str()`` is the text for the user: what happened, then why, then the hint.
 
     Args:
-        what: one sentence without a final full stop saying what went wrong.
-        why: the cause, when it is known and not obvious.
-        hint: the next step, written as something one can do.
+        what: one sentence, without a final period, saying what went wrong.
+        why: the cause, if known and not obvious.
+        hint: what to do next.
     """
 
     exit_code = 1
@@ -80,7 +80,7 @@ class UsageError(EvalbenchError):
 
 
 class SpecError(UsageError):
-    """A field of the run specification is wrong. ``field`` names it as the user writes it."""
+    """A field of the run specification is wrong. ``field`` is its name as the user writes it."""
 
     def __init__(self, field: str, what: str, *, why: str = "", hint: str = "") -> None:
         super().__init__(what, why=why, hint=hint)
@@ -88,7 +88,7 @@ class SpecError(UsageError):
 
 
 class DataError(UsageError):
-    """A data file is missing or malformed. ``path`` and 1-based ``line`` say where, when known."""
+    """A data file is missing or malformed. ``path`` and 1-based ``line`` say where, if known."""
 
     def __init__(
         self, what: str, *, path: str = "", line: int | None = None, why: str = "", hint: str = ""
@@ -100,13 +100,13 @@ class DataError(UsageError):
 
 
 class RunChanged(UsageError):
-    """Resume found that spec, benchmark, template or data differ from what the run began with."""
+    """Spec, benchmark, template or data have changed since the run was started."""
 
 
 class NotApproved(UsageError):
-    """A program asked for a run that costs money, without a budget or a yes to it.
+    """A program asked for a run that costs money, without a budget or approval.
 
-    ``low`` and ``high`` are what it may cost, in US dollars; None where that is unknown.
+    ``low`` and ``high`` are the possible cost in US dollars; None if unknown.
     """
 
     def __init__(
@@ -124,7 +124,7 @@ class NotApproved(UsageError):
 
 
 class SystemLimit(UsageError):
-    """This machine cannot do it just now; see :func:`system_limit`."""
+    """This machine cannot do it right now; see :func:`system_limit`."""
 
     exit_code = 5
 
@@ -138,7 +138,7 @@ class RunNotFound(EvalbenchError):
 
 
 class RunUnfinished(EvalbenchError):
-    """A run is not complete: it still goes on, was stopped, or rests. ``state`` says which."""
+    """A run is not complete: it is running, was stopped, or is paused. ``state`` says which."""
 
     def __init__(self, what: str, *, why: str = "", hint: str = "", state: str = "") -> None:
         super().__init__(what, why=why, hint=hint)
@@ -146,7 +146,7 @@ class RunUnfinished(EvalbenchError):
 
 
 class KeyUnavailable(EvalbenchError):
-    """A provider's key was not found. ``state`` says how the keychain answered, when asked."""
+    """A provider's key was not found. ``state`` is the keychain's answer, if it was queried."""
 
     exit_code = 5
 
@@ -162,11 +162,11 @@ class JournalError(EvalbenchError):
 
 
 class JournalFull(JournalError):
-    """The disk (or quota) is full. What was acknowledged is safe; free space and resume."""
+    """The disk (or quota) is full. Acknowledged data is safe; free space and resume."""
 
 
 class JournalTooNew(JournalError):
-    """The journal's schema is newer than this evalbench understands."""
+    """The journal's schema is newer than this evalbench supports."""
 
     exit_code = 1
 
@@ -175,14 +175,14 @@ class ProviderError(EvalbenchError):
     """A model did not answer.
 
     Args:
-        status: HTTP status, when there was one.
-        retry_after: seconds the provider asked to wait, when it did.
-        possibly_billed: True when the provider may have done (and charged) the work.
-        body: the raw error body, decoded, for the journal; never holds a key.
-        request_id: the provider's id for support questions.
+        status: HTTP status, if there was one.
+        retry_after: seconds that the provider asked to wait, if it did.
+        possibly_billed: whether the provider may have done (and charged for) the work.
+        body: the raw error body, decoded, for the journal; never contains a key.
+        request_id: the provider's id, for support requests.
 
-    A provider may set ``limits`` (:class:`evalbench.engine.calls.RateLimits`)
-    and ``param``, the name of the requested parameter that the provider refuses.
+    A provider may set ``limits`` (:class:`evalbench.engine.calls.RateLimits`) and ``param``, the
+    name of the requested parameter that was refused.
     """
 
     exit_code = 5
@@ -214,19 +214,19 @@ class TransientError(ProviderError):
 
 
 class RateLimited(TransientError):
-    """Too many requests or tokens for this key just now."""
+    """Too many requests or tokens for this key right now."""
 
 
 class Overloaded(TransientError):
-    """The provider has no capacity just now."""
+    """The provider has no capacity right now."""
 
 
 class ServerFault(TransientError):
-    """The provider failed (5xx) or sent a body that is not its protocol."""
+    """The provider failed (5xx) or sent an invalid response body."""
 
 
 class ConnectionFailed(TransientError):
-    """The connection could not be made or was cut."""
+    """The connection could not be established or was cut off."""
 
 
 class DeadlineExceeded(TransientError):
@@ -234,11 +234,11 @@ class DeadlineExceeded(TransientError):
 
 
 class CallRejected(ProviderError):
-    """The provider refuses this very call (bad request); asking again changes nothing."""
+    """The provider refuses this particular call (bad request); asking again changes nothing."""
 
 
 class ContextTooLong(CallRejected):
-    """The prompt, with room for the answer, exceeds the model's context."""
+    """The prompt plus room for the answer exceeds the model's context."""
 
 
 class RunFatal(ProviderError):
@@ -250,11 +250,11 @@ class BadKey(RunFatal):
 
 
 class NoCredit(RunFatal):
-    """The account has no money or credit left."""
+    """The account has no credit left."""
 
 
 class NoSuchModel(RunFatal):
-    """The model does not exist, is retired, or is not offered here."""
+    """The model does not exist, has been retired, or is not offered here."""
 
 
 class AccessDenied(RunFatal):
@@ -266,7 +266,7 @@ class QuotaExhausted(RunFatal):
 
 
 class ResultsNotFetched(RunFatal):
-    """Batches have ended, but their results cannot be fetched; asking again may be paid twice."""
+    """Batches have ended, but their results cannot be fetched; asking again may be billed twice."""
 
 
 class WorkerFailed(RunFatal):
@@ -274,7 +274,7 @@ class WorkerFailed(RunFatal):
 
 
 class OutOfMemory(ProviderError):
-    """A batch did not fit into the device's memory; the dispatcher retries with a smaller one."""
+    """A batch did not fit in the device's memory; the dispatcher retries with a smaller one."""
 
 
 NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -302,26 +302,26 @@ _LIMITS = {
     errno.EIO: ("the disk failed", "", "look into the system's log (dmesg), or use another disk"),
     errno.ENOMEM: ("this machine is out of memory", "", "end other programs, then try again"),
 }
-"""By the number of a system error: what is wrong, more about it, what to do."""
+"""By errno: what is wrong, details, and a hint."""
 
 
 def system_limit(error: BaseException, what: str = "") -> SystemLimit | None:
-    """What an exception says of this machine: a full disk, too many open files and the like.
+    """Recognise a limit of this machine in an exception: a full disk, too many open files etc.
 
-    The one place where numbers of system errors become words.
+    The only place where errno values are turned into text.
 
     Args:
-        error: anything; what it was raised from counts as well.
-        what: what could not be done; left out, it is the limit that is told.
+        error: any exception; its causes are checked too.
+        what: what could not be done (default: the limit itself).
 
     Returns:
-        None when the exception is about something else.
+        None if the exception is about something else.
     """
     link: Any = error
     for _ in range(_DEEPEST):
         if link is None:
             return None
-        # Those of other modules, as of ssl, count in other numbers.
+        # Other modules' errors, such as those of ssl, have other numbers.
         own = isinstance(link, OSError) and type(link).__module__ == "builtins"
         if own and (found := _limit_of(link, what)):
             return found
@@ -332,7 +332,7 @@ def system_limit(error: BaseException, what: str = "") -> SystemLimit | None:
 def _limit_of(error: OSError, what: str) -> SystemLimit | None:
     if str(error.strerror).startswith("No usable temporary directory"):
         try:
-            # Python tells so whatever kept it from making a file.
+            # Python reports this for any failure to create a temporary file.
             os.close(os.open(os.devnull, os.O_RDONLY))
         except OSError as failure:
             return _limit_of(failure, what)
@@ -349,7 +349,7 @@ def _limit_of(error: OSError, what: str) -> SystemLimit | None:
 
 
 def error_to_json(error: EvalbenchError) -> dict[str, str]:
-    """An error of the tree as JSON, for crossing a pipe."""
+    """An error of this hierarchy as JSON, for sending through a pipe."""
     extra = {name: getattr(error, name) for name in ("field",) if hasattr(error, name)}
     return {
         "class": type(error).__name__,
@@ -373,7 +373,7 @@ def error_from_json(body: Mapping[str, str]) -> EvalbenchError:
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """A hint like ``did you mean mmlu?`` from the closest known names, or all of a short list."""
+    """A hint such as ``did you mean mmlu?`` with the closest names, or all of a short list."""
     names = sorted(known)
     close = get_close_matches(name.lower(), names, n=3, cutoff=0.5)
     if close:
@@ -389,7 +389,7 @@ def resume_after(seconds: float) -> str:
 
 
 def local_time(seconds: float) -> str:
-    """The local time in so many seconds; with the date where that is not today's."""
+    """The local time in this many seconds, with the date if it is not today."""
     now = time.time()
     then = time.localtime(now + seconds)
     today = time.localtime(now)[:3] == then[:3]

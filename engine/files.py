@@ -1,9 +1,8 @@
-"""Opening files that people bring, or may have changed: plain files only, of a sensible size.
+"""Opens files supplied or editable by users: only plain files, of a reasonable size.
 
-A named pipe would be waited for without end, a device or a file that the kernel makes up may
-have no end, and what is packed may become a thousand times as large. All of that is refused
-before it is read, with an error that is an ``OSError``, so that whoever already tells of a file
-that cannot be read tells of these as well.
+A named pipe could block forever, a device or kernel-generated file may be endless, and compressed
+data may expand a thousandfold. All of these are rejected before reading, with an ``OSError``, so
+that code that already reports unreadable files reports these too.
 """
 
 from __future__ import annotations
@@ -24,17 +23,17 @@ from evalbench.engine.shapes import DEEPEST, too_deep
 MB = 1 << 20
 
 SETTINGS = 4 * MB
-"""Most bytes of a file that a person writes: settings, suites, themes, prices."""
+"""Maximum bytes of a hand-written file: settings, suites, themes, prices."""
 
 RECORD = 256 * MB
-"""Most bytes of one record: a status file, or a line of a table."""
+"""Maximum bytes of one record: a status file, or a line of a table."""
 
 WHOLE = 1024 * MB
-"""Most bytes of a file that is read as one value, and of one that is packed in another."""
+"""Maximum bytes of a file that is read as one value, or that is packed inside another."""
 
 _UNPACKED = 256 * MB
 _TIMES = 500
-"""What is packed may come to so many bytes, or to so many times its size if that is more."""
+"""Compressed data may expand to this many bytes, or this many times its size if that is more."""
 
 _KINDS = (
     (stat.S_ISDIR, "a folder"),
@@ -44,11 +43,11 @@ _KINDS = (
     (stat.S_ISBLK, "a device"),
 )
 _MADE_UP = ("/proc", "/sys")
-"""Where the kernel makes files up; some of them have no end, and some wait to be written."""
+"""Where the kernel generates files; some are endless, and some block until written."""
 
 
 def is_plain(path: Path) -> bool:
-    """Whether there is a plain file, which can be read to its end."""
+    """Whether this is a plain file, which can be read to its end."""
     try:
         check_plain(path)
     except OSError:
@@ -57,12 +56,12 @@ def is_plain(path: Path) -> bool:
 
 
 def check_plain(path: Path) -> None:
-    """Check that reading a file can come to an end.
+    """Check that reading a file will terminate.
 
     Raises:
-        OSError: it is not there, or is no plain file.
+        OSError: it does not exist, or is not a plain file.
     """
-    # Looked at before it is opened: to open some devices does something.
+    # Checked before opening: opening some devices has side effects.
     _check(os.stat(path), path)
 
 
@@ -70,12 +69,12 @@ def open_plain(path: Path) -> IO[bytes]:
     """Open a file for reading bytes.
 
     Raises:
-        OSError: it cannot be read, or is no plain file.
+        OSError: it cannot be read, or is not a plain file.
     """
     check_plain(path)
     file = open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb")  # noqa: SIM115
     try:
-        _check(os.fstat(file.fileno()), path)  # It may have been replaced.
+        _check(os.fstat(file.fileno()), path)  # it may have been replaced
     except OSError:
         file.close()
         raise
@@ -86,7 +85,7 @@ def read_plain(path: Path, most: int = WHOLE) -> bytes:
     """All bytes of a file.
 
     Raises:
-        OSError: it cannot be read, is no plain file, or has more than ``most`` bytes.
+        OSError: it cannot be read, is not a plain file, or has more than ``most`` bytes.
     """
     with open_plain(path) as file:
         size = os.fstat(file.fileno()).st_size
@@ -99,8 +98,8 @@ def read_text(path: Path, most: int = SETTINGS, encoding: str = "utf-8") -> str:
     """The text of a file.
 
     Raises:
-        OSError: as of :func:`read_plain`.
-        UnicodeDecodeError: it is no such text.
+        OSError: see :func:`read_plain`.
+        UnicodeDecodeError: it is not text in this encoding.
     """
     return read_plain(path, most).decode(encoding).replace("\r\n", "\n")
 
@@ -109,17 +108,17 @@ def read_toml(path: Path, parse_float: Callable[[str], Any] = float) -> dict[str
     """The tables of a TOML file.
 
     Raises:
-        OSError: as of :func:`read_plain`.
-        ValueError: it is no TOML (``tomllib.TOMLDecodeError``), or no text.
+        OSError: see :func:`read_plain`.
+        ValueError: it is not TOML (``tomllib.TOMLDecodeError``), or not text.
     """
     return parse_toml(read_text(path, encoding="utf-8-sig"), parse_float)
 
 
 def parse_toml(text: str, parse_float: Callable[[str], Any] = float) -> dict[str, Any]:
-    """The tables of a text in TOML.
+    """Parse TOML text.
 
     Raises:
-        ValueError: it is none (``tomllib.TOMLDecodeError``).
+        ValueError: it is not TOML (``tomllib.TOMLDecodeError``).
     """
     try:
         body = tomllib.loads(text, parse_float=parse_float)
@@ -131,29 +130,29 @@ def parse_toml(text: str, parse_float: Callable[[str], Any] = float) -> dict[str
 
 
 def parse_json(data: bytes) -> Any:
-    """A JSON value.
+    """Parse a JSON value.
 
     Raises:
-        orjson.JSONDecodeError: it is none, or lists and objects are too deep inside one another.
+        orjson.JSONDecodeError: it is not JSON, or nested too deeply.
     """
     value = orjson.loads(data)
-    # Nearly always there are not even so many of them.
+    # There are rarely even this many.
     if data.count(b"[") + data.count(b"{") > DEEPEST and too_deep(value):
         raise orjson.JSONDecodeError(f"it is nested more than {DEEPEST} deep", "", 0)
     return value
 
 
 def why_unread(error: Exception) -> str:
-    """Why a file could not be read, in words: the system's own where it has some."""
+    """Why a file could not be read, as text: the system's own message if there is one."""
     return (isinstance(error, OSError) and error.strerror) or str(error)
 
 
 def check_unpacked(size: int, packed: int) -> None:
-    """Check that what a packed file comes to is what somebody could have packed.
+    """Check that compressed data does not expand implausibly.
 
     Args:
-        size: bytes of what is in it, so far.
-        packed: bytes of the file.
+        size: bytes unpacked so far.
+        packed: size of the compressed file.
 
     Raises:
         ValueError: it is too much.
@@ -166,7 +165,7 @@ def check_unpacked(size: int, packed: int) -> None:
 
 
 def lines_of(file: IO[bytes], path: Path, longest: int = RECORD) -> Iterator[bytes]:
-    """The lines of a file, as they are.
+    """The lines of a file, unchanged.
 
     Raises:
         OSError: one is longer than ``longest`` bytes.

@@ -1,8 +1,8 @@
 """How this copy of evalbench was installed, and the command that adds an extra to it.
 
-The distribution is called ``evalbench-tui``: on the package index, ``evalbench`` belongs to
-somebody else. Sources: PEP 610 (``direct_url.json``), the metadata of pipx
-(``pipx_metadata.json``) and the receipt of ``uv tool`` (``uv-receipt.toml``).
+The distribution is called ``evalbench-tui``, because ``evalbench`` is taken on the package index.
+Sources: PEP 610 (``direct_url.json``), the metadata of pipx (``pipx_metadata.json``) and the
+receipt of ``uv tool`` (``uv-receipt.toml``).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ DISTRIBUTION = "evalbench-tui"
 
 
 def version() -> str:
-    """The version of evalbench; ``unknown`` where it is imported without being installed."""
+    """The version of evalbench; ``unknown`` if it is imported without being installed."""
     from importlib.metadata import PackageNotFoundError, version
 
     try:
@@ -33,11 +33,11 @@ def version() -> str:
 
 
 def require(extra: str, purpose: str, *modules: str) -> None:
-    """Stop before modules of an extra are used, if they are not there.
+    """Fail before modules of an extra are used if they are missing.
 
     Args:
-        extra: what brings them.
-        purpose: what needs them, as the beginning of a sentence.
+        extra: the extra that provides them.
+        purpose: what needs them, as the start of a sentence.
         modules: names to import.
 
     Raises:
@@ -51,7 +51,7 @@ def require(extra: str, purpose: str, *modules: str) -> None:
 
 
 def missing_modules(modules: Iterable[str]) -> list[str]:
-    """Those of some modules that are not installed."""
+    """Those of these modules that are not installed."""
     return [name for name in modules if not _there(name)]
 
 
@@ -59,15 +59,15 @@ def _there(module: str) -> bool:
     try:
         return find_spec(module) is not None
     except ModuleNotFoundError:
-        # The package that it is in is not there either.
+        # The package that contains it is missing too.
         return False
 
 
 def install_command(*extras: str) -> str:
     """A shell command that adds extras to this copy, in the way it was installed.
 
-    A source that pip can name again (a checkout, a wheel that is still there, a repository) is
-    given with the extras; otherwise the packages of the extras are named one by one, as the
+    If pip can refer to the source again (a checkout, a wheel that still exists, a repository), that
+    is given with the extras; otherwise the extras' packages are listed individually, as the
     distribution need not be on an index.
     """
     prefix = Path(sys.prefix)
@@ -81,7 +81,7 @@ def install_command(*extras: str) -> str:
 
 
 def pip_words(verb: str) -> list[str]:
-    """The beginning of a pip command for the environment of this Python."""
+    """The start of a pip command for this Python's environment."""
     if find_spec("pip") is None:
         return ["uv", "pip", verb, "--python", sys.executable]
     python = sys.executable
@@ -89,10 +89,10 @@ def pip_words(verb: str) -> list[str]:
 
 
 def packages_of(extra: str) -> list[str]:
-    """Requirements of an extra as the metadata states them, without those of other extras of ours.
+    """Requirements of an extra as stated in the metadata, except for our own other extras.
 
     Returns:
-        Such as ``anthropic[aiohttp]<3,>=2``; empty for an extra that does not exist.
+        For example ``anthropic[aiohttp]<3,>=2``; empty for an unknown extra.
     """
     from importlib.metadata import PackageNotFoundError, requires
 
@@ -121,7 +121,7 @@ def _packages(extras: Sequence[str]) -> list[str]:
 
 
 def _with(source: tuple[str, str], extras: set[str]) -> list[str]:
-    """The words that name a source with extras: ``--editable`` and the place, or the place."""
+    """The arguments for a source with extras: ``--editable`` and the path, or the path."""
     kind, place = source
     named = f"[{','.join(sorted(extras))}]" if extras else ""
     if kind == "repository":
@@ -130,7 +130,7 @@ def _with(source: tuple[str, str], extras: set[str]) -> list[str]:
 
 
 def _source(direct: Mapping[str, Any]) -> tuple[str, str] | None:
-    """Kind and place of what this copy was installed from, if that can be named again."""
+    """Kind and location of what this copy was installed from, if pip can refer to it again."""
     url = str(direct.get("url", ""))
     if vcs := direct.get("vcs_info"):
         commit = vcs.get("commit_id") or vcs.get("requested_revision") or ""
@@ -146,7 +146,7 @@ def _source(direct: Mapping[str, Any]) -> tuple[str, str] | None:
 def _direct_url() -> Mapping[str, Any]:
     from importlib.metadata import distributions
 
-    # A build leaves metadata in the checkout too, which is found first from within it.
+    # A build leaves metadata in the checkout too, which is found first from inside it.
     for found in distributions(name=DISTRIBUTION):
         try:
             told = json.loads(found.read_text("direct_url.json") or "")
@@ -158,7 +158,7 @@ def _direct_url() -> Mapping[str, Any]:
 
 
 def _uv_receipt(prefix: Path) -> list[str] | None:
-    """The extras that ``uv tool`` has in this environment; None outside of such a one."""
+    """The extras that ``uv tool`` has in this environment; None outside of one."""
     import tomllib
 
     try:

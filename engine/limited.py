@@ -1,9 +1,9 @@
-"""Work with a limit on its time and memory, done in a child process that the system ends.
+"""Runs work with time and memory limits in a child process, enforced by the system.
 
-For what files of others decide: a regular expression that backtracks for ever and a
-template that fills all memory stay in C code that nothing inside the same process can
-interrupt. The child is started when it is needed first, and used again and again. Its
-limits are the system's own: they end it also when whoever started it is gone.
+For input from untrusted files: a regular expression that backtracks forever or a template that
+fills all memory runs in C code that cannot be interrupted from within the process. The child is
+started on first use and reused. Its limits are the system's own: they end it even if its parent
+is gone.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from contextlib import suppress
 from typing import Any
 
 SECONDS = 3.0
-"""Of CPU, for one piece of work."""
+"""CPU seconds for one piece of work."""
 MEGABYTES = 512
-"""Of memory, for the whole child."""
+"""Memory limit of the child."""
 
 _AT_ONCE_MS = 5
 _ENDS_WITHIN_S = 5.0
@@ -32,26 +32,26 @@ _KEPT = ("HOME", "LANG", "LC_ALL", "LC_CTYPE", "LD_LIBRARY_PATH", "PATH", "TMPDI
 
 
 class WorkFailed(Exception):
-    """The work raised an exception; the text tells which."""
+    """The work raised an exception; the message names it."""
 
 
 class LimitExceeded(WorkFailed):
-    """The work took too long, or too much memory."""
+    """The work took too much time or memory."""
 
 
 class LimitedProcess:
-    """A child that does pieces of one kind of work.
+    """A child process for one kind of work.
 
-    A piece and its result are anything that JSON can hold; of other types, such as dates, the
-    child gets the text.
+    Input and result of a piece of work can be any JSON value; other types, such as dates, are sent
+    as text.
     """
 
     def __init__(self, module: str, seconds: float = SECONDS) -> None:
-        """Prepare; nothing is started yet.
+        """Set up; nothing is started yet.
 
         Args:
-            module: what the child runs as its program; it calls :func:`serve`.
-            seconds: of CPU, for one piece.
+            module: the module that the child runs; it calls :func:`serve`.
+            seconds: CPU seconds for one piece of work.
         """
         self._module = module
         self._seconds = seconds
@@ -59,32 +59,32 @@ class LimitedProcess:
         self._turn = asyncio.Lock()
 
     def results(self, pieces: Sequence[Any]) -> Iterator[Any]:
-        """The results of some pieces, in their order.
+        """The results of these pieces, in order.
 
         Raises:
-            WorkFailed: of the piece whose turn it was.
+            WorkFailed: the next piece failed.
         """
         process = self._hand_over(pieces)
         for _ in pieces:
             yield self._result(process)
 
     async def result(self, piece: Any) -> Any:
-        """The result of one piece; others go on meanwhile.
+        """The result of one piece, without blocking other tasks.
 
         Raises:
-            WorkFailed: there is none.
+            WorkFailed: it failed.
         """
         async with self._turn:
             process = self._hand_over([piece])
             try:
                 await _readable(process)
             except BaseException:
-                self.close()  # nobody wants this result any more
+                self.close()  # the result is no longer wanted
                 raise
             return self._result(process)
 
     def close(self) -> None:
-        """End the child, if there is one."""
+        """End the child, if it is running."""
         if self._process:
             _end(self._process)
             self._process = None
@@ -92,7 +92,7 @@ class LimitedProcess:
     def _hand_over(self, pieces: Sequence[Any]) -> subprocess.Popen[bytes]:
         process = self._process or self._start()
         assert process.stdin
-        with suppress(BrokenPipeError):  # reading tells why
+        with suppress(BrokenPipeError):  # reading shows why
             process.stdin.write(json.dumps(list(pieces), default=str).encode() + b"\n")
             process.stdin.flush()
         return process
@@ -133,15 +133,15 @@ class LimitedProcess:
 
 
 def serve(work: Callable[[Any], Any]) -> None:
-    """Be the child: do pieces until standard input ends.
+    """Run as the child: process pieces until standard input ends.
 
-    The system ends this process when one of them takes too much CPU.
+    The system ends this process if one of them takes too much CPU time.
     """
     seconds, megabytes = float(sys.argv[1]), int(sys.argv[2])
     pipe = os.fdopen(os.dup(1), "wb", buffering=0)
     os.dup2(2, 1)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    with suppress(ValueError, OSError):  # macOS knows the limit, and takes none
+    with suppress(ValueError, OSError):  # macOS defines this limit but does not accept it
         resource.setrlimit(resource.RLIMIT_AS, (megabytes << 20, megabytes << 20))
     signal.signal(signal.SIGPROF, signal.SIG_DFL)
     for line in sys.stdin.buffer:
@@ -162,7 +162,7 @@ def _told(work: Callable[[Any], Any], piece: Any) -> bytes:
 
 
 async def _readable(process: subprocess.Popen[bytes]) -> None:
-    """Wait until a child says something, or ends."""
+    """Wait until a child writes something, or exits."""
     assert process.stdout
     soon = select.poll()
     soon.register(process.stdout, select.POLLIN)

@@ -1,7 +1,7 @@
-"""Where evalbench writes, and how: folders and files that only their user can read.
+"""Where and how evalbench writes: folders and files that only their user can read.
 
-``EVALBENCH_HOME`` moves everything into one folder; otherwise the platform's
-usual places are used (platformdirs).
+``EVALBENCH_HOME`` moves everything into one folder; otherwise the platform's standard locations
+are used (platformdirs).
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from evalbench.engine.errors import UsageError
 
 
 def runs_dir() -> Path:
-    """Folder that holds one folder per run.
+    """The parent folder of run folders.
 
     Raises:
-        UsageError: this user has no home, and ``EVALBENCH_HOME`` is not set; also from
+        UsageError: this user has no home folder, and ``EVALBENCH_HOME`` is not set; also raised by
             :func:`cache_dir` and :func:`config_dir`.
     """
     home = _home()
@@ -26,7 +26,7 @@ def runs_dir() -> Path:
 
 
 def usual_runs_dir() -> Path:
-    """Folder of the runs of a user who has not moved them."""
+    """The default runs folder of a user."""
     return _usual("user_data_path") / "runs"
 
 
@@ -55,14 +55,14 @@ def _home() -> Path | None:
 
 
 def _usual(which: str) -> Path:
-    """One of the platform's usual folders, by the name of its function in platformdirs."""
+    """One of the platform's standard folders, by the name of its function in platformdirs."""
     import platformdirs
 
     try:
         found: Path = getattr(platformdirs, which)("evalbench", appauthor=False)
     except (RuntimeError, KeyError) as error:
         raise _homeless(str(error)) from None
-    # Older versions give back the ``~`` that they could not replace.
+    # Older versions return the ``~`` that they could not expand.
     if not found.is_absolute():
         raise _homeless(f"{found} is no absolute path")
     return found
@@ -75,10 +75,10 @@ def _homeless(why: str) -> UsageError:
 
 
 def expand(path: str | Path) -> Path:
-    """A path as people write it, with ``~`` and ``~user`` replaced.
+    """A path as entered, with ``~`` and ``~user`` expanded.
 
     Raises:
-        UsageError: nobody knows whose home that is.
+        UsageError: the home folder is unknown.
     """
     try:
         return Path(path).expanduser()
@@ -91,10 +91,10 @@ def expand(path: str | Path) -> Path:
 
 
 def absolute(path: Path) -> Path:
-    """A path that means the same in every folder.
+    """A path that is valid in every working directory.
 
     Raises:
-        UsageError: it is relative, and the current folder was deleted.
+        UsageError: it is relative, and the working directory was deleted.
     """
     try:
         return path.absolute()
@@ -107,18 +107,17 @@ def absolute(path: Path) -> Path:
 
 
 def identity(found: os.stat_result) -> tuple[int, int]:
-    """What tells a file or folder from every other one, whatever it is called: device, inode."""
+    """What identifies a file or folder regardless of its name: device and inode."""
     return found.st_dev, found.st_ino
 
 
 def make_private(folder: Path) -> None:
-    """Make a folder, and those above it that are missing, for this user alone.
+    """Create a folder, and missing parents, accessible to this user only.
 
-    What lies there may hold questions, answers and settings. A folder that is there keeps
-    its mode.
+    The contents may include questions, answers and settings. An existing folder keeps its mode.
 
     Raises:
-        OSError: it cannot be made.
+        OSError: it cannot be created.
     """
     if not folder.parent.exists():
         make_private(folder.parent)
@@ -126,14 +125,14 @@ def make_private(folder: Path) -> None:
 
 
 def open_private(path: Path, mode: str = "wb", buffering: int = -1) -> IO[Any]:
-    """Open a file to be written that only its user can read (0600), also if it is there already.
+    """Open a file for writing that only its user can read (0600), even if it already exists.
 
     Args:
         path: the file.
-        mode, buffering: as of :func:`open`; binary.
+        mode, buffering: see :func:`open`; binary.
 
     Raises:
-        OSError: as of :func:`open`.
+        OSError: see :func:`open`.
     """
     return open(path, mode, buffering, opener=_opened_private)
 
@@ -147,10 +146,10 @@ def _opened_private(path: str, flags: int) -> int:
 
 
 def write_file(path: Path, data: bytes) -> None:
-    """Replace a file, whole or not at all, readable by its owner only.
+    """Replace a file atomically, readable only by its owner.
 
     Raises:
-        OSError: it cannot be written; the file is as it was.
+        OSError: it cannot be written; the file is unchanged.
     """
     partial = path.with_name(f".{path.name}.{os.getpid()}")
     try:

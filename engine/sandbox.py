@@ -1,13 +1,13 @@
-"""Runs Python programs that nobody has read, such as answers of models, where they harm nothing.
+"""Runs untrusted Python programs, such as models' answers, without risk.
 
-A program runs in bubblewrap: no network, its own processes, and of the file system only the
-system's programs and Python's standard library, read-only, and a small folder in memory.
-Where there is no bubblewrap, in a container (podman or docker) under the same rules. What
-a program may use of time, memory, processes and output is limited. Without either, nothing
-is run, unless the user says by name that it may run as they.
+A program runs in bubblewrap: no network, its own process namespace, and a file system with only
+the system's programs and Python's standard library, read-only, and a small folder in memory. If
+there is no bubblewrap, it runs in a container (podman or docker) with the same restrictions.
+Time, memory, processes and output are limited. Without either, nothing is run, unless the user
+explicitly allows programs to run with the user's rights.
 
-A program has *finished* if it came to its end. One that ends itself before, by
-``os._exit(0)`` say, has not: a word that it is not told proves the end.
+A program has *finished* if it ran to its end. One that exits early, for example by
+``os._exit(0)``, has not: a secret word that it does not know proves the end.
 """
 
 from __future__ import annotations
@@ -36,18 +36,18 @@ UNCONFINED = "none"
 """No sandbox at all: the program runs as the user."""
 
 IMAGE = "docker.io/library/python:3-slim"
-"""What containers are made of."""
+"""The container image."""
 
 _FOLDER = "/tmp"  # noqa: S108 - in the sandbox
-"""The one place where a program may write."""
+"""The only folder where a program may write."""
 
 _LOOK_S = 0.05
 _GRACE_S = 20.0
-"""How long the sandbox itself may take to start and to end, besides the program's time."""
+"""Extra time for the sandbox itself to start and exit."""
 _ENDS_WITHIN_S = 10.0
 _FIRST_UID = 61184
 _UIDS = 4000
-"""Users that root lets programs be: systemd's range for users that exist for a moment."""
+"""User ids that root assigns to programs: systemd's range for transient users."""
 
 _LAUNCHER = """
 import json, os, resource, sys
@@ -79,13 +79,13 @@ end(1, proof.encode())
 
 @dataclass(frozen=True)
 class Limits:
-    """What a program may use.
+    """Limits for a program.
 
     Attributes:
-        seconds: of real time, and of CPU.
-        megabytes: of memory, for one process and for all of them together; also of files.
-        processes: and threads, at the same time.
-        output: bytes of standard output, and as many of errors.
+        seconds: of wall-clock time, and of CPU time.
+        megabytes: of memory, per process and in total; also of files.
+        processes: including threads, at the same time.
+        output: bytes of standard output, and the same for standard error.
     """
 
     seconds: float = 10.0
@@ -94,7 +94,7 @@ class Limits:
     output: int = 1 << 18
 
     def of_process(self) -> dict[str, int]:
-        """What the system holds each process to, by the names of ``resource``."""
+        """The system limits of each process, by their names in ``resource``."""
         memory = self.megabytes << 20
         return {
             "RLIMIT_AS": memory,
@@ -108,13 +108,13 @@ class Limits:
 
 @dataclass(frozen=True)
 class Ran:
-    """How a program ended.
+    """The result of running a program.
 
     Attributes:
-        finished: it came to its end without an exception.
-        stopped_for: the limit that it was ended for: ``time``, ``memory``, ``processes``
-            or ``output``; empty where it ended by itself.
-        stdout, stderr: what it printed, cut at the limit.
+        finished: whether it ran to its end without an exception.
+        stopped_for: the limit for which it was killed: ``time``, ``memory``, ``processes`` or
+            ``output``; empty if it ended on its own.
+        stdout, stderr: its output, cut at the limit.
     """
 
     finished: bool
@@ -124,7 +124,7 @@ class Ran:
 
     @property
     def why(self) -> str:
-        """In one line, why it did not finish; empty where it did."""
+        """Why it did not finish, in one line; empty if it did."""
         if self.finished:
             return ""
         if self.stopped_for:
@@ -134,7 +134,7 @@ class Ran:
 
 
 class SandboxMissing(EvalbenchError):
-    """Code of a model would be run, and nothing here can confine it."""
+    """A model's code would be run, and no sandbox is available."""
 
     exit_code = 5
 
@@ -143,18 +143,18 @@ class Sandbox(ABC):
     """A way to run programs.
 
     Attributes:
-        name: as users choose it.
+        name: the name by which users select it.
     """
 
     name: ClassVar[str]
 
     def __init__(self) -> None:
-        # More at once would only take each other's time.
+        # More would only compete for time.
         self._turns = asyncio.Semaphore(os.cpu_count() or 1)
         self._number = 0
 
     async def run(self, program: str, limits: Limits | None = None) -> Ran:
-        """Run one program to its end, or to the end of what it may use.
+        """Run one program until it ends or reaches a limit.
 
         Raises:
             OSError: the sandbox itself could not be started.
@@ -165,14 +165,14 @@ class Sandbox(ABC):
 
     @abstractmethod
     def command(self, limits: Limits, name: str) -> list[str]:
-        """The command that runs Python; the launcher and its argument follow."""
+        """The command that runs Python; the launcher and its argument are appended."""
 
     async def end(self, name: str) -> None:
-        """End what killing the command does not."""
+        """Clean up anything that outlives the killed command."""
         return
 
     def uid(self) -> int:
-        """Which user the program becomes; 0: it stays who it is."""
+        """The user id that the program gets; 0 to keep the current one."""
         return 0
 
     async def _run(self, program: str, limits: Limits, name: str) -> Ran:
@@ -183,7 +183,7 @@ class Sandbox(ABC):
         try:
             process = await asyncio.shield(starting)
         except asyncio.CancelledError:
-            # A start that is cancelled halfway is waited for without end by some Pythons.
+            # Some Pythons wait forever for a start that is cancelled halfway.
             await self._kill(await starting, name)
             raise
         watch = _Watch(process, limits)
@@ -212,7 +212,7 @@ class Sandbox(ABC):
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, signal.SIGKILL)
         await self.end(name)
-        # What it printed has to be read: a process whose pipes are full is waited for in vain.
+        # Its output must be read: waiting for a process with full pipes never ends.
         streams = [stream for stream in (process.stdout, process.stderr) if stream]
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(_ENDS_WITHIN_S):
@@ -220,7 +220,7 @@ class Sandbox(ABC):
                 await process.wait()
 
     def environment(self) -> dict[str, str]:
-        """What a program's environment holds: nothing of ours."""
+        """The program's environment: nothing of ours."""
         return {
             "PATH": "/usr/bin:/bin",
             "HOME": _FOLDER,
@@ -230,7 +230,7 @@ class Sandbox(ABC):
 
 
 class _Watch:
-    """Reads what a program prints, and looks at what it uses, until it ends or must end."""
+    """Reads a program's output and monitors its resources until it ends or must be killed."""
 
     def __init__(self, process: asyncio.subprocess.Process, limits: Limits) -> None:
         self._process = process
@@ -239,7 +239,7 @@ class _Watch:
         self.out = self.errors = b""
 
     async def over(self, program: bytes) -> str:
-        """Which limit was reached, if any."""
+        """The limit that was reached, if any."""
         process, limits = self._process, self._limits
         assert process.stdin
         done = asyncio.create_task(self._read())
@@ -285,12 +285,12 @@ class _Watch:
                 memory += int(Path(f"/proc/{pid}/statm").read_text().split()[1])
         if memory * resource.getpagesize() > self._limits.megabytes << 20:
             return "memory"
-        # The sandbox itself is two of them.
+        # The sandbox itself accounts for two of them.
         return "processes" if processes > self._limits.processes + 2 else ""
 
 
 def _family(pid: int) -> Iterator[int]:
-    """A process and all that it started, as Linux tells; on other systems it alone."""
+    """A process and all its descendants on Linux; elsewhere only the process."""
     waiting = [pid]
     while waiting:
         one = waiting.pop()
@@ -309,7 +309,7 @@ def _listed(folder: str) -> list[str]:
 
 
 class Bubblewrap(Sandbox):
-    """bubblewrap: namespaces of its own for everything, and a file system of a few folders."""
+    """bubblewrap: separate namespaces for everything, and a file system of a few folders."""
 
     name = BUBBLEWRAP
 
@@ -341,19 +341,19 @@ class Bubblewrap(Sandbox):
         size = limits.megabytes << 16  # a sixteenth
         words += ["--perms", "1777"] + ["--size", str(size)] * ("--size" in _help())
         words += ["--tmpfs", _FOLDER, "--chdir", _FOLDER]
-        # The sandbox's own folders can be written by root only; make that hold for all of them.
+        # Only root can write to the sandbox's own folders; extend that to all of them.
         words += ["--remount-ro", "/", "--", _python()]
         return [*words, "-s", "-B", "-X", "utf8"]
 
     def uid(self) -> int:
-        """Root has no limit of processes, so a program of root becomes somebody else."""
+        """Root has no process limit, so a program started by root gets another user id."""
         if os.geteuid() != 0 or not _may_become(_FIRST_UID + _UIDS):
             return 0
         return _FIRST_UID + (os.getpid() + self._number) % _UIDS
 
 
 class Container(Sandbox):
-    """A container of podman or docker, made for each program."""
+    """A podman or docker container, created for each program."""
 
     def __init__(self, program: str) -> None:
         super().__init__()
@@ -375,12 +375,12 @@ class Container(Sandbox):
         ]
 
     def environment(self) -> dict[str, str]:
-        """The client's: it may have to know where its service is."""
+        """The client's own environment: it may need it to find its service."""
         known = ("PATH", "HOME", "XDG_RUNTIME_DIR", "DOCKER_HOST", "CONTAINER_HOST", "LANG")
         return {name: os.environ[name] for name in known if name in os.environ}
 
     async def end(self, name: str) -> None:
-        """Killing the client leaves the container."""
+        """Killing the client does not end the container."""
         process = await asyncio.create_subprocess_exec(
             *(_where(self._program) or self._program, "rm", "--force", name),
             stdin=asyncio.subprocess.DEVNULL,
@@ -410,7 +410,7 @@ class Docker(Container):
 
 
 class Unconfined(Sandbox):
-    """No sandbox: the program may do what the user may, but for the limits."""
+    """No sandbox: the program can do whatever the user can, within the limits."""
 
     name = UNCONFINED
 
@@ -427,13 +427,13 @@ _ALL: dict[str, type[Bubblewrap | Podman | Docker]] = {
 
 
 async def find_sandbox(*, unsafe: bool = False) -> Sandbox:
-    """The first way that works here: bubblewrap, podman, docker.
+    """The first sandbox that works here: bubblewrap, podman, docker.
 
     Args:
-        unsafe: the user said that programs may run without a sandbox.
+        unsafe: whether the user allows programs to run without a sandbox.
 
     Raises:
-        SandboxMissing: none works; it says why.
+        SandboxMissing: none works; says why.
     """
     if unsafe:
         return Unconfined()
@@ -465,7 +465,7 @@ def _where(program: str) -> str | None:
 
 @cache
 def _help() -> str:
-    """What options this bubblewrap has."""
+    """The options of this bubblewrap."""
     import subprocess
 
     program = _where("bwrap")
@@ -483,7 +483,7 @@ def _python() -> str:
 
 @cache
 def _may_become(uid: int) -> bool:
-    """Whether a user is known where this process lives (a container may know only a few)."""
+    """Whether a user id exists in this process's namespace (a container may have only a few)."""
     try:
         lines = Path("/proc/self/uid_map").read_text().splitlines()
     except OSError:

@@ -1,8 +1,8 @@
-"""What a value out of a file must be, written once for each kind of record.
+"""Checks for values read from files, defined once per kind of record.
 
-A *check* is a function that takes a value and raises :class:`Misfit` where it is not what it
-should be. Checks of objects and lists are made of those of their parts, so a kind of record is
-a table of its fields.
+A *check* is a function that takes a value and raises :class:`Misfit` if it is invalid. Checks of
+objects and lists are composed of checks of their parts, so a kind of record is a table of its
+fields.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from typing import Any
 Check = Callable[[Any], None]
 
 DEEPEST = 100
-"""Lists and objects inside one another; deeper ones are nobody's data, and exhaust the stack."""
+"""Maximum nesting of lists and objects; real data is not deeper, and it would exhaust the stack."""
 
 COUNT = 10**12
-"""Nothing that is counted here comes to more."""
+"""No count exceeds this."""
 
 LAST_SECOND = 253_370_000_000
-"""Of Unix time: nearly the end of the year 9999, after which there are no dates."""
+"""Maximum Unix time: nearly the end of the year 9999, the last with valid dates."""
 
 _REPR = reprlib.Repr()
 _REPR.maxstring = _REPR.maxother = _REPR.maxlong = 60
@@ -34,7 +34,7 @@ _THERE = "there"
 
 
 class Misfit(ValueError):
-    """A value is not what it should be. ``str()`` says which, what it is and should be."""
+    """A value is invalid. ``str()`` says which one, what it is and what it should be."""
 
     def __init__(self, wanted: str, found: Any) -> None:
         super().__init__(wanted)
@@ -43,7 +43,7 @@ class Misfit(ValueError):
         self.path: list[str] = []
 
     def inside(self, name: object) -> Misfit:
-        """The same, told from the object or list that holds the value under ``name``."""
+        """The same error, seen from the object or list that holds the value under ``name``."""
         self.path.insert(0, str(name)[:60])
         return self
 
@@ -55,9 +55,9 @@ class Misfit(ValueError):
 
 
 def short(value: Any) -> str:
-    """A value in a few words, however large it is."""
+    """A short description of a value, however large it is."""
     if isinstance(value, float | bool) or value is None:
-        # As the file has it.
+        # As written in the file.
         return {"True": "true", "False": "false", "None": "null"}.get(str(value), str(value))
     if isinstance(value, list | tuple):
         return f"a list of {len(value)}"
@@ -67,23 +67,23 @@ def short(value: Any) -> str:
 
 
 def anything(value: Any) -> None:
-    """Fits every value."""
+    """Accepts every value."""
 
 
 def text(value: Any) -> None:
-    """Fits texts."""
+    """Accepts strings."""
     if not isinstance(value, str):
         raise Misfit("a text", value)
 
 
 def flag(value: Any) -> None:
-    """Fits true and false."""
+    """Accepts true and false."""
     if not isinstance(value, bool):
         raise Misfit("true or false", value)
 
 
 def whole(low: int = 0, high: int = COUNT) -> Check:
-    """Fits whole numbers, bounds included."""
+    """Accepts integers, bounds included."""
 
     def check(value: Any) -> None:
         if type(value) is not int or not low <= value <= high:
@@ -93,7 +93,7 @@ def whole(low: int = 0, high: int = COUNT) -> Check:
 
 
 def number(low: float = -1e15, high: float = 1e15) -> Check:
-    """Fits finite numbers, bounds included."""
+    """Accepts finite numbers, bounds included."""
 
     def check(value: Any) -> None:
         if type(value) not in (int, float) or not low <= value <= high:
@@ -103,7 +103,7 @@ def number(low: float = -1e15, high: float = 1e15) -> Check:
 
 
 def grade(most: float = float_info.max) -> Check:
-    """Fits what a score counts by: a number, or true and false for 1 and 0."""
+    """Accepts score values: numbers, or true and false for 1 and 0."""
 
     def check(value: Any) -> None:
         if type(value) not in (int, float, bool) or not -most <= value <= most:
@@ -113,7 +113,7 @@ def grade(most: float = float_info.max) -> Check:
 
 
 def decimal(high: int) -> Check:
-    """Fits decimal numbers from 0 on, written as a text, or as a number."""
+    """Accepts decimal numbers from 0, as strings or numbers."""
 
     def check(value: Any) -> None:
         try:
@@ -129,7 +129,7 @@ def decimal(high: int) -> Check:
 
 
 def numeral(value: Any) -> None:
-    """Fits numbers, also as a text, and infinities as a text."""
+    """Accepts numbers, also as strings, and infinities as strings."""
     try:
         if isinstance(value, bool) or math.isnan(float(value)):
             raise ValueError
@@ -138,7 +138,7 @@ def numeral(value: Any) -> None:
 
 
 def matching(pattern: str, words: str) -> Check:
-    """Fits texts that a regular expression matches; ``words`` say what they are."""
+    """Accepts strings that match a regular expression; ``words`` describe them."""
     compiled = re.compile(pattern)
 
     def check(value: Any) -> None:
@@ -149,7 +149,7 @@ def matching(pattern: str, words: str) -> Check:
 
 
 def one_of(names: Collection[str]) -> Check:
-    """Fits a few texts."""
+    """Accepts a few fixed strings."""
 
     def check(value: Any) -> None:
         if not isinstance(value, str) or value not in names:
@@ -159,7 +159,7 @@ def one_of(names: Collection[str]) -> Check:
 
 
 def maybe(part: Check) -> Check:
-    """Fits null, and what ``part`` fits."""
+    """Accepts null, and what ``part`` accepts."""
 
     def check(value: Any) -> None:
         if value is not None:
@@ -169,7 +169,7 @@ def maybe(part: Check) -> Check:
 
 
 def either(*parts: Check) -> Check:
-    """Fits what one of some checks fits."""
+    """Accepts what any of the checks accepts."""
 
     def check(value: Any) -> None:
         told = []
@@ -178,14 +178,14 @@ def either(*parts: Check) -> Check:
                 return part(value)
             except Misfit as error:
                 told.append(error)
-        # What is wrong inside says more than what else it could have been.
+        # An error inside says more than the alternatives.
         raise max(told, key=lambda error: len(error.path))
 
     return check
 
 
 def list_of(part: Check, least: int = 0, most: int | None = None) -> Check:
-    """Fits lists of what ``part`` fits, of so many members."""
+    """Accepts lists of what ``part`` accepts, with limits on their length."""
 
     def check(value: Any) -> None:
         if not isinstance(value, list):
@@ -202,7 +202,7 @@ def list_of(part: Check, least: int = 0, most: int | None = None) -> Check:
 
 
 def pair_of(first: Check, second: Check) -> Check:
-    """Fits lists of two."""
+    """Accepts lists of two."""
 
     def check(value: Any) -> None:
         list_of(anything, 2, 2)(value)
@@ -213,7 +213,7 @@ def pair_of(first: Check, second: Check) -> Check:
 
 
 def table_of(part: Check) -> Check:
-    """Fits objects whose values are all what ``part`` fits."""
+    """Accepts objects whose values ``part`` accepts."""
 
     def check(value: Any) -> None:
         if not isinstance(value, dict):
@@ -237,9 +237,9 @@ def record(
     *,
     closed: bool = False,
 ) -> Check:
-    """Fits objects with the fields of ``needed``, and perhaps of ``known``.
+    """Accepts objects with all fields of ``needed``, and optionally those of ``known``.
 
-    Other fields are not looked at; with ``closed`` there may be none.
+    Other fields are ignored; with ``closed`` they are rejected.
     """
     fields = {**needed, **(known or {})}
 
@@ -262,7 +262,7 @@ def record(
 
 
 def too_deep(value: Any, deepest: int = DEEPEST) -> bool:
-    """Whether lists and objects are inside one another more than so often."""
+    """Whether lists and objects are nested more deeply than this."""
     level = [value]
     for _ in range(deepest):
         level = [part for held in level for part in _parts(held) if isinstance(part, dict | list)]

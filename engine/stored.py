@@ -1,8 +1,8 @@
-"""What is stored of a run: for each kind of record what its fields are.
+"""Schemas of stored data: for each kind of record, what its fields are.
 
-Status files, journals and exported runs may come from somebody else, or have been edited. Each
-record is checked against its table here when it is read, once, so that nobody behind that has
-to expect anything else.
+Status files, journals and exported runs may come from someone else, or have been edited. Each
+record is checked against its table here once, when it is read, so that no other code has to
+expect anything invalid.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ from evalbench.engine.shapes import (
 )
 
 MOST_ROWS = 100_000_000
-"""Samples of a run; they are numbered from 1, and some lists take a byte for each number."""
+"""Maximum samples of a run; they are numbered from 1, and some lists use a byte per number."""
 
 MOST_DOLLARS = 1_000_000
-"""Of one call, and of a whole run: sums are kept in picodollars, in 64 bits."""
+"""Maximum for one call, and for a whole run: sums are in picodollars, in 64 bits."""
 
 
 class WorkerGauges(TypedDict, total=False):
-    """One of several workers of a local model, as the screen shows it; ``idle`` is a share."""
+    """One of several workers of a local model, for display; ``idle`` is a fraction."""
 
     worker: str
     node: str
@@ -53,19 +53,19 @@ class WorkerGauges(TypedDict, total=False):
 
 
 class LongScoring(TypedDict):
-    """The sample whose scoring takes long, and for how many seconds it has."""
+    """The sample whose scoring takes long, and its duration in seconds."""
 
     row: int
     seconds: int
 
 
 class Gauges(TypedDict, total=False):
-    """What a run's candidate does now, for the screen.
+    """What a run's candidate is doing now, for display.
 
     ``in_flight``, ``waiting``, ``retries`` and ``in_batches`` count calls; ``concurrency`` is the
-    most in flight, ``fixed`` whether the user said so; ``paused_s`` is for how much longer nothing
-    is sent. The others are of local models: one worker's ``memory`` (bytes), ``progress`` and
-    process, or all ``workers``, and the cards that they run on.
+    maximum in flight, ``fixed`` whether the user set it; ``paused_s`` is how much longer nothing is
+    sent. The others are for local models: a worker's ``memory`` (bytes), ``progress`` and process,
+    or all ``workers``, and the GPUs that they run on.
     """
 
     in_flight: int
@@ -87,11 +87,11 @@ class Gauges(TypedDict, total=False):
 
 
 class BatchStatus(TypedDict, total=False):
-    """A batch of a run, as lists show it.
+    """A batch of a run, for display.
 
     ``requests``, ``answered``, ``failed`` and ``again`` count calls; ``succeeded`` and
-    ``failed_there`` are what the provider says; ``since`` and ``expires`` are Unix seconds;
-    amounts are decimal dollars as text.
+    ``failed_there`` are reported by the provider; ``since`` and ``expires`` are Unix times; amounts
+    are decimal dollars as text.
     """
 
     name: str
@@ -117,7 +117,7 @@ class BatchStatus(TypedDict, total=False):
 
 
 class TraceStatus(TypedDict, total=False):
-    """What a destination of traces has: ``sent`` and ``left`` count calls, ``refused`` spans."""
+    """Progress of a traces destination: ``sent`` and ``left`` count calls, ``refused`` spans."""
 
     to: str
     service: str
@@ -250,7 +250,7 @@ STATUS = record(
 """The status file: see :class:`evalbench.engine.runs.status.Status`."""
 
 COMMAND = record({"do": text}, {"value": maybe(either(text, number(0)))})
-"""A request that is left for an engine."""
+"""A request to an engine."""
 
 _setting = maybe(either(text, flag, number(-(2.0**63), 2.0**64), list_of(anything)))
 SPEC = record(
@@ -260,7 +260,7 @@ SPEC = record(
         "filters": table_of(list_of(text)),
     }
 )
-"""What was asked for; the types of its settings stand with them, see ``settings``."""
+"""The spec; the types of its settings are declared with them, see ``settings``."""
 
 _RATE = decimal(10**9)
 _RATES = record(
@@ -316,14 +316,14 @@ FACTS = {
     "loadings": maybe(table_of(list_of(_object))),
     "reused": _counts,
 }
-"""The facts of a whole run in its journal, by name; of others nothing is known here."""
+"""The facts about a whole run in its journal, by name; others are unknown here."""
 
 EVENTS = {
     "model-unloaded": record(
         {}, {**_MEASURED, "model": text, "workers": maybe(table_of(_MEASURES))}
     )
 }
-"""What events of a kind tell, where it is used; others are objects of any fields."""
+"""The fields of events that are used, by kind; others are objects with any fields."""
 
 TAGS = table_of(text)
 VALUES = table_of(grade())
@@ -384,7 +384,7 @@ REPLY = record(
         **dict.fromkeys(("cost_usd", "possible_cost_usd"), maybe(decimal(MOST_DOLLARS))),
     },
 )
-"""A reply, see ``calls.replies.reply_to_json``; in exports with what it cost."""
+"""A reply, see ``calls.replies.reply_to_json``; in exports also with its cost."""
 
 _PART = either(
     record({"text": text}, {"shared": flag}),
@@ -393,7 +393,7 @@ _PART = either(
 
 
 def call_record(asked: Check) -> Check:
-    """A call of an exported run; ``asked``: what parameters it may have."""
+    """A call of an exported run; ``asked``: its possible parameters."""
     prompt = record(
         {
             "kind": one_of(("generate", "choose")),
@@ -433,4 +433,4 @@ EXPORT = record(
         "samples": list_of(anything),
     }
 )
-"""What stands before the samples of an exported run."""
+"""The header of an exported run, before its samples."""

@@ -1,7 +1,7 @@
-"""The vocabulary: what is asked of a model, what comes back, and who answers.
+"""The vocabulary: what is asked of a model, what comes back, and the provider interface.
 
-Providers import this package (and the leaf modules it stands on) and nothing
-else of the engine.
+Providers import this package (and the leaf modules it builds on) and nothing else of the
+engine.
 """
 
 from evalbench.engine.calls.batches import BatchJob, BatchProvider, BatchTerms, JobState

@@ -1,10 +1,9 @@
-"""Provider batches: what the engine expects of a provider that answers many calls later.
+"""The batch interface: what the engine expects of a provider that answers many calls later.
 
-A batch is a file of requests, one line each, that a provider works off within
-hours for less money. The engine writes the file, keeps the names and decides
-on every step; a provider puts a call into a line, carries files and reads
-lines. Nothing here waits or retries, and every method may be called again
-after a crash.
+A batch is a file of requests, one per line, that a provider processes within hours at a lower
+price. The engine writes the file, tracks names and decides on every step; a provider turns a
+call into a line, transfers files and reads lines. Nothing here waits or retries, and every
+method may be called again after a crash.
 """
 
 from __future__ import annotations
@@ -22,39 +21,39 @@ from evalbench.engine.calls.replies import Reply
 
 
 class JobState(StrEnum):
-    """What a provider says of a batch, in words that hold for all of them."""
+    """State of a batch, in terms common to all providers."""
 
     WAITING = "waiting"
-    """Taken, but not begun: being validated, or in a queue."""
+    """Accepted but not started: being validated, or queued."""
     RUNNING = "running"
     ENDED = "ended"
     """Every request has a result or an error."""
     EXPIRED = "expired"
-    """Ended before all requests had their turn; the results there are can be fetched."""
+    """Ended before every request was processed; existing results can be fetched."""
     CANCELLED = "cancelled"
-    """As EXPIRED, because somebody cancelled it."""
+    """Like EXPIRED, but because it was cancelled."""
     FAILED = "failed"
-    """Refused as a whole: nothing was done and nothing is billed."""
+    """Refused as a whole: nothing was processed and nothing is billed."""
 
     @property
     def over(self) -> bool:
-        """Whether it will not change any more."""
+        """Whether the state is final."""
         return self not in (JobState.WAITING, JobState.RUNNING)
 
 
 @dataclass(frozen=True, slots=True)
 class BatchTerms:
-    """What a provider takes in one batch.
+    """What a provider accepts in one batch.
 
     Attributes:
-        most_requests: lines in one batch.
-        most_bytes: of the request file.
-        least_requests: below this the provider refuses the batch.
-        most_tokens: input tokens that may wait in all batches of a model together;
-            None: not limited, or not known.
-        window_s: seconds after which the provider gives up on what is left.
-        creates_per_minute: how often a batch may be made.
-        made_once: making a batch again under its name makes no second one.
+        most_requests: maximum lines per batch.
+        most_bytes: maximum size of the request file.
+        least_requests: the provider refuses smaller batches.
+        most_tokens: maximum input tokens pending in all batches of a model together; None
+            if unlimited or unknown.
+        window_s: seconds after which the provider gives up on the rest.
+        creates_per_minute: how often batches may be created.
+        made_once: whether creating a batch again under the same name makes no second one.
     """
 
     most_requests: int
@@ -68,19 +67,19 @@ class BatchTerms:
 
 @dataclass(frozen=True, slots=True)
 class BatchJob:
-    """One batch as its provider tells of it.
+    """One batch as reported by its provider.
 
     Attributes:
-        id: the provider's name for it.
+        id: the provider's id for it.
         state: see :class:`JobState`.
-        name: the name that the engine gave it; empty where the provider keeps none.
-        total, succeeded, failed: requests, where the provider counts them (some only at the end).
-        withheld: how many were done although the provider gives no results of them.
-        progress: the part of them that is done, from 0 to 1, where that is all that is told.
-        why: what the provider says is wrong, in plain words.
-        again: a FAILED batch would be taken later (its queue was full).
-        expires: when the provider gives up, Unix seconds; None: not said.
-        results: whatever :meth:`BatchProvider.batch_fetch` needs: file names, addresses. JSON.
+        name: the name given by the engine; empty if the provider keeps none.
+        total, succeeded, failed: requests, if the provider counts them (some only at the end).
+        withheld: how many were processed although the provider returns no results for them.
+        progress: fraction done, from 0 to 1, if nothing else is reported.
+        why: the provider's description of the problem, in plain words.
+        again: whether a FAILED batch would be accepted later (its queue was full).
+        expires: when the provider gives up, in Unix seconds; None if not reported.
+        results: what :meth:`BatchProvider.batch_fetch` needs: file names, addresses. JSON.
     """
 
     id: str
@@ -98,75 +97,74 @@ class BatchJob:
 
 
 class BatchProvider(Provider):
-    """A provider that also takes batches. Raises only :class:`ProviderError` subclasses.
+    """A provider that also supports batches. Raises only :class:`ProviderError` subclasses.
 
-    ``name`` is the engine's name for one creation of a batch: 10 to 12
-    characters ``[a-z0-9]``, unique. ``item`` names one request in it by up to 20
-    such characters.
+    ``name`` is the engine's name for one creation of a batch: 10 to 12 characters
+    ``[a-z0-9]``, unique. ``item`` names one request in it, in up to 20 such characters.
     """
 
     @abstractmethod
     def batch_terms(self, model: str) -> BatchTerms | None:
-        """What one batch may hold; None where there are no batches. Touches no network."""
+        """The limits of one batch; None if batches are not supported. Does not use the network."""
 
     @abstractmethod
     def batch_line(self, call: Call, item: str) -> bytes:
-        """One line of the request file, without its line feed; touches no network.
+        """One line of the request file, without its newline; does not use the network.
 
         Raises:
-            CallRejected: when the call cannot be put in this provider's terms.
+            CallRejected: the call cannot be expressed for this provider.
         """
 
     @abstractmethod
     async def batch_upload(self, file: Path, name: str, model: str) -> dict[str, Any]:
-        """Carry a request file to where the provider reads it.
+        """Transfer a request file to where the provider reads it.
 
         Returns:
-            What :meth:`batch_create` needs to know of it, as JSON; empty where
-            files travel with the creation. Doing it twice costs nothing.
+            What :meth:`batch_create` needs to know about it, as JSON; empty if files are sent
+            with the creation. Uploading twice costs nothing.
         """
 
     @abstractmethod
     async def batch_create(
         self, file: Path, name: str, model: str, uploaded: Mapping[str, Any]
     ) -> BatchJob:
-        """Make the batch. Called once for each name, unless :meth:`batch_find` found nothing."""
+        """Create the batch. Called once per name, unless :meth:`batch_find` found nothing."""
 
     @abstractmethod
     async def batch_find(
         self, name: str, model: str, uploaded: Mapping[str, Any], *, requests: int, since: float
     ) -> Sequence[BatchJob]:
-        """Batches that a creation may have made whose answer was lost.
+        """Find batches from a creation whose response was lost.
 
         Args:
-            name, model, uploaded: as they were given to :meth:`batch_create`.
-            requests: how many there are in the batch.
+            name, model, uploaded: as passed to :meth:`batch_create`.
+            requests: number of requests in the batch.
             since: Unix seconds shortly before the creation.
 
         Returns:
-            The batch with this name. Where the provider keeps no names: those
-            made since then with as many requests (or whose number is not told), on all
-            pages of its list; the engine looks at their results before it believes one.
+            The batch with this name. If the provider keeps no names: those created since then
+            with the same number of requests (or an unknown number), from all pages of its list;
+            the engine checks their results before it accepts one.
         """
 
     @abstractmethod
     async def batch_poll(self, job: str, model: str) -> BatchJob:
-        """How a batch is doing.
+        """The current state of a batch.
 
         Raises:
-            CallRejected: when there is no such batch any more.
+            CallRejected: the batch no longer exists.
         """
 
     @abstractmethod
     def batch_fetch(self, job: BatchJob, into: Path) -> Awaitable[None]:
-        """Write every result line there is, good ones and errors, as the provider sent them.
+        """Write all result lines, successes and errors, as sent by the provider.
 
-        Streams: a result file may be larger than memory. ``into`` may hold what an earlier
-        try left.
+        Streams: a result file may be larger than memory. ``into`` may contain the remains of
+        an earlier attempt.
 
         Raises:
-            CallRejected: when the provider says that they are not there. It may be wrong:
-                the engine asks again, for minutes.
+            CallRejected: the provider reports that they do not exist. It may be wrong: the
+                engine keeps asking, for minutes.
         """
 
     @abstractmethod
@@ -174,22 +172,21 @@ class BatchProvider(Provider):
         """The item that a result line answers.
 
         Raises:
-            ValueError: when the line cannot be read.
+            ValueError: the line cannot be read.
         """
 
     @abstractmethod
     def batch_reply(self, line: bytes, call: Call) -> Reply:
-        """A result line as the reply to its call.
+        """A result line as a reply to its call.
 
         Raises:
             DeadlineExceeded: the batch ended (expired, cancelled) before its turn; not billed.
-            TransientError: the provider failed at it; the same call may succeed. Also
-                when it refused a parameter: that is remembered, so that the next line
-                goes without it.
-            CallRejected: asking again changes nothing.
+            TransientError: the provider failed; the same call may succeed. Also raised if it
+                refused a parameter: that is remembered, so that the next line omits it.
+            CallRejected: asking again would change nothing.
             RunFatal: no call can succeed.
         """
 
     @abstractmethod
     async def batch_cancel(self, job: str, model: str) -> None:
-        """Ask the provider to stop. What is done already is kept, and billed."""
+        """Ask the provider to stop. Work already done is kept and billed."""

@@ -1,12 +1,12 @@
-"""The language of local workers: framed JSON on pipes.
+"""The protocol of local workers: framed JSON over pipes.
 
-A frame is a 4-byte big-endian length and that many bytes of UTF-8 JSON, an
-object with ``type`` first. The engine speaks to the worker's standard input;
-the worker answers on the pipe that was its standard output (it must point
-descriptor 1 elsewhere before any library can print there).
+A frame is a 4-byte big-endian length followed by that many bytes of UTF-8 JSON, an object with
+``type`` first. The engine writes to the worker's standard input; the worker answers on the
+pipe that was its standard output (it must redirect descriptor 1 before any library can print
+to it).
 
-Calls are idempotent by key: a key that was answered before is answered again
-from the worker's memory of this connection, and a key in work is not doubled.
+Calls are idempotent by key: a key already answered on this connection is answered again from
+the worker's memory, and a key in progress is not started twice.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ PROTOCOL = 1
 
 
 class Load(TypedDict):
-    """The first frame: load a model. Besides, what ``WorkerProvider.load_request`` gives.
+    """The first frame: load a model. Merged with the result of ``WorkerProvider.load_request``.
 
-    ``smaller``: halve the batch so often, memory ran out before; ``sharing``: so many
-    workers share the processors.
+    ``smaller``: how often to halve the batch, because memory ran out before; ``sharing``: the
+    number of workers that share the CPUs.
     """
 
     type: Literal["load"]
@@ -36,7 +36,7 @@ class Load(TypedDict):
 
 
 class AskedCall(TypedDict):
-    """One call: its key, and the call as ``call_to_json`` gives it."""
+    """One call: its key, and the call in the form of ``call_to_json``."""
 
     key: str
     call: dict[str, Any]
@@ -45,8 +45,7 @@ class AskedCall(TypedDict):
 class Answer(TypedDict):
     """Answer these calls.
 
-    ``media`` holds the bytes of the images that the calls name, by SHA-256, in base64, each
-    once.
+    ``media`` holds the base64-encoded bytes of the calls' images by SHA-256, each once.
     """
 
     type: Literal["answer"]
@@ -55,7 +54,7 @@ class Answer(TypedDict):
 
 
 class Cancel(TypedDict):
-    """Drop these calls; an empty list: everything not yet answered."""
+    """Drop these calls; an empty list drops everything not yet answered."""
 
     type: Literal["cancel"]
     keys: list[str]
@@ -68,7 +67,7 @@ class AskMemory(TypedDict):
 
 
 class Bye(TypedDict):
-    """Finish, and exit with 0."""
+    """Finish and exit with code 0."""
 
     type: Literal["bye"]
 
@@ -82,7 +81,7 @@ class Hello(TypedDict):
 
 
 class Progress(TypedDict):
-    """How far long work is; ``unit`` is ``B`` for bytes, or empty."""
+    """Progress of a long task; ``unit`` is ``B`` for bytes, or empty."""
 
     type: Literal["progress"]
     what: str
@@ -92,14 +91,14 @@ class Progress(TypedDict):
 
 
 class Loaded(TypedDict):
-    """The model can answer; ``info`` says device, dtype, attention, versions, parameters."""
+    """The model is ready; ``info`` has device, dtype, attention, versions, parameters."""
 
     type: Literal["loaded"]
     info: dict[str, Any]
 
 
 class Replied(TypedDict):
-    """A reply as ``reply_to_json`` gives it."""
+    """A reply in the form of ``reply_to_json``."""
 
     type: Literal["reply"]
     key: str
@@ -107,7 +106,7 @@ class Replied(TypedDict):
 
 
 class Failed(TypedDict):
-    """A call that cannot be answered: the class of the error, and its texts."""
+    """A call that cannot be answered: the class of the error, and its messages."""
 
     type: Literal["failed"]
     key: str
@@ -125,9 +124,9 @@ class Cancelled(TypedDict):
 
 
 class Memory(TypedDict, total=False):
-    """Bytes in use on the device, their peak, what there is, of the process; seconds of work.
+    """Device memory in use, peak and total, process memory, all in bytes; seconds of work.
 
-    Of what is not told nothing is known.
+    Missing fields are unknown.
     """
 
     type: Required[Literal["memory"]]
@@ -142,7 +141,7 @@ class Memory(TypedDict, total=False):
 
 
 class OutOfMemory(TypedDict):
-    """Memory ran out with these calls; the worker halves its batch itself, to ``budget``."""
+    """Memory ran out with these calls; the worker reduces its own batch to ``budget``."""
 
     type: Literal["out-of-memory"]
     keys: list[str]
@@ -150,7 +149,7 @@ class OutOfMemory(TypedDict):
 
 
 class Fatal(TypedDict):
-    """The worker ends: no call can be answered."""
+    """The worker exits: no call can be answered."""
 
     type: Literal["fatal"]
     error: str
@@ -160,12 +159,12 @@ class Fatal(TypedDict):
 
 
 EngineFrame = Load | Answer | Cancel | AskMemory | Bye
-"""What the engine says."""
+"""Frames sent by the engine."""
 
 WorkerFrame = (
     Hello | Progress | Loaded | Replied | Failed | Cancelled | Memory | OutOfMemory | Fatal
 )
-"""What a worker says."""
+"""Frames sent by a worker."""
 
 MAX_FRAME = 512 * 1024 * 1024
 _LENGTH = struct.Struct(">I")
@@ -203,7 +202,7 @@ def _read_exactly(stream: BinaryIO, size: int) -> bytes | None:
 
 
 async def read_frame(stream: asyncio.StreamReader) -> WorkerFrame | None:
-    """The worker's next frame from an asyncio stream, or None when it is gone."""
+    """The worker's next frame from an asyncio stream, or None at end of stream."""
     body = await read_body(stream)
     if body is None:
         return None
@@ -212,7 +211,7 @@ async def read_frame(stream: asyncio.StreamReader) -> WorkerFrame | None:
 
 
 async def read_body(stream: asyncio.StreamReader) -> bytes | None:
-    """The bytes of the next frame, for who only hands it on."""
+    """The bytes of the next frame, for forwarding."""
     try:
         (size,) = _LENGTH.unpack(await stream.readexactly(_LENGTH.size))
         if size > MAX_FRAME:

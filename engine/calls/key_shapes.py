@@ -1,8 +1,8 @@
-"""How keys look: the one table of it.
+"""The table of key patterns.
 
-A text may hold a key of any service, also of one that no provider here speaks to, and a run
-is read without loading providers. So the shapes stand here and not in their classes, where
-``KeyNeed.pattern`` says what a key of that one provider must look like as a whole.
+A text may contain a key of any service, including ones without a provider here, and a run is
+read without loading providers. So the patterns are here and not in the provider classes, where
+``KeyNeed.pattern`` describes what a key of that one provider must look like as a whole.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 
 _WORDS = "sk|gsk|xai|pplx|tgp|fw|csk|nvapi|hf"
-"""What keys begin with, before a dash or an underscore."""
+"""Prefixes of keys, before a dash or an underscore."""
 _HEADER = r"(?i:\bbearer\s+)[\w.~+/=\-]"
 
 KEYS = re.compile(
@@ -22,10 +22,10 @@ KEYS = re.compile(
     """,
     re.VERBOSE | re.ASCII,
 )
-"""Whole keys, in texts of which everything else is to stay."""
+"""Whole keys, in texts where everything else should remain."""
 
 KEYS_IN_JSON = re.compile(KEYS.pattern.replace(r"\b", "").encode(), re.VERBOSE)
-"""The same in the bytes of JSON, where a key may follow the n of a written-out new line."""
+"""The same in JSON bytes, where a key may follow the n of an escaped newline."""
 
 KEYS_IN_ERRORS = re.compile(
     rf"""
@@ -38,9 +38,9 @@ KEYS_IN_ERRORS = re.compile(
     """,
     re.VERBOSE,
 )
-"""Also parts of keys and keys half hidden, as servers quote them: ``sk-…wxyz``."""
+"""Also partial and masked keys, as servers quote them: ``sk-…wxyz``."""
 
 
 def begins_like_key(text: str) -> bool:
-    """Whether a text that should be something else begins as most keys do."""
+    """Whether a text that should be something else starts like most keys do."""
     return text.startswith("sk-")

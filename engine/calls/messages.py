@@ -1,10 +1,9 @@
 """What is asked: parts, messages, parameters, prompts and calls.
 
-A ``Prompt`` is written by a benchmark and names no model. Bound to a model it
-is a ``Call``, the durable unit of the journal. ``Call.content_hash`` covers
-the model, the messages (media by hash) and the requested parameters, and
-nothing else: not the mode, the base URL, time-outs, or what a provider later
-dropped, so the same question keeps its answer wherever it was asked.
+A ``Prompt`` is written by a benchmark and names no model. Bound to a model it is a ``Call``,
+the durable unit of the journal. ``Call.content_hash`` covers the model, the messages (media by
+hash) and the requested parameters, and nothing else: not the mode, base URL, time-outs or
+parameters dropped by a provider, so the same question keeps its answer wherever it was asked.
 """
 
 from __future__ import annotations
@@ -28,8 +27,8 @@ Kind = Literal["generate", "choose"]
 class TextPart:
     """Text. ``shared`` marks a prefix that many calls repeat (few-shot block, rubric).
 
-    The journal stores shared text once, a local model computes it once, and
-    providers may cache it. The mark is not part of a call's identity.
+    The journal stores shared text once, a local model computes it once, and providers may
+    cache it. The mark is not part of a call's identity.
     """
 
     text: str
@@ -65,7 +64,7 @@ class Message:
         return "".join(p.text for p in self.parts if isinstance(p, TextPart))
 
     def canonical(self) -> list[Any]:
-        """The identity of this message: neighbouring texts merged, media by hash."""
+        """The identity of this message: adjacent texts merged, media by hash."""
         out: list[Any] = [self.role]
         run: list[str] = []
         for part in self.parts:
@@ -97,13 +96,13 @@ def user(content: str | Part | Iterable[str | Part]) -> Message:
 
 
 def assistant(content: str | Part | Iterable[str | Part]) -> Message:
-    """An earlier (or few-shot) answer of the assistant."""
+    """An earlier (or few-shot) answer by the assistant."""
     return Message("assistant", _parts(content))
 
 
 @dataclass(frozen=True, slots=True)
 class ModelRef:
-    """A model as the user names it: ``provider/name``, with an optional pinned revision."""
+    """A model as named by the user: ``provider/name``, with an optional pinned revision."""
 
     provider: str
     name: str
@@ -111,10 +110,10 @@ class ModelRef:
 
     @classmethod
     def parse(cls, text: str) -> ModelRef:
-        """Read ``provider/name`` or ``provider/name@revision``. The name may hold slashes.
+        """Parse ``provider/name`` or ``provider/name@revision``. The name may contain slashes.
 
         Raises:
-            ValueError: when there is no provider or no name.
+            ValueError: the provider or the name is missing.
         """
         provider, slash, rest = text.partition("/")
         name, _, revision = rest.partition("@")
@@ -134,10 +133,10 @@ class Prompt:
     """A question without a model.
 
     Attributes:
-        kind: ``generate`` asks for text; ``choose`` asks for the log-likelihood
-            of each continuation after the messages.
-        messages: the conversation; for raw text one message of role ``context``.
-        continuations: the texts to be scored, for ``choose`` only.
+        kind: ``generate`` asks for text; ``choose`` asks for the log-likelihood of each
+            continuation after the messages.
+        messages: the conversation; for raw text a single message of role ``context``.
+        continuations: the texts to score, for ``choose`` only.
         params: requested parameters, for ``generate`` only.
     """
 
@@ -150,8 +149,8 @@ class Prompt:
 def generate(messages: Iterable[Message] | str, **params: Any) -> Prompt:
     """Ask for text. ``messages`` may be a plain string: one user turn.
 
-    Keyword arguments are the fields of :class:`Params`; ``schema`` may be a
-    mapping. Its order is kept: models write an object's fields in that order.
+    Keyword arguments are the fields of :class:`Params`; ``schema`` may be a mapping. Its key
+    order is kept, because models write an object's fields in that order.
     """
     turns = (user(messages),) if isinstance(messages, str) else tuple(messages)
     params.setdefault("max_tokens", 1024)
@@ -187,7 +186,7 @@ class Call:
 
 
 def prompt_to_json(prompt: Prompt) -> dict[str, Any]:
-    """A JSON form that :func:`prompt_from_json` reads back; media bytes are left out."""
+    """The JSON form read by :func:`prompt_from_json`; media bytes are left out."""
     return {
         "kind": prompt.kind,
         "messages": [
@@ -208,7 +207,7 @@ def prompt_to_json(prompt: Prompt) -> dict[str, Any]:
 
 
 def prompt_from_json(value: Mapping[str, Any], media: Mapping[str, bytes] | None = None) -> Prompt:
-    """Inverse of :func:`prompt_to_json`; ``media`` gives bytes by SHA-256."""
+    """Inverse of :func:`prompt_to_json`; ``media`` maps SHA-256 to bytes."""
     known = media or {}
     messages = tuple(
         Message(
@@ -229,7 +228,7 @@ def prompt_from_json(value: Mapping[str, Any], media: Mapping[str, bytes] | None
 
 
 def call_to_json(call: Call) -> dict[str, Any]:
-    """A JSON form that :func:`call_from_json` reads back."""
+    """The JSON form read by :func:`call_from_json`."""
     model = {"provider": call.model.provider, "name": call.model.name}
     if call.model.revision:
         model["revision"] = call.model.revision
@@ -242,10 +241,10 @@ def call_from_json(value: Mapping[str, Any], media: Mapping[str, bytes] | None =
 
 
 def system_in_first_turn(messages: Sequence[Message]) -> tuple[Message, ...] | None:
-    """The messages with their system text at the beginning of the first user turn.
+    """Move system text to the start of the first user turn.
 
-    For models whose chat template knows no system role. None where there is no system message,
-    or no user turn to put it into.
+    For models whose chat template has no system role. None if there is no system message, or
+    no user turn to put it into.
     """
     above = [message for message in messages if message.role == "system"]
     turns = [message for message in messages if message.role != "system"]

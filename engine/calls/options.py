@@ -1,7 +1,7 @@
 """Options of benchmarks and providers, declared once.
 
-Command-line flags, TOML fields, forms and documentation are generated from
-these declarations, so an option's type, default, range and help have one home.
+Command-line flags, TOML fields, forms and documentation are generated from these declarations,
+so an option's type, default, range and help are defined in one place.
 """
 
 from __future__ import annotations
@@ -28,22 +28,22 @@ class Option:
     Attributes:
         name: lower case with underscores; the flag is ``--`` + name with dashes.
         type: ``int``, ``float``, ``str`` or ``bool``.
-        default: value when the user says nothing; may be None.
-        help: one sentence without a final full stop.
-        choices: the only values allowed, when not empty; beside a ``path``, names that
-            may be given in its place.
+        default: value if the user does not set it; may be None.
+        help: one sentence without a final period.
+        choices: if not empty, the only allowed values; with ``path``, names that may be given
+            instead of a path.
         minimum, maximum: inclusive range for numbers.
         many: the flag may be repeated; the value is a tuple.
         affects_data: a different value needs a different sample file.
-        affects_answers: of a provider's options: a different value may give other answers.
-        path: the value names a ``file`` or ``folder`` that must be there, or is ``named``:
-            NAME=PATH of either, where the name may be left out. Kept as an absolute path.
-            ``text``: a file whose text counts, or the text itself. Kept as the text.
-            ``new``: a folder that will be made.
-        metavar: what stands for the value in help; empty: what its type or name says.
-        variables: environment variables that give the value when the user does not, in
-            order of precedence; what they gave is kept with the run.
-        by_model: left out, the model decides; to give the default pins it.
+        affects_answers: for provider options: a different value may change the answers.
+        path: the value names an existing ``file`` or ``folder``, or is ``named``: NAME=PATH
+            of either, where the name is optional. Stored as an absolute path.
+            ``text``: a file whose text is used, or the text itself. Stored as the text.
+            ``new``: a folder that will be created.
+        metavar: placeholder for the value in help; empty to derive it from the type or name.
+        variables: environment variables that supply the value if the user does not, in
+            order of precedence; their value is stored with the run.
+        by_model: if unset, the model decides; giving the default explicitly pins it.
     """
 
     name: str
@@ -83,9 +83,9 @@ class Option:
         return self._one(raw)
 
     def unfit(self, value: Any, *, choices: bool = False) -> str:
-        """What a stored value should be, where it is something else; empty where it fits.
+        """What a stored value should be instead; empty if it is valid.
 
-        ``choices``: it must be one of these, too; they may have been others when it was stored.
+        ``choices``: also check these; they may have been different when it was stored.
         """
         if value is None and self.default is None:
             return ""
@@ -129,7 +129,7 @@ class Option:
         return text in _TRUE
 
     def _text(self, raw: Any) -> str:
-        # An argument in another encoding reaches us as lone surrogates, which no file can hold.
+        # An argument in another encoding arrives as lone surrogates, which no file can store.
         if not isinstance(raw, str) or any("\ud800" <= letter <= "\udfff" for letter in raw):
             raise SpecError(self.name, f"{self.flag} takes a text, not {raw!r}")
         if self.path == "text":
@@ -137,7 +137,7 @@ class Option:
         return self._path(raw) if self.path else raw
 
     def _content(self, raw: str) -> str:
-        """The text of the file that is named, or what was given where it can be no path."""
+        """The text of the named file, or the value itself if it cannot be a path."""
         if "\n" in raw or "{" in raw:
             return raw
         try:
@@ -164,7 +164,7 @@ class Option:
         except OSError as error:
             why = error.strerror or ""
         except RuntimeError as error:
-            # The home of a user that does not exist.
+            # The home folder of a user that does not exist.
             why = str(error)
         raise SpecError(
             self.name,
@@ -206,14 +206,14 @@ class Option:
         return value
 
     def _without(self) -> str:
-        """What leaving it out means."""
+        """What omitting it means."""
         if self.default in (None, ()):
             return f"leave {self.flag} out to do without"
         return f"leave {self.flag} out for {self.default}"
 
 
 def split_name(given: str) -> tuple[str, str]:
-    """``NAME=PATH`` as a pair; the name is empty where there is none."""
+    """Split ``NAME=PATH``; the name is empty if there is none."""
     name, sign, path = given.partition("=")
     return (name.strip(), path) if sign and "/" not in name else ("", given)
 
@@ -224,16 +224,16 @@ def parse_options(
     owner: str,
     environ: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
-    """All declared options with given values validated and defaults filled in.
+    """Validate the given values and fill in the defaults of all declared options.
 
     Args:
-        declared: what the benchmark or provider takes.
+        declared: the options of the benchmark or provider.
         given: raw values by option name.
         owner: name used in the error, for example ``benchmark mmlu``.
-        environ: where variables are looked up; None: in the environment.
+        environ: where variables are looked up; None for the environment.
 
     Raises:
-        SpecError: for an unknown name or a bad value.
+        SpecError: an unknown name or an invalid value.
     """
     by_name = {option.name: option for option in declared}
     for name in given:
@@ -266,21 +266,21 @@ _FIELD_TYPES: dict[str, tuple[type, bool]] = {
 
 
 def setting(default: Any, help: str, **limits: Any) -> Any:  # noqa: A002
-    """A field of a record of settings: an :class:`Option` with the field's name and type.
+    """A field of a settings record: an :class:`Option` with the field's name and type.
 
-    The record is a dataclass in a module with postponed annotations. A field of it may also be
-    another record of settings, which groups them; their names are flat all the same.
+    The record is a dataclass in a module with postponed annotations. A field may also be another
+    settings record, as a group; option names are flat regardless.
 
     Args:
-        default: as :attr:`Option.default`.
-        help: as :attr:`Option.help`.
-        **limits: what else an :class:`Option` takes.
+        default: see :attr:`Option.default`.
+        help: see :attr:`Option.help`.
+        **limits: other arguments of :class:`Option`.
     """
     return field(default=default, metadata={"setting": {"help": help, **limits}})
 
 
 def options_of(record: type) -> tuple[Option, ...]:
-    """The options that a record of settings declares, in order."""
+    """The options declared by a settings record, in order."""
     found: list[Option] = []
     for one in fields(record):
         if option := _option(one):
@@ -291,7 +291,7 @@ def options_of(record: type) -> tuple[Option, ...]:
 
 
 def record_of(record: type[_Record], values: Mapping[str, Any]) -> _Record:
-    """A record of settings from values by option name; the default where there is none."""
+    """A settings record from values by option name; missing ones get their defaults."""
     given: dict[str, Any] = {}
     for one in fields(record):  # type: ignore[arg-type]
         if group := _group(one):
@@ -302,7 +302,7 @@ def record_of(record: type[_Record], values: Mapping[str, Any]) -> _Record:
 
 
 def values_of(record: Any) -> dict[str, Any]:
-    """The values of a record of settings by option name."""
+    """The values of a settings record by option name."""
     found: dict[str, Any] = {}
     for one in fields(record):
         held = getattr(record, one.name)
@@ -314,7 +314,7 @@ def values_of(record: Any) -> dict[str, Any]:
 
 
 def _group(one: Field[Any]) -> Any:
-    """The record that a field groups settings in, if it is one."""
+    """The settings record that a field groups, if it is a group."""
     return one.default_factory if is_dataclass(one.default_factory) else None
 
 

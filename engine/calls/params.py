@@ -1,8 +1,8 @@
-"""The parameters of a call: the one table of them.
+"""The table of call parameters.
 
-A parameter is a field of :class:`Params`. What settings, forms, probes, traces and readers of
-files need to know of it is declared with the field. A new one is added here, and in the terms
-of the providers that take it.
+A parameter is a field of :class:`Params`. What settings, forms, probes, traces and file readers
+need to know about it is declared with the field. To add one, declare it here and in the terms
+of the providers that accept it.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from evalbench.engine.shapes import Check, list_of, maybe, number, record, text,
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """What is known of one parameter.
+    """Facts about one parameter.
 
     Attributes:
-        shape: what a stored value is.
-        option: the setting that asks for it; None: a benchmark asks, or the run's seed does.
-        title: its name for people, in lists of what a model does not take; empty: not in those.
-        trial: a value that every model takes which takes the parameter; None: not to be tried.
-        trace: its name in traces, after ``gen_ai.request.``; empty: not in traces.
-        unset: what holds when it is not asked for, for people.
+        shape: the shape of a stored value.
+        option: the setting that requests it; None if set by a benchmark or the run's seed.
+        title: display name in lists of what a model does not accept; empty if not listed.
+        trial: a value that works on every model with this parameter; None if it is not probed.
+        trace: its name in traces, after ``gen_ai.request.``; empty if not traced.
+        unset: description of what applies when it is not requested.
     """
 
     shape: Check
@@ -47,18 +47,18 @@ _COUNT = maybe(whole(0, 2**53))
 
 @dataclass(frozen=True, slots=True)
 class Params:
-    """Requested parameters. None means: not asked for, the provider's own default applies.
+    """Requested parameters. None means not requested: the provider's default applies.
 
     Attributes:
         max_tokens: cap on generated tokens; every generating call has one.
         temperature, top_p, top_k: sampling; 0 temperature means greedy.
         seed: sampling seed, for providers that take one.
-        stop: texts that end the answer; not part of it.
-        effort: reasoning effort in the provider's own words.
-        thinking_budget: tokens for reasoning.
+        stop: strings that end the answer; not part of it.
+        effort: reasoning effort, in the provider's terms.
+        thinking_budget: maximum tokens for reasoning.
         logprobs: how many alternatives to report for each generated token.
-        schema: JSON schema, as JSON text, that the answer must follow. The reply's
-            text stays text; a provider that takes no schema answers freely.
+        schema: JSON schema, as JSON text, that the answer must follow. The reply's text
+            is still text; a provider without schema support answers freely.
     """
 
     max_tokens: int | None = _parameter(
@@ -143,8 +143,8 @@ class Params:
     schema: str | None = _parameter(shape=maybe(text))
 
     def asked(self) -> dict[str, Any]:
-        """Only what was asked for, by name."""
-        # Every call comes by here, twice.
+        """Only the requested parameters, by name."""
+        # Hot path: every call passes through here twice.
         held = zip(self.__slots__, _VALUES(self), strict=True)
         return {name: value for name, value in held if value is not None and value != ()}
 
@@ -163,7 +163,7 @@ PARAMETERS: Mapping[str, Parameter] = {
 """Every parameter by name."""
 
 PARAM_OPTIONS: tuple[Option, ...] = tuple(p.option for p in PARAMETERS.values() if p.option)
-"""The settings that ask for parameters."""
+"""The settings that request parameters."""
 
 ASKED: Check = record({}, {name: one.shape for name, one in PARAMETERS.items()}, closed=True)
-"""Stored parameters, as :meth:`Params.asked` gives them."""
+"""Stored parameters, in the form of :meth:`Params.asked`."""

@@ -1,4 +1,4 @@
-"""The beginning that many calls share, which providers may cache."""
+"""Prefixes shared by many calls, which providers may cache."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from dataclasses import dataclass, replace
 from evalbench.engine.calls.messages import Call, MediaPart, Message, ModelRef, TextPart
 
 _CHARS_PER_TOKEN = 3.0
-"""Few, so that a prefix near a provider's minimum is tried rather than missed."""
+"""Low, so that a prefix near a provider's minimum is tried rather than missed."""
 
 
 @dataclass(frozen=True, slots=True)
 class SharedPrefix:
-    """The beginning of a conversation, up to a part that is marked as shared.
+    """The start of a conversation, up to a part that is marked as shared.
 
     Attributes:
-        message, part: where that part stands.
-        tokens: roughly how many it has.
+        message, part: the position of that part.
+        tokens: approximate length.
     """
 
     message: int
@@ -27,10 +27,10 @@ class SharedPrefix:
 
 
 def shared_prefix(messages: Sequence[Message]) -> SharedPrefix | None:
-    """The shared beginning of a conversation; None when it begins with nothing shared.
+    """The shared prefix of a conversation; None if its start is not shared.
 
-    It ends before the first part that is not marked. System messages need no
-    mark of their own when a marked part follows: they are alike for all calls.
+    It ends before the first part that is not marked. System messages need no mark if a marked
+    part follows: they are the same for all calls.
     """
     found: SharedPrefix | None = None
     tokens = 0.0
@@ -47,7 +47,7 @@ def shared_prefix(messages: Sequence[Message]) -> SharedPrefix | None:
 
 
 def prefix_name(model: ModelRef | None, messages: Sequence[Message], prefix: SharedPrefix) -> str:
-    """A name that calls have in common when their model and their prefix are the same."""
+    """A name shared by all calls with the same model and prefix."""
     digest = hashlib.blake2b(str(model).encode(), digest_size=16)
     for i, message in enumerate(messages[: prefix.message + 1]):
         parts = message.parts[: prefix.part + 1] if i == prefix.message else message.parts

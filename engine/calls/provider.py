@@ -1,14 +1,12 @@
-"""Who answers: what the engine expects of a provider.
+"""The provider interface: what the engine expects of a provider.
 
-A provider is a class found through the entry point group
-``evalbench.providers``. Importing its module must be cheap: no SDK, no torch.
-The class is built only inside an engine or the preflight, with its validated
-options. Two kinds exist: one that answers calls over a network
-(:class:`Provider`), and one whose model lives in a worker process on this
-machine (:class:`WorkerProvider`). What belongs to one provider (its key, its
-prices, how it counts tokens) is declared here and listed nowhere else. A
-provider that takes batches has the methods of
-:class:`evalbench.engine.calls.batches.BatchProvider` too.
+A provider is a class found through the entry point group ``evalbench.providers``. Importing its
+module must be cheap: no SDK, no torch. The class is instantiated only inside an engine or the
+preflight, with its validated options. There are two kinds: one answers calls over a network
+(:class:`Provider`), the other has its model in a worker process (:class:`WorkerProvider`).
+Whatever belongs to one provider (its key, its prices, how it counts tokens) is declared in its
+class and listed nowhere else. A provider that supports batches also implements
+:class:`evalbench.engine.calls.batches.BatchProvider`.
 """
 
 from __future__ import annotations
@@ -26,35 +24,35 @@ from evalbench.engine.calls.token_rules import TokenRules
 
 @dataclass(frozen=True, slots=True)
 class Capabilities:
-    """What a model can be asked for."""
+    """What a model supports."""
 
     generate: bool = True
     choose: bool = False
     images: bool = False
     video: bool = False
-    """Videos as they are, without being cut into frames first."""
+    """Accepts videos directly, without splitting them into frames first."""
     logprobs: bool = False
     batch: bool = False
     cached_from: int = 0
-    """Tokens of the shortest prefix that the provider caches; 0: it caches none."""
+    """Tokens of the shortest prefix that the provider caches; 0 if it caches none."""
     cached_for_s: float = 0.0
     """Seconds that a prefix stays cached after its last use."""
     schema: bool = False
-    """Answers that follow a JSON schema, as far as is known before asking."""
+    """Answers that follow a JSON schema, as far as known in advance."""
     thinks: bool = False
-    """Thinks before it answers unless told not to; the thinking counts towards the cap."""
+    """Reasons before it answers unless told not to; reasoning counts towards the cap."""
     image_tokens: int = 0
-    """Prompt tokens of an image, where they do not depend on its size; 0: they do."""
+    """Prompt tokens of an image, if they do not depend on its size; 0 if they do."""
     gentle: bool = False
-    """Its limits rise with a steady load and not with a burst: calls begin few, and more come
+    """Its limits rise with a steady load and not with a burst: start with few calls and add more
     slowly."""
     reason: str = ""
-    """Why something is missing, for the picker."""
+    """Why something is missing, for the model picker."""
 
 
 @dataclass(frozen=True, slots=True)
 class ModelInfo:
-    """One line of a model list."""
+    """One entry of a model list."""
 
     name: str
     title: str = ""
@@ -62,25 +60,25 @@ class ModelInfo:
     retires: str = ""
     notes: str = ""
     rates: Mapping[str, str] = field(default_factory=dict)
-    """What it costs, where the list says so: US dollars per million tokens as decimal
-    texts: ``input``, ``output``, and ``cache_read`` if that differs."""
+    """Its prices, if the list has them: US dollars per million tokens as decimal strings:
+    ``input``, ``output``, and ``cache_read`` if that differs."""
 
 
 @dataclass(frozen=True, slots=True)
 class KeyNeed:
-    """What key a provider takes and where people get one.
+    """The key that a provider needs and where to get one.
 
     Attributes:
         variables: environment variables that may hold it, in order of precedence.
-        page: address where keys are made.
-        pattern: regular expression of a plausible key; a wrong one is only warned about.
+        page: address of the page where keys are created.
+        pattern: regular expression of a plausible key; a mismatch only causes a warning.
         required: False for servers that often run without a key.
-        parts: for a variable that holds only the first part of a key, those that hold
-            the others; a key in several variables is one text, joined by colons.
-        profile: the variable that names a profile, where the SDK has a chain of its own
-            to find (and refresh) credentials when no key is given. The provider's option
-            ``profile`` names one too, and comes before every key.
-        withheld: other variables that hold secrets for its SDK or for a neighbour; processes
+        parts: for a variable that holds only the first part of a key, those with the other
+            parts; a key in several variables becomes one string, joined by colons.
+        profile: the variable that names a profile, if the SDK can find (and refresh)
+            credentials itself when no key is given. The provider's option ``profile`` names
+            one too, and takes precedence over every key.
+        withheld: other variables with secrets for its SDK or a related service; processes
             that need no key are started without them.
     """
 
@@ -95,13 +93,13 @@ class KeyNeed:
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """What a vendor's documentation says of limits and prices. Its pages are the sources.
+    """Limits and prices from a vendor's documentation, with the pages as sources.
 
     Attributes:
-        requests_per_minute, tokens_per_minute: the most that an ordinary paying account gets,
-            where one figure is published; calls are kept below it unless a run says otherwise.
-        limits: in words, where figures differ by account or model.
-        limits_page, prices_page: where it stands; empty where no source could be opened.
+        requests_per_minute, tokens_per_minute: the limit of an ordinary paying account, if
+            a single figure is published; calls stay below it unless the run says otherwise.
+        limits: a description, if figures differ by account or model.
+        limits_page, prices_page: the source pages; empty if none could be opened.
     """
 
     requests_per_minute: int | None = None
@@ -129,7 +127,7 @@ NETWORK_OPTIONS: tuple[Option, ...] = (
     ),
     Option("timeout", float, 600.0, "timeout of one attempt, in seconds", minimum=1),
 )
-"""Options that every network provider takes."""
+"""Options of every network provider."""
 
 GATEWAY_OPTIONS: tuple[Option, ...] = (
     *NETWORK_OPTIONS,
@@ -155,40 +153,40 @@ PLACES = (
     *("base_url", "region", "profile", "project", "location", "endpoint", "account", "host"),
     *("workspace", "api_version", "header", "query"),
 )
-"""Names of options that say where a provider is asked, and as whom: also for its model list."""
+"""Names of options for a provider's address and identity; also used for its model list."""
 
 
 class BaseProvider(ABC):
-    """What every provider declares: all that the engine asks of one, with a default.
+    """Everything that the engine asks of a provider, with defaults.
 
-    A provider that needs no more overrides nothing more. Class attributes and class methods are
-    read before anything is built, so they cost no SDK, no key and no network.
+    A provider overrides only what it needs. Class attributes and class methods are read before
+    anything is instantiated, so they cost no SDK, no key and no network.
 
     Attributes:
         name: as in ``provider/model``; equal to the name of the entry point.
-        title: for people.
+        title: display name.
         options: the provider's own settings.
-        key: what key it takes; None: none.
-        free: calls cost nothing: the model runs on a machine of one's own.
-        price_table: id of the provider in the table of prices that is bundled
-            (``genai-prices``); empty: it is not in there.
-        tells_prices: :meth:`models` gives ``rates``.
-        trace_name: value of ``gen_ai.provider.name`` in traces, where OpenTelemetry knows the
-            provider by another name; empty: ``name``.
-        extra: what installs the packages that it needs;  modules: those that it imports.
-        address_variables: variables of the environment that its SDK takes its address from.
-        own_address: its address, where evalbench holds it; may have ``{parts}`` to fill. Empty:
-            it has none of its own, and the user has to give one.
-        own_headers, own_query: headers and query parameters of every request; values may refer
-            to ``${VARIABLE}``.
-        configured: it is a server that the user described.
-        defaults: values of options and settings that such a description has.
-        prices: prices by model that it has, as for ``--price``; ``*`` is every other model.
-        price_source: where those prices come from, in the user's words.
-        published: what the vendor says of limits and prices.
-        batch_lacks: why it has no batches, where there is more to say than that.
-        account: stands for the key where an SDK finds credentials itself: those who share an
-            account share its limits. Empty: the key tells.
+        key: the key it needs; None if it needs none.
+        free: whether calls cost nothing because the model runs on the user's own machine.
+        price_table: id of the provider in the bundled price table (``genai-prices``); empty
+            if it is not listed.
+        tells_prices: whether :meth:`models` returns ``rates``.
+        trace_name: value of ``gen_ai.provider.name`` in traces, if OpenTelemetry uses
+            another name; empty for ``name``.
+        extra: the extra that installs the packages it needs;  modules: those it imports.
+        address_variables: environment variables from which its SDK takes its address.
+        own_address: its default address; may contain ``{parts}`` to fill in. Empty if it has
+            none and the user has to give one.
+        own_headers, own_query: headers and query parameters of every request; values may
+            refer to ``${VARIABLE}``.
+        configured: whether it is a server described by the user.
+        defaults: values of options and settings in such a description.
+        prices: its prices by model, as for ``--price``; ``*`` stands for every other model.
+        price_source: where those prices come from, as stated by the user.
+        published: the vendor's documented limits and prices.
+        batch_lacks: why it has no batches, if that needs explaining.
+        account: identifies credentials that an SDK finds itself: whoever shares an account
+            shares its limits. Empty if the key identifies it.
     """
 
     name: ClassVar[str]
@@ -214,10 +212,10 @@ class BaseProvider(ABC):
     published: ClassVar[Published] = Published()
 
     def __init__(self, settings: Mapping[str, Any], secret: str = "") -> None:
-        """Build it in an engine or a preflight child.
+        """Instantiate it in an engine or a preflight child.
 
         Args:
-            settings: values of :attr:`options` by name, validated.
+            settings: validated values of :attr:`options` by name.
             secret: the key; empty for a provider without :attr:`key`.
         """
         self.settings = settings
@@ -225,51 +223,51 @@ class BaseProvider(ABC):
 
     @classmethod
     def address_in(cls, settings: Mapping[str, Any]) -> str:
-        """The address that settings lead to, where parts of it are the user's own words."""
+        """The address that results from settings, where parts of it are set by the user."""
         return str(settings.get("base_url") or cls.own_address or "")
 
     @classmethod
     def batch_discount(cls, model: str) -> Literal["", "all", "uncached"]:
-        """What costs half in batches where the bundled table of prices has no price of them:
-        nothing, everything, or what is not read from a cache; as the provider's documents say."""
+        """What costs half in batches if the bundled price table has no batch prices: nothing,
+        everything, or whatever is not read from a cache, as the provider documents it."""
         return ""
 
     @classmethod
     def batches(cls) -> Literal["yes", "no", "tried"]:
-        """Whether it takes batches; tried: the first one shows."""
+        """Whether it supports batches; ``tried`` means that the first one will show."""
         return "no"
 
     @classmethod
     def token_rules(cls, model: str) -> TokenRules:
-        """How many input tokens texts, images and videos come to."""
+        """How it counts input tokens of texts, images and videos."""
         return TokenRules()
 
     @property
     def endpoint(self) -> str:
-        """The address of the API as it is asked now; empty: there is none, or it is not known."""
+        """The address of the API in use; empty if there is none, or it is unknown."""
         return ""
 
     def capabilities(self, model: str) -> Capabilities:
-        """What ``model`` can be asked for; must not touch the network, or load it."""
+        """What ``model`` supports; must not use the network or load the model."""
         return Capabilities()
 
     def check_model(self, model: str) -> None:  # noqa: B027 - most know no list of all models
-        """Refuse a model that cannot exist, without touching the network or loading it.
+        """Reject a model that cannot exist, without using the network or loading it.
 
         Raises:
-            NoSuchModel: with the nearest known names.
+            NoSuchModel: unknown model, with the closest known names.
         """
 
     def param_notes(self, call: Call) -> Sequence[ParamNote] | None:
-        """What would become of a call's parameters; touches no network. None: not known before.
+        """How a call's parameters would be handled, without network access. None if unknown.
 
         Raises:
-            CallRejected: the parameters exclude one another, or the call cannot be asked here.
+            CallRejected: the parameters conflict, or this provider cannot take the call.
         """
         return None
 
     async def models(self) -> Sequence[ModelInfo]:
-        """The models on offer."""
+        """The available models."""
         return ()
 
     async def close(self) -> None:  # noqa: B027 - most hold nothing
@@ -279,14 +277,14 @@ class BaseProvider(ABC):
 class Provider(BaseProvider):
     """Answers calls over a network. Raises only :class:`ProviderError` subclasses.
 
-    :meth:`answer` is all that a provider must have. One with an address of its own takes
-    :data:`NETWORK_OPTIONS` among its options.
+    :meth:`answer` is the only required method. A provider with an address of its own includes
+    :data:`NETWORK_OPTIONS` in its options.
     """
 
     async def get_ready(self, call: Call) -> None:
-        """Do what takes time before the first call leaves, such as importing an SDK.
+        """Do slow preparation, such as importing an SDK, before the first call is sent.
 
-        It is in no call's deadline, and may be called for every call.
+        It counts against no call's deadline, and may be called for every call.
 
         Raises:
             ProviderError: no call can be answered.
@@ -296,14 +294,14 @@ class Provider(BaseProvider):
     async def answer(self, call: Call) -> Reply:
         """One attempt at one call. No retries, no hidden waiting.
 
-        Sets ``limits`` on the reply, or on the error, when the provider told them.
+        Sets ``limits`` on the reply, or on the error, if the provider reported them.
         """
 
     async def check_key(self) -> str:
-        """One line on what the key can see, by the cheapest real request.
+        """Check the key with the cheapest real request; returns one line on what it can access.
 
         Raises:
-            ProviderError: when the key does not work.
+            ProviderError: the key does not work.
         """
         return f"{self.title} has no way to check a key"
 

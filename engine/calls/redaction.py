@@ -1,15 +1,14 @@
-"""Taking secrets out of what servers send back, however they spell them.
+"""Removes secrets from what servers send back, however they are spelled.
 
-A secret is found as it is and with letters in the other case; with any of its characters
-escaped as in JSON, Python, an address or HTML, twice over where one stands inside another;
-split by characters that no screen shows; in base64, alone or behind a user's name, in one
-line or several, and in hexadecimal digits.
+A secret is found as it is and with case swapped; with any of its characters escaped for JSON,
+Python, a URL or HTML, also doubly where formats are nested; split by invisible characters; in
+base64, alone or after a user name, on one line or several; and in hexadecimal digits.
 
-Every reply comes by here, so the work is in two steps. :meth:`Redactor._suspects` looks at
-bytes with the string searches of C alone, and lets nearly all of them pass. Only where it
-sees a secret, or an escape that could hide a part of one, escapes are undone one by one
-with their places kept, so that exactly the spelling is cut out and nothing around it.
-Most escapes of HTML and of addresses stand for what is in no secret, and are passed over.
+Every reply passes through here, so the work is done in two steps. :meth:`Redactor._suspects`
+looks at bytes using only C string searches, and lets nearly all of them pass. Only if it sees a
+secret, or an escape that could hide part of one, are escapes undone one by one, keeping track of
+positions, so that exactly the secret's spelling is cut out and nothing around it. Most HTML and
+URL escapes stand for characters that occur in no secret, and are skipped.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ import orjson
 from evalbench.engine.paths import open_private
 
 SHORTEST = 8
-"""A shorter secret is a placeholder for a server without keys; replacing it would maim texts."""
+"""A shorter secret is a placeholder for a server without keys; replacing it would garble texts."""
 
 _MOST_LAYERS = 4
 _BLOCK = 1 << 20
@@ -38,14 +37,14 @@ _HIDDEN = (
     "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e"
     "\u2060-\u206f\u2800\u3164\ud800-\udfff\ufe00-\ufe0f\ufeff\uffa0\ufffd"
 )
-"""Characters that show nothing, and what stands for none. Source: Unicode,
+"""Invisible characters, and escapes for none. Source: Unicode,
 ``Default_Ignorable_Code_Point``."""
 _TAGS = "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
-"""The same beyond 16 bits. A set that holds both is searched many times slower."""
+"""The same beyond 16 bits. A set that contains both is many times slower to search."""
 _CONTROL = r"\x00-\x08\x0b-\x1f\x7f-\x9f"
-"""Taken out before a terminal, and so no better than those that show nothing."""
+"""Removed before reaching a terminal, and so as good as invisible."""
 _SEQUENCE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|[\]P^_X][^\x07\x1b]*(?:\x07|\x1b\\)|[@-~])")
-"""What a terminal obeys, and does not show: ECMA-48, control sequences and strings."""
+"""Sequences that a terminal interprets and does not show: ECMA-48 control sequences, strings."""
 
 _IS_HIDDEN = re.compile(f"[{_HIDDEN}{_CONTROL}]+")
 _IS_TAG = re.compile(f"[{_TAGS}]+")
@@ -62,7 +61,7 @@ _LEADS = {
     0xF3: rb"\xf3\xa0",
 }
 _HIDDEN_BYTES = tuple((bytes([lead]), re.compile(rest)) for lead, rest in _LEADS.items())
-"""The same in UTF-8, by their first byte: most texts have few of these, and one is found fast."""
+"""The same in UTF-8, by first byte: most texts contain few of these, and one is found fast."""
 
 _ESCAPE = re.compile(
     r"""
@@ -85,11 +84,11 @@ _ESC, _BEL = "\x1b", "\x07"
 _WHITE = {"b": "", "f": "", "v": "", "n": "\n", "r": "\r", "t": "\t"}
 _DELETED = bytes([*range(9), *range(11, 32), 127])
 _FOLD = bytes.maketrans(b"ABCDEFGHIJKLMNOPQRSTUVWXYZ-_", b"abcdefghijklmnopqrstuvwxyz+/")
-"""One case, and one of the two alphabets of base64."""
+"""Folds case, and the two base64 alphabets."""
 _BASE64 = frozenset("abcdefghijklmnopqrstuvwxyz0123456789+/")
 _SPACE = re.compile(r"\s+")
 _PIECE = 16
-"""A code broken into lines of twice as many characters or more has one such piece unbroken."""
+"""A code broken into lines of at least twice this length has one such piece unbroken."""
 _FORMS_ESCAPES = frozenset("\\%&#;{}")
 _NAMES = {
     " ": ("nbsp",),
@@ -100,25 +99,25 @@ _NAMES = {
     "—": ("mdash", "ndash", "hellip", "lsquo", "rsquo", "ldquo", "rdquo", "bull", "middot"),
     "é": ("eacute", "auml", "ouml", "uuml", "szlig", "copy", "euro", "times"),
 }
-"""The names that HTML has most of, by what they stand for, or by another letter beyond ASCII."""
+"""Common HTML entity names by character; those beyond ASCII by some non-ASCII character."""
 
 
 def _fold(text: str) -> str:
     lower = text.lower()
     if len(lower) != len(text):
-        # A few letters have a small form of two characters; places must stay.
+        # A few letters have a two-character lower-case form; positions must not shift.
         lower = "".join(low if len(low := one.lower()) == 1 else one for one in text)
     return lower.replace("-", "+").replace("_", "/")
 
 
 @dataclass(frozen=True, slots=True)
 class _Needle:
-    """A folded text to look for.
+    """A case-folded text to search for.
 
     Attributes:
         text: the text.
         code: it is base64 or hexadecimal, which may be broken into lines.
-        before, after: base64 in which the character before, or after, holds a part of it too.
+        before, after: base64 in which the character before, or after, also encodes a part of it.
     """
 
     text: str
@@ -128,10 +127,10 @@ class _Needle:
 
 
 def _needles(secret: str) -> Iterator[_Needle]:
-    """Everything a secret can look like once escapes are undone, or partly undone."""
-    # Some letters change in number with their case.
+    """Every form of a secret once escapes are undone, or partly undone."""
+    # For some letters the number of characters changes with their case.
     cases = {secret, secret.upper(), secret.lower(), secret.swapcase()}
-    # One of its own backslashes may look like the beginning of an escape.
+    # One of its own backslashes may look like the start of an escape.
     cases.add(secret.replace("\\", ""))
     for text in (one for case in cases for one in _undone(case)):
         if len(text) >= SHORTEST:
@@ -149,7 +148,7 @@ def _needles(secret: str) -> Iterator[_Needle]:
 
 
 def _undone(secret: str) -> Iterator[str]:
-    """A secret, and what is left of it when what looks like escapes in it is undone."""
+    """A secret, and what is left of it when apparent escapes in it are undone."""
     layer: _Layer | None = _Layer(secret)
     while layer is not None:
         yield layer.text
@@ -157,7 +156,7 @@ def _undone(secret: str) -> Iterator[str]:
 
 
 class _Layer:
-    """A text with one level of escapes undone, which knows where each character came from."""
+    """A text with one level of escapes undone, which knows the origin of each character."""
 
     def __init__(
         self,
@@ -173,18 +172,18 @@ class _Layer:
         self._depth: int = above._depth + 1 if above else 0
 
     def below(self) -> _Layer | None:
-        """The next level; None where nothing is left to undo."""
+        """The next level; None if nothing is left to undo."""
         if self._depth >= _MOST_LAYERS:
             return None
         return self._without(_units(self.text))
 
     def unbroken(self) -> _Layer | None:
-        """The text without white space; None where it has none."""
+        """The text without whitespace; None if it has none."""
         spaces = ((found.start(), found.end(), "") for found in _SPACE.finditer(self.text))
         return self._without(spaces)
 
     def obeyed(self) -> _Layer | None:
-        """The text without what a terminal obeys; None where it has none of that."""
+        """The text without terminal sequences; None if it has none."""
         return self._without((at.start(), at.end(), "") for at in _SEQUENCE.finditer(self.text))
 
     def _without(self, units: Iterator[tuple[int, int, str]]) -> _Layer | None:
@@ -203,17 +202,17 @@ class _Layer:
         return _Layer("".join(pieces), self, steps)
 
     def origin(self, start: int, end: int) -> tuple[int, int]:
-        """Where characters ``start`` to ``end`` stand in the first text."""
+        """The range in the original text of characters ``start`` to ``end``."""
         if self._above is None:
             return start, end
         return self._above.origin(self._up(start), self._up(end - 1, end=True))
 
     def touch(self, place: int) -> bool:
-        """Whether the characters before and at a place stand side by side above, too."""
+        """Whether the characters before and at a position are also adjacent above."""
         return self._up(place - 1, end=True) == self._up(place)
 
     def _up(self, place: int, *, end: bool = False) -> int:
-        """Where the character at a place begins above, or ends."""
+        """Where the character at a position starts above, or ends."""
         at = bisect_right(self._starts, place) - 1
         if at < 0:
             return place + end
@@ -224,7 +223,7 @@ class _Layer:
 
 
 def _units(text: str) -> Iterator[tuple[int, int, str]]:
-    """Every escape and every run of hidden characters: start, end, and what it means."""
+    """Every escape and every run of hidden characters: start, end, and meaning."""
     for found in _UNIT.finditer(text):
         unit, start = found[0], found.start()
         if unit[0] == "%" and unit[1] != "u":
@@ -237,7 +236,7 @@ def _units(text: str) -> Iterator[tuple[int, int, str]]:
 
 @lru_cache(4096)
 def _meaning(unit: str) -> str:
-    """What an escape, or a run of hidden characters, stands for."""
+    """The meaning of an escape, or of a run of hidden characters."""
     if unit[0] == "%":
         # JavaScript's escape() writes %uXXXX.
         code = unit[1] == "u"
@@ -267,9 +266,9 @@ _SIZES = ((0xF0, 4), (0xE0, 3), (0xC0, 2))
 
 
 def _percent(run: str) -> Iterator[tuple[int, str]]:
-    """Percent-encoded bytes: how long each character is, and what it means.
+    """Decode percent-encoded bytes: the length of each character, and its meaning.
 
-    What is no UTF-8 is taken for Latin-1.
+    Invalid UTF-8 is read as Latin-1.
     """
     raw, at = bytes.fromhex(run.replace("%", "")), 0
     while at < len(raw):
@@ -283,7 +282,7 @@ def _percent(run: str) -> Iterator[tuple[int, str]]:
 
 
 def _undo(text: str) -> str:
-    """A text with one level of escapes undone, and nothing hidden left."""
+    """A text with one level of escapes undone, and no hidden characters left."""
     if "\\" in text or "%" in text or "&" in text:
         parts = _AT_ESCAPES.split(text)
         parts[1::2] = map(_meaning, parts[1::2])
@@ -293,22 +292,22 @@ def _undo(text: str) -> str:
 
 
 def _kept(meant: str) -> str:
-    """What the next level sees of an escape: what begins or ends what a terminal obeys, too."""
+    """What the next level sees of an escape: also the start or end of a terminal sequence."""
     return meant if meant in (_ESC, _BEL) else _shown(meant)
 
 
 def _shown(text: str) -> str:
-    """What a screen shows of a text."""
+    """The part of a text that a screen shows."""
     return _IS_TAG.sub("", _IS_HIDDEN.sub("", text))
 
 
 class Redactor:
-    """Takes secrets out of texts, bytes and parsed JSON.
+    """Removes secrets from texts, bytes and parsed JSON.
 
     Args:
-        secrets: those shorter than :data:`SHORTEST` are left: replacing them would maim texts.
-            Of one that has several parts, joined by colons, each long one goes too.
-        mark: what stands in place of a secret.
+        secrets: those shorter than :data:`SHORTEST` are kept: replacing them would garble
+            texts. If one has several parts, joined by colons, each long part is removed too.
+        mark: the replacement for a secret.
     """
 
     def __init__(self, *secrets: str, mark: str = "[key removed]") -> None:
@@ -321,14 +320,14 @@ class Redactor:
         self.learn(*secrets)
 
     def learn(self, *secrets: str) -> None:
-        """Take these out as well from now on."""
+        """Remove these from now on as well."""
         parts = {part for secret in secrets for part in (secret, *secret.split(":"))}
         fresh = {part for part in parts if len(part) >= SHORTEST} - self._secrets
         if not fresh:
             return
         self._secrets |= fresh
         every = {needle for secret in self._secrets for needle in _needles(secret)}
-        # The longest first, so that no part is cut out of a whole.
+        # Longest first, so that no part is cut out of a whole.
         self._found = sorted(every, key=lambda needle: -len(needle.text))
         self._direct = sorted({piece for needle in self._found for piece in _pieces(needle)})
         self._direct += _in_json(self._secrets)
@@ -336,10 +335,10 @@ class Redactor:
         self._percent, self._entity = _telling({one for needle in every for one in needle.text})
         self._foreign = not all(secret.isascii() for secret in self._secrets)
 
-    # -- looking ---------------------------------------------------------------------
+    # -- searching -------------------------------------------------------------------
 
     def _suspects(self, data: bytes, *, json: bool = True) -> bool:
-        """Whether bytes may hold a secret; quick, and never wrong when it says no.
+        """Whether bytes may contain a secret; fast, with no false negatives.
 
         Args:
             data: UTF-8.
@@ -364,7 +363,7 @@ class Redactor:
         return any(lead in data and hidden.search(data) for lead, hidden in _HIDDEN_BYTES)
 
     def _holds(self, text: str) -> bool:
-        """Whether a secret stands in a text."""
+        """Whether a text contains a secret."""
         for _ in range(_MOST_LAYERS + 1):
             folded = _fold(text)
             if any(needle.text in folded for needle in self._found):
@@ -383,7 +382,7 @@ class Redactor:
         return False
 
     def _places(self, text: str) -> list[tuple[int, int]]:
-        """Where secrets stand in a text, in order, none overlapping."""
+        """Positions of secrets in a text, in order, without overlaps."""
         found: list[tuple[int, int]] = []
         layer: _Layer | None = _Layer(text)
         while layer is not None:
@@ -413,16 +412,16 @@ class Redactor:
                 before = needle.before and folded[start - 1 : start] in _BASE64
                 after = needle.after and folded[end : end + 1] in _BASE64
                 if code_only:
-                    # A word after a space is none of the code, though it looks like base64.
+                    # A word after a space is not part of the code, though it looks like base64.
                     before = before and layer.touch(start)
                     after = after and layer.touch(end)
                 yield layer.origin(start - before, end + after)
                 start = folded.find(needle.text, start + 1)
 
-    # -- taking out ------------------------------------------------------------------
+    # -- removing --------------------------------------------------------------------
 
     def text(self, text: str) -> str:
-        """A text without the secrets; the very same where there are none."""
+        """A text without the secrets; the same object if there are none."""
         if not self._secrets or not text:
             return text
         data = text.encode("utf-8", "surrogatepass")
@@ -439,7 +438,7 @@ class Redactor:
         return "".join([*pieces, text[last:]])
 
     def value(self, value: Any) -> Any:
-        """Parsed JSON without the secrets, in names and in texts; the very same without any."""
+        """Parsed JSON without secrets in names and texts; the same object if there are none."""
         if not self._secrets or value is None:
             return value
         try:
@@ -447,7 +446,7 @@ class Redactor:
             if not (self._suspects(data) and self._holds(data.decode())):
                 return value
         except TypeError:
-            pass  # Half a letter, a number beyond 64 bits, or nested too deep for orjson.
+            pass  # half a surrogate pair, a number beyond 64 bits, or nested too deeply for orjson
         try:
             return self._cleaned(value)
         except RecursionError:
@@ -465,12 +464,12 @@ class Redactor:
         return value
 
     def raw(self, data: bytes) -> bytes:
-        """Bytes without the secrets; a JSON document stays one."""
+        """Bytes without the secrets; a JSON document stays valid."""
         if not self._secrets or not self._suspects(data):
             return data
         try:
             parsed = orjson.loads(data)
-            # Many servers escape every letter beyond ASCII: that is undone fastest so.
+            # Many servers escape every non-ASCII letter: this is the fastest way to undo it.
             if not self._suspects(orjson.dumps(parsed)):
                 return data
         except (ValueError, TypeError):
@@ -483,15 +482,15 @@ class Redactor:
             return self._cut_bytes(data)
 
     def _cut_bytes(self, data: bytes) -> bytes:
-        """Bytes without the secrets, whatever they are."""
+        """Bytes without the secrets, in any format."""
         text = data.decode("utf-8", "surrogateescape")
         return self._cut(text).encode("utf-8", "surrogateescape") if self._holds(text) else data
 
     def file(self, path: Path) -> None:
-        """Take the secrets out of a file of lines; one without any is only read.
+        """Remove the secrets from a file of lines; one without any is only read.
 
         Raises:
-            OSError: it cannot be read, or not be written anew.
+            OSError: it cannot be read or rewritten.
         """
         if not self._secrets or not path.exists() or not self._file_suspects(path):
             return
@@ -499,7 +498,7 @@ class Redactor:
         with path.open("rb") as source, open_private(fresh) as target:
             for line in source:
                 body = line.rstrip(b"\r\n")
-                # Names that come twice are in the bytes alone.
+                # Duplicate names exist only in the bytes.
                 target.write(self._cut_bytes(self.raw(body)) + line[len(body) :])
         fresh.replace(path)
 
@@ -513,8 +512,8 @@ class Redactor:
 
 
 def _pieces(needle: _Needle) -> Iterator[bytes]:
-    """What is searched for a needle: the whole, or two pieces of a code, of which a line break
-    leaves one whole."""
+    """What to search for: the whole needle, or two pieces of a code, so that a line break leaves
+    at least one whole."""
     text = needle.text.encode("utf-8", "surrogatepass").translate(_FOLD, _DELETED)
     if needle.code:
         size = min(_PIECE, len(text) // 2)
@@ -525,7 +524,7 @@ def _pieces(needle: _Needle) -> Iterator[bytes]:
 
 
 def _in_json(secrets: set[str]) -> list[bytes]:
-    """Secrets as JSON writes them, where that differs."""
+    """Secrets as encoded in JSON, where that differs."""
     return [
         written.translate(_FOLD, _DELETED)
         for secret in secrets
@@ -534,7 +533,7 @@ def _in_json(secrets: set[str]) -> list[bytes]:
 
 
 def _escapes_of(secrets: set[str]) -> tuple[re.Pattern[bytes], re.Pattern[bytes]]:
-    """Find escapes by a backslash that can hide a character of a secret: in texts, in JSON."""
+    """Find backslash escapes that can hide a character of a secret: in texts, in JSON."""
     marks = {one for secret in secrets for one in secret if one.isascii() and not one.isalnum()}
     own = re.escape("".join(sorted(marks - {" ", "/"}))).encode()
     some = rb"u[0-9a-fA-F{]|x[0-9a-fA-F]|U000|[0-3][0-7]{2}|0(?![0-9])|[/" + own + rb"]"
@@ -546,13 +545,13 @@ def _escapes_of(secrets: set[str]) -> tuple[re.Pattern[bytes], re.Pattern[bytes]
 
 
 def _telling(marks: set[str]) -> tuple[re.Pattern[bytes], re.Pattern[bytes]]:
-    """Find escapes of addresses, and of HTML, in folded bytes; most harmless ones are left out.
+    """Find URL and HTML escapes in folded bytes; most harmless ones are left out.
 
-    An escape is harmless if it stands for what is neither in a text that is looked for nor in
-    an escape. A space is harmless to codes, as what is looked for of them is in one line.
+    An escape is harmless if what it stands for occurs neither in a needle nor in an escape. A
+    space is harmless to codes, as their needles fit on one line.
 
     Args:
-        marks: every character of the texts that are looked for.
+        marks: every character of the needles.
     """
     ascii_only = all(mark.isascii() for mark in marks)
     harmless = [
@@ -569,7 +568,7 @@ def _telling(marks: set[str]) -> tuple[re.Pattern[bytes], re.Pattern[bytes]]:
         for name in those
     ]
     if "&" not in marks:
-        # What it stands for may begin another escape.
+        # What it stands for may start another escape.
         names.append("amp(?!;(?:#|[a-z]{2,31};))")
     known = "|".join([f"#(?:{numbers})" if numbers else "(?!)", *names])
     return re.compile(

@@ -11,17 +11,17 @@ from operator import attrgetter
 from typing import Any, Literal
 
 MOST_TOKENS = 10**9
-"""A larger token count of one call is a fault of whoever counted."""
+"""A larger token count for one call is an error of the provider."""
 MOST_DOLLARS = Decimal(10**6)
-"""A larger charge for one call is a fault of whoever charged; the journal holds nine times that."""
+"""A larger charge for one call is an error; the journal can hold nine times that."""
 MOST_DEPTH = 200
-"""Lists and objects inside each other that are kept; orjson writes 254."""
+"""Maximum nesting of lists and objects that is kept; orjson writes 254."""
 
 
 def token_count(value: object) -> int | None:
-    """A number of tokens as a provider tells it; None for what can be none.
+    """A provider's token count; None if it cannot be one.
 
-    Whole numbers from 0 to 10⁹ count, also written as ``12.0``: to JSON both are one number.
+    Whole numbers from 0 to 10⁹ are valid, also as ``12.0``: JSON does not distinguish them.
     """
     if type(value) is int:
         return value if 0 <= value <= MOST_TOKENS else None
@@ -33,9 +33,9 @@ def token_count(value: object) -> int | None:
 
 
 class Outcome(StrEnum):
-    """What a reply or a sample is. An error is never an answer.
+    """The outcome of a reply or sample. An error is never an answer.
 
-    ``unparsed`` is for samples only: the reply is fine, no parser could read it.
+    ``unparsed`` is for samples only: the reply is fine, but no parser could read it.
     """
 
     OK = "ok"
@@ -47,21 +47,21 @@ class Outcome(StrEnum):
 
     @property
     def declined(self) -> bool:
-        """Whether it is no answer, whatever its text says: the model or its provider declined."""
+        """Whether it is no answer, whatever its text: the model or its provider declined."""
         return self in (Outcome.REFUSED, Outcome.FILTERED)
 
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Tokens of one call in one canonical form.
+    """Tokens of one call in a canonical form.
 
-    ``input_tokens`` counts every prompt token, cached or not; ``output_tokens``
-    counts every generated token, reasoning included. The other fields are
-    subsets of these. None: the provider did not say.
+    ``input_tokens`` counts every prompt token, cached or not; ``output_tokens`` counts every
+    generated token, including reasoning. The other fields are subsets of these. None: not
+    reported.
 
-    Whatever is no :func:`token_count` becomes None, and so does what contradicts
-    itself: more tokens from and into the cache than there were in all leave the
-    input untold, more reasoning than output leaves the reasoning untold.
+    Anything that is not a :func:`token_count` becomes None, and so do contradictions: if more
+    tokens were read from and written to the cache than the input had, the input becomes None;
+    if there was more reasoning than output, the reasoning does.
     """
 
     input_tokens: int | None = None
@@ -78,7 +78,7 @@ class Usage:
             self.cache_write_tokens,
             self.reasoning_tokens,
         ):
-            # Asked for every reply, where nearly always nothing is wrong.
+            # Hot path: runs for every reply, and nearly always nothing is wrong.
             if value is not None and not (type(value) is int and 0 <= value <= MOST_TOKENS):
                 self._clean()
                 break
@@ -104,10 +104,10 @@ _COUNTS = tuple(Usage.__dataclass_fields__)
 
 @dataclass(frozen=True, slots=True)
 class RateLimits:
-    """What a provider said about its limits with one response. None: it did not say.
+    """A provider's limits as reported with one response. None: not reported.
 
-    ``reset_s`` are seconds from now until the bucket is full again (or has its
-    next refill, where a provider says only that).
+    ``reset_s`` are seconds until the bucket is full again (or until its next refill, if the
+    provider reports only that).
     """
 
     requests_remaining: int | None = None
@@ -118,10 +118,10 @@ class RateLimits:
 
 @dataclass(frozen=True, slots=True)
 class ParamNote:
-    """What became of one requested parameter.
+    """How one requested parameter was handled.
 
-    ``sent``: on the wire. ``dropped``: the model does not take it, so it was
-    left out. ``refused``: the provider rejected it and the call went without.
+    ``sent``: on the wire. ``dropped``: the model does not accept it, so it was left out.
+    ``refused``: the provider rejected it and the call went without.
     """
 
     name: str
@@ -131,12 +131,12 @@ class ParamNote:
 
 @dataclass(frozen=True, slots=True)
 class Reused:
-    """Where a reply was taken from that nobody was asked for in this run.
+    """The origin of a reply that was reused from an earlier run.
 
     Attributes:
-        run: id of the run in which it was given.
+        run: id of that run.
         call: its number in that run's journal.
-        at: when it came in, ISO 8601 in UTC.
+        at: when the reply arrived, ISO 8601 in UTC.
     """
 
     run: str
@@ -151,30 +151,30 @@ class Reply:
     Attributes:
         text: the answer without reasoning.
         outcome: never ``unparsed``.
-        reasoning: thinking text, when the provider shows it.
-        stop_reason: the provider's own word.
-        logprobs: for ``choose``: natural-log likelihood of each continuation,
-            summed over its tokens, in the order asked.
+        reasoning: reasoning text, if the provider shows it.
+        stop_reason: in the provider's terms.
+        logprobs: for ``choose``: natural-log likelihood of each continuation, summed
+            over its tokens, in the order requested.
         usage: canonical token counts.
         latency_s: seconds from sending the successful attempt to its last byte.
-        provider_model: the model id that the provider says answered.
-        request_id: the provider's id for support questions.
-        params: what became of each requested parameter.
-        raw: the provider's body, as parsed JSON.
-        error: for outcome ``error``: class name and text.
-        possibly_billed: an error whose work may have been charged.
-        attempts: how often the call was sent to get this reply; 0 for a reused one.
-        cut_tokens: first tokens of the prompt that the model did not read, because its
-            context could not hold them.
+        provider_model: the id of the answering model, as reported by the provider.
+        request_id: the provider's id, for support requests.
+        params: how each requested parameter was handled.
+        raw: the response body, as parsed JSON.
+        error: for outcome ``error``: class name and message.
+        possibly_billed: an error that may have been charged.
+        attempts: how often the call was sent to get this reply; 0 if reused.
+        cut_tokens: number of tokens at the start of the prompt that the model did not read
+            because they did not fit in its context.
         limits: the provider's rate-limit headers; for the limiter, never stored.
-        billed: US dollars that the provider says it charged for this answer; None when
-            it does not say. Comes before any price table; stored as ``cost``.
-        cost: US dollars of the answered attempt by the run's unit prices; None when
-            unknown. Set by the dispatcher.
-        possible_cost: US dollars, at worst, of earlier attempts at this call that
-            failed and may have been billed.
-        reused: the earlier run that it was taken from; None: it was asked for here.
-        notes: what was odd about the form of the body, and how it was read all the same.
+        billed: US dollars charged for this answer as reported by the provider; None if it
+            does not report this. Takes precedence over price tables; stored as ``cost``.
+        cost: US dollars for the answered attempt at the run's unit prices; None if unknown.
+            Set by the dispatcher.
+        possible_cost: US dollars, at worst, of earlier attempts at this call that failed
+            and may have been billed.
+        reused: the earlier run it was reused from; None if it was asked for in this run.
+        notes: oddities in the form of the body, and how it was read anyway.
     """
 
     text: str = ""
@@ -208,8 +208,8 @@ class Reply:
         cost: Decimal | None,
         possible_cost: Decimal,
     ) -> Reply:
-        """The same reply with what its dispatcher knows of it."""
-        # By position: ``replace`` takes twice as long, and every answer comes by here.
+        """A copy with the fields that its dispatcher sets."""
+        # By position: ``replace`` takes twice as long, and every answer passes through here.
         return Reply(
             self.text,
             self.outcome,
@@ -236,14 +236,14 @@ class Reply:
 
 
 def reply_to_json(reply: Reply) -> dict[str, Any]:
-    """A compact JSON form: fields at their defaults are left out."""
-    # By many at once: every answer comes by here.
+    """A compact JSON form without fields at their defaults."""
+    # Written for speed: every answer passes through here.
     held = zip(_PLAIN, _values(reply), _DEFAULTS, strict=True)
     out: dict[str, Any] = {name: value for name, value, usual in held if value != usual}
     if reply.outcome is not Outcome.OK:
         out["outcome"] = reply.outcome.value
     if reply.logprobs:
-        # JSON has no infinities; a text keeps them apart from "no number".
+        # JSON has no infinities; as text they stay distinct from NaN.
         out["logprobs"] = [p if math.isfinite(p) else str(p) for p in reply.logprobs]
     counts = zip(_COUNTS, _counts(reply.usage), strict=True)
     if usage := {name: count for name, count in counts if count is not None}:
@@ -272,13 +272,13 @@ def reply_from_json(value: Mapping[str, Any]) -> Reply:
 
 
 UNSTORABLE = (TypeError, ValueError, OverflowError)
-"""What the journal raises for a reply that holds what it cannot; see :func:`plain`."""
+"""What the journal raises for a reply with values it cannot store; see :func:`plain`."""
 
 
 def plain(reply: Reply) -> Reply:
-    """The same reply without what the journal cannot hold.
+    """The same reply without anything the journal cannot store.
 
-    Values become those of :func:`plain_json`; money beyond any sense becomes unknown.
+    Values become those of :func:`plain_json`; absurd amounts of money become unknown.
     """
     return replace(
         reply_from_json(plain_json(reply_to_json(reply), MOST_DEPTH + 2)),
@@ -294,11 +294,11 @@ def _sane(amount: Decimal | None) -> bool:
 
 
 def plain_json(value: Any, depth: int = MOST_DEPTH) -> Any:
-    """A value as JSON in UTF-8 can carry it, which orjson writes without complaint.
+    """A value that UTF-8 JSON can represent and orjson accepts.
 
-    Halves of surrogate pairs are joined, or replaced by U+FFFD when alone; whole numbers
-    beyond 64 bits and objects of no JSON type become texts; infinities and "no number"
-    become null, and so do lists and objects inside more than ``depth`` others.
+    Surrogate pairs are joined, and lone halves replaced by U+FFFD; integers beyond 64 bits and
+    objects of no JSON type become strings; infinities and NaN become null, and so do lists and
+    objects nested deeper than ``depth``.
     """
     if isinstance(value, str):
         return plain_text(value)
@@ -318,7 +318,7 @@ def plain_json(value: Any, depth: int = MOST_DEPTH) -> Any:
 
 
 def plain_text(text: str) -> str:
-    """A text in whole characters: halves of pairs are joined, or replaced when alone."""
+    """A text of whole characters: surrogate pairs are joined, lone halves replaced."""
     try:
         text.encode()
     except UnicodeEncodeError:

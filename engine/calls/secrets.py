@@ -1,8 +1,8 @@
-"""Secrets beside a key: the variables that headers and query parameters refer to.
+"""Secrets besides the key: variables that headers and query parameters refer to.
 
-A header or parameter is written down with the run and therefore holds no secret: it names a
-variable, ``Bearer ${GATEWAY_TOKEN}``. The values travel with the key, in one text that only
-the provider takes apart.
+A header or query parameter is stored with the run and therefore contains no secret, only the
+name of a variable, ``Bearer ${GATEWAY_TOKEN}``. The values travel with the key in one string
+that only the provider takes apart.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ _SHAPED = re.compile(r"(?:sk|gsk|pk|hf|nvapi|xai|ghp|eyJ)[-_\w.]{12,}|[A-Za-z0-9
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _QUERY_NAME = re.compile(r"[\w.\-\[\]]+")
 _AFTER = "\n"
-"""No key holds a line break."""
+"""No key contains a line break."""
 
 
 def variables_in(texts: Iterable[str]) -> list[str]:
-    """The names of the variables that texts refer to, each once."""
+    """The names of the variables that texts refer to, without duplicates."""
     return list(dict.fromkeys(name for text in texts for name in _VARIABLE.findall(text)))
 
 
 def filled(text: str, values: Mapping[str, str]) -> str:
-    """A text with the values of its variables; one without a value becomes empty."""
+    """A text with its variables filled in; one without a value becomes empty."""
     return _VARIABLE.sub(lambda found: values.get(found[1], ""), text)
 
 
 def bundled(key: str, values: Mapping[str, str]) -> str:
-    """A key and the values of variables as one secret."""
+    """A key and the values of variables as one secret string."""
     return key + _AFTER + json.dumps(dict(values)) if values else key
 
 
@@ -49,16 +49,16 @@ def key_of(secret: str) -> str:
 
 
 def singly(secret: str) -> list[str]:
-    """The key and the values of :func:`bundled`, each by itself, for taking them out of texts."""
+    """The key and the values of :func:`bundled` separately, for redaction."""
     key, found = unbundled(secret)
     return [key, *found.values()]
 
 
 def header(given: str, option: str = "header") -> tuple[str, str]:
-    """A header as users type it, ``Name: value``; the value may hold ``${VARIABLE}``.
+    """A header as entered, ``Name: value``; the value may contain ``${VARIABLE}``.
 
     Raises:
-        SpecError: it is none, or holds a secret itself.
+        SpecError: it is not a header, or contains a secret itself.
     """
     name, sign, value = given.partition(":")
     name, value = name.strip(), value.strip()
@@ -73,10 +73,10 @@ def header(given: str, option: str = "header") -> tuple[str, str]:
 
 
 def query(given: str, option: str = "query") -> tuple[str, str]:
-    """A query parameter as users type it, ``name=value``; the value may hold ``${VARIABLE}``.
+    """A query parameter as entered, ``name=value``; the value may contain ``${VARIABLE}``.
 
     Raises:
-        SpecError: it is none, or holds a secret itself.
+        SpecError: it is not a query parameter, or contains a secret itself.
     """
     name, sign, value = given.partition("=")
     name, value = name.strip(), value.strip()

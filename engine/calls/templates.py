@@ -1,4 +1,4 @@
-"""Prompts as templates: texts with ``{names}`` that are filled in, and files that replace them."""
+"""Prompt templates: texts with ``{names}`` to fill in, and files that replace them."""
 
 from __future__ import annotations
 
@@ -14,19 +14,18 @@ from evalbench.engine.errors import SpecError, nearest
 from evalbench.engine.files import parse_toml
 
 OWN = "evalbench"
-"""The name of evalbench's own wording."""
+"""The name of evalbench's own prompts."""
 
 ORIGINAL = "original"
-"""The name of the wording of the system that a benchmark comes from."""
+"""The name of the prompts of the system that a benchmark comes from."""
 
 _HOLE = re.compile(r"\{\{|\}\}|\{(\w+)\}")
 
 
 def fill(template: str, values: Mapping[str, str]) -> str:
-    """The template with its ``{names}`` replaced; doubled braces become single ones.
+    """Replace the ``{names}`` of a template; doubled braces become single ones.
 
-    Nothing in a value is read as a template, and a name without a value stays
-    as it stands.
+    Values are not treated as templates, and a name without a value is left as it is.
     """
 
     def put(hole: re.Match[str]) -> str:
@@ -38,16 +37,16 @@ def fill(template: str, values: Mapping[str, str]) -> str:
 
 
 def placeholders(template: str) -> set[str]:
-    """The names that a template has in braces."""
+    """The names in braces in a template."""
     return {hole[1] for hole in _HOLE.finditer(template) if hole[1]}
 
 
 def filled_parts(
     template: str, values: Mapping[str, str], shared: Collection[str] = ()
 ) -> list[TextPart]:
-    """The parts of a message: what comes before the first name that is not ``shared`` is one.
+    """The parts of a message; the text before the first name not in ``shared`` is one part.
 
-    Many calls begin with it, so that providers can cache it.
+    It is shared by many calls, so that providers can cache it.
     """
     own = (hole.start() for hole in _HOLE.finditer(template) if hole[1] and hole[1] not in shared)
     at = next(own, len(template))
@@ -58,14 +57,14 @@ def filled_parts(
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """One prompt of a benchmark.
+    """One prompt template of a benchmark.
 
     Attributes:
-        user: the user's message, or the text to be continued.
-        may: the names that it may have in braces, each with what stands for it.
-        must: those without which the model would not see what it is asked about.
+        user: the user message, or the text to be continued.
+        may: the names it may have in braces, each with its meaning.
+        must: the names without which the model would not see the question.
         system: the system message; empty for none.
-        takes_system: whether there can be one.
+        takes_system: whether a system message is allowed.
     """
 
     user: str
@@ -90,7 +89,7 @@ def prompt_option(*sets: str) -> Option:
 
 
 def prompt_set_name(chosen: str | None) -> str:
-    """What the prompts of a run are called: a set's name, or the hash of the file's text."""
+    """The display name of a run's prompts: a set's name, or the hash of the file's text."""
     if chosen in (None, OWN):
         return OWN
     assert chosen
@@ -104,15 +103,15 @@ def chosen_templates(
     own: Mapping[str, Template],
     sets: Mapping[str, Mapping[str, Template]] | None = None,
 ) -> Mapping[str, Template] | None:
-    """The templates that ``--prompt`` stands for; None for a benchmark's own wording.
+    """The templates selected by ``--prompt``; None for the benchmark's own prompts.
 
     Args:
         chosen: the option's value: a set's name, or the text of a file.
-        own: the benchmark's templates by name; what a file does not replace stays.
+        own: the benchmark's templates by name; those not in the file stay.
         sets: named sets.
 
     Raises:
-        SpecError: the file is none, or a template of it cannot be filled.
+        SpecError: it is not a template file, or one of its templates cannot be filled.
     """
     if chosen in (None, OWN):
         return None
@@ -167,7 +166,7 @@ def _listed(names: Iterable[str]) -> str:
 
 
 def template_file(own: Mapping[str, Template]) -> str:
-    """A benchmark's own templates as a file for ``--prompt``, with what may be named."""
+    """A benchmark's own templates as a file for ``--prompt``, with the names they may use."""
     blocks = []
     for name, template in own.items():
         lines = [f"[{name}]"]

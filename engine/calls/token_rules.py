@@ -1,6 +1,6 @@
-"""How many input tokens texts, images and videos come to: rules of thumb.
+"""Rules of thumb for counting the input tokens of texts, images and videos.
 
-A provider whose models are known better declares rules of its own, see
+A provider that knows its models better declares its own rules, see
 :meth:`evalbench.engine.calls.Provider.token_rules`.
 """
 
@@ -16,9 +16,9 @@ class MediaTokens:
     """Input tokens of one image or video.
 
     Attributes:
-        tokens: by the rule.
-        rule: its name, for people; ``rule of thumb`` where none is published.
-        most: never less than what is billed; more than ``tokens`` only for a rule of thumb.
+        tokens: the number by the rule.
+        rule: its display name; ``rule of thumb`` if none is published.
+        most: upper bound on what is billed; more than ``tokens`` only for a rule of thumb.
     """
 
     tokens: int
@@ -34,11 +34,11 @@ class TokenRules:
     """How one model counts its input.
 
     Attributes:
-        characters: English characters that make one token.
-        frame: tokens of one frame of a video.
-        most_frame: never less than what one is billed as.
-        sound: tokens of a second of sound.
-        known: whether these are the model's own numbers, not a rule of thumb.
+        characters: English characters per token.
+        frame: tokens per video frame.
+        most_frame: upper bound on what a frame is billed as.
+        sound: tokens per second of sound.
+        known: whether these are the model's own numbers rather than a rule of thumb.
     """
 
     characters: float = 3.5
@@ -52,25 +52,24 @@ class TokenRules:
 
         Args:
             size: width and height in pixels; None counts as a very large image.
-            detail: how closely it is to be looked at, in the provider's words; empty: as it does
-                unasked.
+            detail: requested level of detail, in the provider's terms; empty for the default.
         """
         width, height = size or VERY_LARGE
-        # Open models differ; most of today's cut images into patches of about this size,
-        # and servers may be set to leave large images as they are.
+        # Open models differ; most current ones cut images into patches of about this size, and
+        # servers may be configured to keep large images at full size.
         most = patches(width, 28) * patches(height, 28)
         return MediaTokens(patch_tokens(width, height, 2576, 4784), "rule of thumb", most)
 
     def video(self, seconds: float | None, sound: bool, fps: float) -> MediaTokens:
-        """Tokens of one video for a model that takes one as it is.
+        """Tokens of one video for a model that accepts videos directly.
 
         Args:
-            seconds: how long it lasts; None: its file does not say.
+            seconds: its length; None if its file does not say.
             sound: whether it may have sound.
-            fps: frames that the model looks at in a second.
+            fps: frames sampled per second.
         """
         likely = math.ceil((seconds or _LIKELY_S) * fps) * self.frame
-        # One frame more: where the first and the last are both looked at.
+        # One frame extra, in case both the first and the last are sampled.
         most = (math.ceil((seconds or _LONGEST_S) * fps) + 1) * self.most_frame
         heard = math.ceil((seconds or _LONGEST_S) * self.sound)
         if sound:
@@ -80,18 +79,18 @@ class TokenRules:
 
 
 VERY_LARGE = (8000, 6000)
-"""Taken for an image whose file does not say how large it is."""
+"""Assumed size of an image whose file does not give one."""
 _LIKELY_S, _LONGEST_S = 60.0, 3600.0
-"""Taken for a video whose file does not say how long it lasts."""
+"""Assumed length of a video whose file does not give one."""
 
 
 @functools.lru_cache(maxsize=4096)
 def patch_tokens(width: int, height: int, edge: int, most: int) -> int:
-    """One token for each 28-pixel patch, after shrinking to what the model sees.
+    """One token per 28-pixel patch, after shrinking to the size that the model sees.
 
-    An image fits when both edges, padded to whole patches, are within ``edge``
-    and the patches are within ``most``. A larger one is shrunk to the largest
-    size of the same shape that fits, the short edge rounded half to even.
+    An image fits if both edges, padded to whole patches, are within ``edge`` and the patches
+    are within ``most``. A larger one is shrunk to the largest fitting size of the same aspect
+    ratio, the short edge rounded half to even.
     """
     long, short = max(width, height), min(width, height)
     shape = long / short
@@ -111,5 +110,5 @@ def patch_tokens(width: int, height: int, edge: int, most: int) -> int:
 
 
 def patches(pixels: int | float, side: int) -> int:
-    """Patches of a side's length that cover so many pixels."""
+    """Number of patches of size ``side`` needed to cover this many pixels."""
     return math.ceil(pixels / side)

@@ -1,7 +1,7 @@
-"""Comparing runs of one benchmark: the same samples, one metric, every pair of runs.
+"""Compares runs of one benchmark: the same samples, one metric, every pair of runs.
 
-It stands on NumPy and SciPy, which are imported when runs are compared. What each number is and
-where it comes from: docs/comparing.md.
+Uses NumPy and SciPy, which are imported only when runs are compared. For what each number is and
+where it comes from, see docs/comparing.md.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from evalbench.engine.scoring.metrics import NORMAL, WILSON
 from evalbench.engine.scoring.statistics import mean_interval, wilson
 
 _FEW = 0.95
-"""Share of the scored samples below which a comparison over the common ones is worth a warning."""
+"""If less than this share of the scored samples is common to all runs, warn."""
 
 _NOTABLE = 0.002
-"""How far a mean over samples may be from the pooled metric before it is told."""
+"""How far a mean over samples may be from the pooled metric before that is reported."""
 
 _ENOUGH = 10
-"""Groups below which their spread says too little to be shown unasked."""
+"""With fewer groups than this, clustering is not used by default."""
 
 LEVEL = 0.05
-"""Below this p-value, corrected by Holm's method, runs are told apart."""
+"""Below this p-value, corrected by Holm's method, two runs count as different."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,13 +40,13 @@ class Contender:
     """One of the runs compared.
 
     Attributes:
-        scores: the run as it was read.
-        n: samples that every run has scored.
+        scores: the run's scores.
+        n: number of samples scored by every run.
         score: its mean over them.
-        low, high, interval: 95 % interval of that mean by itself, and how it was made.
-        ahead_of, behind: runs that it is told apart from, after Holm's correction.
-        failed: its samples that failed.
-        missing: samples that some run has scored and it has not, failed ones apart.
+        low, high, interval: 95 % interval of that mean alone, and its method.
+        ahead_of, behind: runs from which it differs significantly, after Holm's correction.
+        failed: number of its failed samples.
+        missing: samples that another run has scored and this one has not, except failed ones.
     """
 
     scores: RunScores
@@ -63,13 +63,13 @@ class Contender:
 
 @dataclass(frozen=True, slots=True)
 class Flip:
-    """A sample on which the runs' scores differ.
+    """A sample for which the runs' scores differ.
 
     Attributes:
         id: its content id.
         numbers: its number in each run.
-        tags: of the sample.
-        scores: in each run.
+        tags: the sample's tags.
+        scores: its score in each run.
     """
 
     id: str
@@ -79,7 +79,7 @@ class Flip:
 
     @property
     def spread(self) -> float:
-        """How far apart the scores are."""
+        """The largest difference between the scores."""
         return max(self.scores) - min(self.scores)
 
 
@@ -90,10 +90,10 @@ class Comparison:
     Attributes:
         share: whether scores are proportions.
         contenders: in the order in which the runs were given.
-        pairs: every two of them, each with the earlier one first.
-        sameness: what is compared, and what differs besides.
-        warnings: what else makes the comparison doubtful, in words.
-        flips: samples with differing scores, the widest apart first.
+        pairs: every two of them, the earlier one first.
+        sameness: what is compared, and what else differs.
+        warnings: other reasons to doubt the comparison, as text.
+        flips: samples with differing scores, largest difference first.
     """
 
     share: bool
@@ -116,12 +116,12 @@ def compare(
 
     Args:
         folders: two or more.
-        metric: name of the metric; left out, the headline of the first run.
-        cluster: tag of samples that are alike; left out, the one that the
-            benchmark groups its samples by, where it has enough groups; empty: none.
+        metric: name of the metric (default: the headline of the first run).
+        cluster: tag by which similar samples are grouped (default: the benchmark's own, if it
+            has enough groups); empty for none.
 
     Raises:
-        UsageError: the runs have nothing in common, or not this metric or tag.
+        UsageError: the runs have nothing in common, or lack this metric or tag.
         SpecError: a run's benchmark is not installed here.
         JournalError: a journal cannot be read.
     """
@@ -175,7 +175,7 @@ def _check(folders: Sequence[RunFolder]) -> None:
 
 
 def _shared(runs: Sequence[RunScores]) -> list[str]:
-    """Content ids that all runs have scored, in the order of the first."""
+    """Content ids scored by all runs, in the order of the first."""
     shared = [ident for ident in runs[0].scores if all(ident in run.scores for run in runs[1:])]
     if not shared:
         raise UsageError(
@@ -187,7 +187,7 @@ def _shared(runs: Sequence[RunScores]) -> list[str]:
 
 
 def _clusters(run: RunScores, shared: Sequence[str], cluster: str | None) -> tuple[str, Any]:
-    """The tag that samples are clustered by, and numbers of each one's cluster; empty for none."""
+    """The tag used for clustering, and each sample's cluster number; empty for none."""
     import numpy as np
 
     tag = run.spread_by if cluster is None else cluster
@@ -206,7 +206,7 @@ def _clusters(run: RunScores, shared: Sequence[str], cluster: str | None) -> tup
 
 
 def _lost(first: RunScores, second: RunScores) -> list[tuple[float | None, float | None]]:
-    """Scores of the samples that failed in either run and that the other does not lack."""
+    """Scores of the samples that failed in either run and are missing from neither."""
     return [
         (first.scores.get(ident), second.scores.get(ident))
         for ident in {**dict.fromkeys(first.rows)}
@@ -217,7 +217,7 @@ def _lost(first: RunScores, second: RunScores) -> list[tuple[float | None, float
 
 
 def _correct(pairs: Sequence[Pair]) -> None:
-    """Put the p-values that hold for all pairs at once beside those of each."""
+    """Add the p-values corrected for all pairs at once."""
     tested = [pair for pair in pairs if pair.p is not None]
     values = [pair.p for pair in tested if pair.p is not None]
     for pair, strict, mild in zip(tested, holm(values), benjamini_hochberg(values), strict=True):
@@ -276,7 +276,7 @@ def _warnings(runs: Sequence[RunScores], n: int) -> list[str]:
 
 
 def _uneven(run: RunScores) -> bool:
-    """Whether the mean over samples is another number than the run's own metric."""
+    """Whether the mean over samples differs from the run's own metric."""
     whole = run.metric.value or 0.0
     mean = sum(run.scores.values()) / len(run.scores)
     return abs(mean - whole) > _NOTABLE * max(1.0, abs(whole))

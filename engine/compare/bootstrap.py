@@ -14,7 +14,7 @@ RESAMPLES = 9_999
 SEED = 0
 
 _DEAR = 20
-"""A number of units of a kind takes about so many times as long to draw as one unit."""
+"""Drawing a count of identical units takes about this many times as long as drawing one unit."""
 
 _AT_A_TIME = 4_000_000
 """Numbers drawn at once: some tens of megabytes."""
@@ -25,11 +25,11 @@ def bootstrap(
 ) -> Interval | None:
     """BCa interval of ``Σ sums / Σ sizes``; samples or clusters are drawn with replacement.
 
-    A pair is drawn as a whole, so what the two runs have in common stays in.
-    The interval is corrected for bias and for skewness: with the normal
-    distribution Φ, z0 = Φ⁻¹ of the share of resampled means below the one found
-    (equal ones count half) and the acceleration a of the jackknife, its limits
-    are the quantiles ``Φ(z0 + (z0 ± Z95)/(1 - a·(z0 ± Z95)))`` of the resampled means.
+    A pair is drawn as a whole, so what the two runs have in common is preserved. The interval is
+    corrected for bias and skewness: with the normal distribution Φ, z0 = Φ⁻¹ of the share of
+    resampled means below the observed one (ties count half) and the acceleration a of the
+    jackknife, its limits are the quantiles ``Φ(z0 + (z0 ± Z95)/(1 - a·(z0 ± Z95)))`` of the
+    resampled means.
 
     Source: B. Efron, "Better bootstrap confidence intervals", JASA 82 (1987)
     171-185, in the form of B. Efron and R. Tibshirani, "An Introduction to the
@@ -38,13 +38,13 @@ def bootstrap(
     section 3.8.
 
     Args:
-        sums: the difference of every sample, or the sum of them of every cluster.
-        sizes: 1 for every sample, or the number of samples of every cluster.
-        resamples: how often all of them are drawn anew.
-        seed: of the draws, so that the same scores give the same interval.
+        sums: the difference for every sample, or the sum of differences for every cluster.
+        sizes: 1 for every sample, or the number of samples for every cluster.
+        resamples: number of resamples.
+        seed: fixed, so that the same scores give the same interval.
 
     Returns:
-        None for fewer than two units, or where all are equal: then no draw differs.
+        None for fewer than two units, or if all are equal: then all resamples are equal too.
     """
     import numpy as np
 
@@ -54,7 +54,7 @@ def bootstrap(
     if drawn[0] == drawn[-1]:
         return None
     found = float(np.sum(sums) / np.sum(sizes))
-    # Resampled means that are equal but for rounding count as equal.
+    # Resampled means that differ only by rounding count as equal.
     dust = 1e-12 * max(1.0, abs(found))
     below = np.searchsorted(drawn, found - dust) + np.searchsorted(drawn, found + dust)
     share = float(below) / (2 * resamples)
@@ -68,11 +68,11 @@ def bootstrap(
 
 
 def _resampled(sums: Array, sizes: Array, resamples: int, draw: Any) -> Array:
-    """Resampled means. Units of a kind are interchangeable: only their number is drawn."""
+    """Resampled means. Identical units are interchangeable: only their number is drawn."""
     import numpy as np
 
     units = len(sums)
-    # As complex numbers, which are sorted many times faster than rows of two.
+    # As complex numbers, which sort many times faster than rows of two.
     both, counts = np.unique(sums + 1j * sizes, return_counts=True)
     kinds = np.stack([both.real, both.imag], axis=1)
     totals = []

@@ -1,4 +1,4 @@
-"""P-values of many comparisons made at once: without a correction some come out small by chance."""
+"""P-value corrections for multiple comparisons, some of which are small by chance."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Two sets of scores of the same samples: how far apart are they, and is that more than chance?
+"""Compares two sets of scores of the same samples: size and significance of the difference.
 
-Every interval is two-sided at 95 %, every p-value two-sided. A difference is
-always the second minus the first.
+Every interval is two-sided at 95 %, every p-value two-sided. A difference is always the second
+minus the first.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def tango(first_only: int, second_only: int, n: int) -> Interval:
             return 0.0 if gap == 0 else float("inf") if gap > 0 else float("-inf")
         return float(gap / sqrt(variance))
 
-    # The statistic falls as d rises, so both limits are found by halving.
+    # The statistic falls as d rises, so both limits are found by bisection.
     return _where(score, Z95, -1.0, found), _where(score, -Z95, found, 1.0)
 
 
@@ -91,7 +91,7 @@ def mcnemar(first_only: int, second_only: int) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Mean:
-    """A mean difference with its interval and p-value; None where nothing can be told."""
+    """A mean difference with its interval and p-value; None if they cannot be determined."""
 
     low: float | None
     high: float | None
@@ -114,7 +114,7 @@ def paired_t(differences: Array) -> Mean:
 
 
 def clustered_t(sums: Array, sizes: Array) -> Mean:
-    """Mean of the differences when those of one cluster are alike.
+    """Mean of the differences when samples within a cluster are similar.
 
     With G clusters of n_g samples, n in all, differences d and their mean m, the
     standard error is ``sqrt(G/(G-1) · Σ_g (Σ_i∈g (d_i - m))²) / n``; t has G - 1
@@ -125,8 +125,8 @@ def clustered_t(sums: Array, sizes: Array) -> Mean:
     (2015) 317-372; for evaluations: E. Miller, arXiv 2411.00640, section 2.2.
 
     Args:
-        sums: the sum of the differences of every cluster.
-        sizes: how many samples each has.
+        sums: the sum of the differences for every cluster.
+        sizes: the number of samples in each.
     """
     import numpy as np
 
@@ -142,7 +142,7 @@ def clustered_t(sums: Array, sizes: Array) -> Mean:
 def _by_t(mean: float, error: float, freedom: int) -> Mean:
     from scipy.special import stdtr, stdtrit
 
-    # Equal differences leave the dust of rounding, which is no spread to go by.
+    # Equal differences leave a rounding error, which is not a meaningful spread.
     if error <= 1e-12 * max(1.0, abs(mean)):
         return Mean(None, None, 1.0 if mean == 0 else None)
     half = float(stdtrit(freedom, 0.975)) * error
@@ -150,7 +150,7 @@ def _by_t(mean: float, error: float, freedom: int) -> Mean:
 
 
 def wilcoxon(differences: Array) -> float:
-    """Wilcoxon's signed-rank test by SciPy: are differences as often and as far up as down?
+    """Wilcoxon's signed-rank test by SciPy: are differences symmetric around zero?
 
     Samples without a difference are left out; the distribution is exact for few
     samples without ties, else normal with the correction for ties.
@@ -167,11 +167,10 @@ def wilcoxon(differences: Array) -> float:
 
 
 def detectable(differences: Array) -> float | None:
-    """The smallest true difference that so many samples show with 80 % power at 5 %.
+    """The smallest true difference that this many samples detect with 80 % power at 5 %.
 
-    ``(Z95 + Z80)·s/sqrt(n)`` with the standard deviation s of the differences
-    found. None for fewer than two samples or where none differs: then nothing is
-    known of their spread.
+    ``(Z95 + Z80)·s/sqrt(n)`` with the standard deviation s of the observed differences. None for
+    fewer than two samples or if all differences are equal: then their spread is unknown.
 
     Source: E. Miller, arXiv 2411.00640, section 5, solved for the difference.
     """
@@ -183,11 +182,11 @@ def detectable(differences: Array) -> float | None:
 
 
 def cluster_sums(differences: Array, clusters: Array) -> tuple[Array, Array]:
-    """Sum of the differences and number of samples of every cluster.
+    """Sum of the differences and number of samples for every cluster.
 
     Args:
-        differences: of every sample.
-        clusters: the number of each one's cluster, from 0 without a gap.
+        differences: one per sample.
+        clusters: each sample's cluster number, from 0 without gaps.
     """
     import numpy as np
 

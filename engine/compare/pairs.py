@@ -1,4 +1,4 @@
-"""One run against another over the samples that both have scored."""
+"""Compares one run with another over the samples that both have scored."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ from evalbench.engine.scoring.statistics import Interval
 
 @dataclass(frozen=True, slots=True)
 class Clustered:
-    """The same difference, with samples of one cluster taken to be alike.
+    """The same difference, treating samples of one cluster as similar.
 
     Attributes:
-        tag: what the samples are clustered by.
-        clusters: how many there are.
-        low, high: 95 % interval by t with as many degrees of freedom less one.
-        p: of the same t.
-        bootstrap: interval by drawing whole clusters.
+        tag: the tag used for clustering.
+        clusters: number of clusters.
+        low, high: 95 % interval from Student's t with one degree of freedom less than clusters.
+        p: from the same t.
+        bootstrap: interval from resampling whole clusters.
     """
 
     tag: str
@@ -49,19 +49,19 @@ class Pair:
     """The second of two runs against the first; differences are second minus first.
 
     Attributes:
-        first, second: their places among the runs compared.
-        n: samples that both have scored.
-        difference: of their mean scores.
-        low, high, interval: 95 % interval and how it was made; None where there is none.
-        bootstrap: another interval, by drawing pairs with replacement.
-        test, p: what was tested how; p is None where nothing can be told.
-        p_holm, p_bh: the same, corrected for all pairs that are compared.
-        clustered: None where samples are not grouped.
-        first_higher, second_higher, equal: samples by who scores higher on them.
-        both_right, both_wrong: of equal right-or-wrong scores; None for others.
-        detectable: the smallest true difference that this many samples can show.
-        bound_low, bound_high: the difference if the samples that failed in either
-            run had gone against or for the second; None for scores without a scale.
+        first, second: their indices among the runs compared.
+        n: number of samples that both have scored.
+        difference: difference of their mean scores.
+        low, high, interval: 95 % interval and its method; None if there is none.
+        bootstrap: another interval, from resampling pairs with replacement.
+        test, p: the test, and its p-value; None if undefined.
+        p_holm, p_bh: p corrected for all pairs compared.
+        clustered: None if samples are not grouped.
+        first_higher, second_higher, equal: number of samples by which run scores higher.
+        both_right, both_wrong: of equal right-or-wrong scores; None for other scores.
+        detectable: the smallest true difference that this many samples can detect.
+        bound_low, bound_high: the difference if all samples that failed in either run had gone
+            against or for the second; None for scores without a scale.
     """
 
     first: int
@@ -98,16 +98,16 @@ def pair_up(
 ) -> Pair:
     """Compare two runs.
 
-    Right-or-wrong scores get Tango's interval and McNemar's exact test; shares
-    that are means over epochs get Student's t; other scores, such as judges'
-    ratings, Student's interval and Wilcoxon's test. All get the bootstrap.
+    Right-or-wrong scores get Tango's interval and McNemar's exact test; proportions that are means
+    over epochs get Student's t; other scores, such as judges' ratings, Student's interval and
+    Wilcoxon's test. All get the bootstrap.
 
     Args:
-        places: of the two among the runs compared.
-        scores: of the same samples, one array each.
-        share: whether they lie between 0 and 1.
-        tag, clusters: what samples are clustered by, and the number of each one's cluster.
-        lost: scores of samples that failed in one of the two or in both; None: failed.
+        places: the two runs' indices among the runs compared.
+        scores: scores of the same samples, one array each.
+        share: whether they are between 0 and 1.
+        tag, clusters: the tag used for clustering, and each sample's cluster number.
+        lost: scores of samples that failed in one or both runs; None for failed.
     """
     import numpy as np
 

@@ -1,4 +1,4 @@
-"""In what runs differ besides the thing that is compared."""
+"""How runs differ apart from what is being compared."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ _WORDS = {
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One thing that is not the same in all runs.
+    """A property that is not the same in all runs.
 
     Attributes:
-        what: its name, for people.
-        values: how it is in each run, in words, in the order of the runs.
+        what: its display name.
+        values: its value in each run, as text, in the order of the runs.
     """
 
     what: str
@@ -36,13 +36,13 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Sameness:
-    """What is compared, and what differs besides.
+    """What is compared, and what else differs.
 
     Attributes:
-        compared: ``model``; with one model throughout, the only thing that differs;
-            ``nothing`` when there is none or more than one.
-        values: how that is in each run; empty for nothing.
-        others: everything else that differs: a gap may come from any of it.
+        compared: ``model``; if the model is the same, the only property that differs;
+            ``nothing`` if there is none or more than one.
+        values: its value in each run; empty for nothing.
+        others: everything else that differs: any of it may explain a gap.
     """
 
     compared: str
@@ -53,9 +53,8 @@ class Sameness:
 def sameness(runs: Sequence[RunScores]) -> Sameness:
     """Compare the runs' identities and records.
 
-    Data, templates, version, selection, parameters, judges and options come
-    from the identity that every run stores; what became of the parameters at
-    the provider comes from its status.
+    Data, templates, version, selection, parameters, judges and options come from the identity
+    stored by every run; how the provider handled the parameters comes from its status.
     """
     facts = [_identity(run) for run in runs]
     names = list(dict.fromkeys(name for one in facts for name in one))
@@ -65,7 +64,7 @@ def sameness(runs: Sequence[RunScores]) -> Sameness:
         if len(set(values := tuple(one.get(name, _UNSET) for one in facts))) > 1
     }
     if any(name == "seed" or name.startswith("option ") for name in found):
-        # The hash of the templates covers options and seed; versions tell of the texts.
+        # The template hash covers options and seed; versions stand for the texts.
         found.pop(_WORDS[_PROMPTS], None)
     single = next(iter(found)) if len(found) == 1 else NOTHING
     compared = MODEL if MODEL in found else single
@@ -76,7 +75,7 @@ def sameness(runs: Sequence[RunScores]) -> Sameness:
 
 
 def _identity(run: RunScores) -> dict[str, str]:
-    """What decides a run's answers and scores, in words, by name."""
+    """What affects a run's answers and scores, as text, by name."""
     stored = run.facts.get("identity") or {}
     settings = dict(stored.get("settings") or run.spec.identity())
     found = {MODEL: str(settings.pop("model", run.spec.model))}

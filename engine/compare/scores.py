@@ -1,4 +1,4 @@
-"""What one metric says of every single sample of a run, so that runs can be paired."""
+"""A metric's value for every single sample of a run, so that runs can be paired."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ class RunScores:
     """One run, sample by sample.
 
     Attributes:
-        folder, spec, status: of the run.
-        metric: the one that is compared, over the whole run.
+        folder, spec, status: those of the run.
+        metric: the metric compared, over the whole run.
         share: whether it is a proportion.
         facts: the journal's ``run`` table.
-        spread_by: the tag that its benchmark's samples are grouped by, or empty.
-        rows: number in the run, by content id, of every sample.
-        tags: of every sample that was answered or failed, by content id.
-        scores: the metric over a sample alone, the mean over its epochs; by content id.
+        spread_by: the tag by which its benchmark groups samples, or empty.
+        rows: the number in the run of every sample, by content id.
+        tags: tags of every sample that was answered or failed, by content id.
+        scores: the metric for each sample alone, averaged over its epochs; by content id.
         failed: content ids of samples that have no score because calls failed.
     """
 
@@ -51,10 +51,10 @@ class RunScores:
 
 
 def read_scores(folder: RunFolder, name: str = "") -> RunScores:
-    """Read a run; ``name`` is that of a metric, left out its headline.
+    """Read a run; ``name`` is the name of a metric (default: the headline).
 
     Raises:
-        UsageError: there is no such metric, or it is not made of single samples.
+        UsageError: there is no such metric, or it is not defined for single samples.
         SpecError: the run's benchmark is not installed here.
         JournalError: the journal cannot be read.
     """
@@ -69,7 +69,7 @@ def _read(
     facts = decoder.meta()
     benchmark = build_benchmark(spec, facts.get("shared"))
     held = interned_scores(decoder, path)
-    # Of the same rows as the single scores: a live run has more of them a moment later.
+    # From the same rows as the single scores: a live run may have more of them a moment later.
     whole = Tally()
     for (tags, outcome, values), count in Counter(score[1:] for score in held.rows).items():
         whole.add(decoder.tags(tags), outcome, decoder.values(values), count)
@@ -110,10 +110,10 @@ def _is_share(metric: Metric) -> bool:
 
 
 class _Single:
-    """A metric over one sample in one epoch, and how much that weighs in the whole.
+    """A metric for one sample in one epoch, and its weight in the whole.
 
-    A benchmark's metrics are functions of a tally, so the score of a sample is
-    the metric of a tally that holds nothing else. Equal samples are asked once.
+    A benchmark's metrics are functions of a tally, so a sample's score is the metric of a tally
+    that contains nothing else. Equal samples are computed once.
     """
 
     def __init__(self, benchmark: Benchmark, name: str, decoder: RowDecoder) -> None:
@@ -124,7 +124,7 @@ class _Single:
         self.total = self.weight = 0.0
 
     def of(self, tags: int, outcome: Outcome, values: int) -> float | None:
-        """The score; None where the metric says nothing about this sample."""
+        """The score; None if the metric is undefined for this sample."""
         key = tags, outcome, values
         if key not in self._known:
             tally = Tally()

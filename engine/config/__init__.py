@@ -1,1 +1,1 @@
-"""What a run is asked to be: its spec and roles, and the plug-ins it names."""
+"""The configuration of a run: its spec and roles, and the plug-ins it names."""

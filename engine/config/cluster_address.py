@@ -1,4 +1,4 @@
-"""Addresses of clusters, as users give them."""
+"""Cluster addresses, as given by users."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ _CLIENT = "ray://"
 
 
 def check_address(address: str) -> None:
-    """Refuse what is no address of a cluster that this process can be a part of.
+    """Reject anything but the address of a cluster that this process can join.
 
     Raises:
-        SpecError: with what to do instead.
+        SpecError: with the alternative.
     """
     told = os.environ.get("RAY_ADDRESS", "") if address == "auto" else address
     if told.startswith(_CLIENT):

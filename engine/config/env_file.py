@@ -1,4 +1,4 @@
-"""Reading ``.env`` files, only when a command names one (``--env-file``): keys, and settings."""
+"""Reads a ``.env`` file for keys and settings, only if a command names one (``--env-file``)."""
 
 from __future__ import annotations
 
@@ -20,18 +20,17 @@ _ESCAPES = {"n": "\n", "t": "\t", '"': '"', "\\": "\\", "$": "$"}
 
 
 def read_env_file(path: Path) -> dict[str, str]:
-    r"""The variables of a ``.env`` file; nothing is put into the environment.
+    r"""The variables of a ``.env`` file; the environment is not changed.
 
-    One ``NAME=value`` a line, with or without ``export`` before it. Blank
-    lines and lines that begin with ``#`` are skipped. A value is bare (up to
-    the first white space), in single quotes (taken as it stands) or in double
-    quotes (where ``\n``, ``\t``, ``\"``, ``\\`` and ``\$`` are escapes). A
-    comment may follow after white space. Nothing is expanded, no value spans
-    lines, and the last of several equal names counts.
+    One ``NAME=value`` per line, optionally preceded by ``export``. Blank lines and lines starting
+    with ``#`` are skipped. A value is bare (up to the first whitespace), in single quotes (taken
+    literally) or in double quotes (with the escapes ``\n``, ``\t``, ``\"``, ``\\`` and ``\$``). A
+    comment may follow after whitespace. Nothing is expanded, values cannot span lines, and the last
+    of several equal names wins.
 
     Raises:
-        DataError: with the number of the first line that is none of this; the
-            line itself is not quoted, for it may hold a key.
+        DataError: with the number of the first invalid line; the line itself is not quoted,
+            because it may contain a key.
     """
     try:
         text = read_text(path, encoding="utf-8-sig")
@@ -58,9 +57,9 @@ def read_env_file(path: Path) -> dict[str, str]:
 
 
 def variables_of(env_file: str | None) -> Mapping[str, str]:
-    """What settings may be taken from: the environment, and a ``.env`` file over it.
+    """The source of settings: the environment, overridden by a ``.env`` file.
 
-    A file that is not there any more, as of a run that goes on elsewhere, holds nothing.
+    A file that no longer exists, as for a run resumed elsewhere, counts as empty.
     """
     path = Path(env_file) if env_file else None
     if path is None or not path.is_file():

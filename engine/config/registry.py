@@ -1,7 +1,7 @@
-"""Benchmarks and providers by name, through entry points.
+"""Finds benchmarks and providers by name, through entry points.
 
-Groups: ``evalbench.benchmarks`` and ``evalbench.providers``. An installed
-package adds its own by declaring an entry point; nothing else is needed.
+Groups: ``evalbench.benchmarks`` and ``evalbench.providers``. An installed package adds its own by
+declaring an entry point; nothing else is needed.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from evalbench.engine.files import read_toml
 from evalbench.engine.paths import config_dir
 
 Found = Mapping[str, Mapping[str, str]]
-"""Where each name leads, ``module:attribute``, by group."""
+"""The target of each name, ``module:attribute``, by group."""
 
 _handed: Found | None = None
 _PROVIDERS, _SERVERS = "evalbench.providers", "evalbench.servers"
@@ -30,8 +30,8 @@ _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,40}")
 
 @cache
 def _found() -> Found:
-    """Entry points: asked for once, as every installed package is read for it."""
-    # Needed by nobody who was handed what is installed, and it takes its time to load.
+    """Entry points, read once, because it means reading every installed package."""
+    # Slow to import, and not needed by a process that was given the list.
     from importlib.metadata import entry_points
 
     points = entry_points()
@@ -43,10 +43,10 @@ def _found() -> Found:
 
 @lru_cache(4)
 def _tables(path: Path, _changed: int) -> list[tuple[str, bool]]:
-    """The names in the user's file of servers, and whether each is a table; read when changed.
+    """The names in the user's servers file, and whether each is a table; re-read when changed.
 
     Raises:
-        SpecError: the file is not right.
+        SpecError: the file is invalid.
     """
     try:
         tables = read_toml(path)
@@ -56,10 +56,10 @@ def _tables(path: Path, _changed: int) -> list[tuple[str, bool]]:
 
 
 def _with_servers(found: Found, path: Path, changed: int) -> Found:
-    """What is installed, with the servers that the user describes.
+    """What is installed, plus the servers described by the user.
 
     Raises:
-        SpecError: the file is not right.
+        SpecError: the file is invalid.
     """
     (maker,) = found[_SERVERS].values()
     own = {}
@@ -77,7 +77,7 @@ def _with_servers(found: Found, path: Path, changed: int) -> Found:
 
 
 def check_server(name: str, table: Mapping[str, Any]) -> None:
-    """See whether a table of the user's file of servers would be right.
+    """Check a table of the user's servers file.
 
     Raises:
         SpecError: what is wrong with it, or with its name.
@@ -90,7 +90,7 @@ def check_server(name: str, table: Mapping[str, Any]) -> None:
 
 
 def _no_name(name: str, found: Found) -> str:
-    """Why a server cannot have a name; empty: it can."""
+    """Why a server cannot have this name; empty if it can."""
     if name in found[_PROVIDERS]:
         return "a provider of this name is built in"
     if not _NAME.fullmatch(name):
@@ -99,7 +99,7 @@ def _no_name(name: str, found: Found) -> str:
 
 
 def installed() -> Found:
-    """All that is installed, to be handed to a process that is started; see :func:`hand`."""
+    """Everything installed, to be passed to a child process; see :func:`hand`."""
     if _handed is not None:
         return _handed
     try:
@@ -112,7 +112,7 @@ def installed() -> Found:
 
 
 def hand(found: Found) -> None:
-    """Take what the process that started this one has found, instead of looking again."""
+    """Use what the parent process found instead of searching again."""
     global _handed
     _handed = found
 
@@ -123,25 +123,25 @@ def benchmark_names() -> list[str]:
 
 
 def provider_names() -> list[str]:
-    """Names of all installed providers that can be asked, sorted."""
+    """Names of all installed providers that can be called, sorted."""
     return sorted(name for name in installed()["evalbench.providers"] if name != "answers")
 
 
 def benchmark_class(name: str) -> type[Benchmark]:
-    """The class behind a benchmark's name.
+    """The class registered under a benchmark's name.
 
     Raises:
-        SpecError: for an unknown name, with the nearest ones, or a plug-in that cannot be imported.
+        SpecError: unknown name, with the closest ones, or a plug-in that cannot be imported.
     """
     loaded: type[Benchmark] = _load("evalbench.benchmarks", "benchmark", name, Benchmark)
     return loaded
 
 
 def provider_class(name: str) -> type[BaseProvider]:
-    """The class behind a provider's name.
+    """The class registered under a provider's name.
 
     Raises:
-        SpecError: for an unknown name, with the nearest ones, or a plug-in that cannot be imported.
+        SpecError: unknown name, with the closest ones, or a plug-in that cannot be imported.
     """
     loaded: type[BaseProvider] = _load("evalbench.providers", "provider", name, BaseProvider)
     return loaded
@@ -164,7 +164,7 @@ def _load(group: str, what: str, name: str, base: type) -> Any:
     except SpecError:
         raise
     except Exception as error:
-        # A plug-in is somebody else's code: it may fail in any way, and harms no other.
+        # A plug-in is third-party code: it may fail in any way and must not affect others.
         raise SpecError(
             what,
             f"the {what} {name!r} could not be imported",

@@ -1,4 +1,4 @@
-"""Who plays a part in a run: the candidate, and judges, each with settings of its own."""
+"""The roles of a run: the candidate, and judges with their own settings."""
 
 from __future__ import annotations
 
@@ -35,17 +35,17 @@ CANDIDATE = "candidate"
 JUDGE = "judge"
 
 ANSWERS = "answers"
-"""The provider that stands for answers which exist already; nobody is asked there."""
+"""The provider of answers that already exist; it makes no calls."""
 
 
 def answers_model(names: Sequence[str]) -> str:
-    """The model of a run whose answers are given by these contestants; empty for none."""
+    """The model of a run whose answers come from these contestants; empty for none."""
     return f"{ANSWERS}/{'+'.join(names)}" if names else ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RoleSettings:
-    """Settings of one model in a run. A run's own are the candidate's; judges bring theirs."""
+    """Settings of one model in a run. The run's own are the candidate's; judges have theirs."""
 
     concurrency: int | None = setting(
         None, "maximum concurrent calls (default: adaptive)", minimum=1, maximum=10_000
@@ -88,10 +88,10 @@ ROLE_OPTIONS = options_of(RoleSettings)
 """The settings of one model as options."""
 
 PARAMS = tuple(option.name for option in PARAM_OPTIONS)
-"""Those that are parameters of a call."""
+"""The settings of one model that are call parameters."""
 
 THINKING_ROOM = 8192
-"""Benchmarks cap the answer; a model that thinks first would be cut off before it answers."""
+"""Benchmarks cap the answer; a reasoning model would be cut off before it answers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,9 +101,9 @@ class RoleSpec:
     Attributes:
         role: ``candidate``, or ``judge/`` and the model.
         model: ``provider/name[@revision]``.
-        settings: those of one model.
+        settings: the model's settings.
         provider_options: the provider's own options by name.
-        seed: for sampling; 0, the default of every run: none is asked for.
+        seed: sampling seed; 0, the default of every run, requests none.
     """
 
     role: str
@@ -119,22 +119,22 @@ class RoleSpec:
 
     @property
     def wire_name(self) -> str:
-        """The model's name at its provider, with its revision."""
+        """The model's name at its provider, including its revision."""
         ref = self.ref
         return f"{ref.name}@{ref.revision}" if ref.revision else ref.name
 
     def get(self, name: str) -> Any:
-        """The value of the setting with this option name."""
+        """The value of a setting, by option name."""
         return values_of(self.settings)[name]
 
     @property
     def key_need(self) -> KeyNeed | None:
-        """What key the provider takes; None for one that takes none."""
+        """The key that the provider needs; None if it needs none."""
         return registry.provider_class(self.ref.provider).key
 
     @property
     def batched(self) -> bool:
-        """Whether its calls go out in batches."""
+        """Whether its calls are sent in batches."""
         return self.settings.mode == "batch"
 
     @property
@@ -143,30 +143,30 @@ class RoleSpec:
         return self.settings.mode == "cluster"
 
     def batch_terms(self) -> BatchTerms | None:
-        """What its provider takes in one batch; None where there are no batches."""
+        """What its provider accepts in one batch; None if there are no batches."""
         provider = self.provider()
         return provider.batch_terms(self.wire_name) if isinstance(provider, BatchProvider) else None
 
     @property
     def service_tier(self) -> str:
-        """The tier that calls are priced by; empty: standard."""
+        """The service tier used for prices; empty for standard."""
         return str(self.provider_options.get("service_tier") or "")
 
     @property
     def video_fps(self) -> float:
-        """Frames that the model looks at in a second of a video."""
+        """Frames that the model samples per second of video."""
         return float(self.provider_options.get("video_fps") or 1.0)
 
     def provider(self, secret: str = "") -> BaseProvider:
-        """The provider with its options and its key."""
+        """The provider, built with its options and key."""
         cls = registry.provider_class(self.ref.provider)
         return make_provider(cls, self.provider_options, secret)
 
     def overrides(self) -> dict[str, object]:
-        """The parameters that are set over those of the benchmark, see ``ask.bind``."""
+        """The parameters that override the benchmark's, see ``ask.bind``."""
         chosen: dict[str, object] = self.settings.params.asked()
         if self.seed:
-            # What every API takes; a seed of the run may be any whole number.
+            # Every API accepts these; a run's seed may be any integer.
             chosen["seed"] = self.seed % 2**31
         if room := self._thinking_room():
             chosen["thinking_room"] = room
@@ -189,17 +189,17 @@ class RoleSpec:
         who: str,
         otherwise: Callable[[Capabilities], str] | None = None,
     ) -> None:
-        """Checks that need the provider itself: does it know the model, can it answer these calls?
+        """Checks that need the provider: does it know the model, and can it answer these calls?
 
         Args:
             needs: kinds of calls.
-            who: what asks them, for the error.
-            otherwise: names settings by which a model that can do so much is asked what it
-                can answer; empty when there are none.
+            who: what asks them, for the error message.
+            otherwise: returns settings that restrict the benchmark to calls the model can
+                answer; empty if there are none.
 
         Raises:
-            SpecError: the model cannot do what is asked.
-            NoSuchModel: the provider knows no such model.
+            SpecError: the model does not support what is asked.
+            NoSuchModel: the provider has no such model.
             UsageError: packages that it needs are not installed.
         """
         provider, name = self.provider(), self.ref.name
@@ -251,12 +251,12 @@ class RoleSpec:
 def make_provider(
     cls: type[BaseProvider], settings: Mapping[str, Any], secret: str = ""
 ) -> BaseProvider:
-    """A provider from its class; one that takes no key is given none."""
+    """A provider built from its class; if it takes no key, none is passed."""
     return cls(settings, secret if cls.key else "")
 
 
 def environment_address(provider: str) -> tuple[str, str] | None:
-    """The variable that leads a provider elsewhere, as its SDK reads it, and the address in it."""
+    """The variable that overrides a provider's address, as its SDK reads it, and the address."""
     cls = registry.provider_class(provider)
     for variable in cls.address_variables:
         if address := os.environ.get(variable, "").strip():
@@ -265,9 +265,9 @@ def environment_address(provider: str) -> tuple[str, str] | None:
 
 
 def with_address(provider: str, settings: Mapping[str, Any]) -> dict[str, Any]:
-    """A provider's settings, with the address that the environment names where none is given.
+    """A provider's settings, with the address from the environment unless one is given.
 
-    A run keeps it with its settings, so that its record says where its questions went.
+    It is stored with the run's settings, so that the record shows where its calls were sent.
     """
     if settings.get("base_url"):
         return dict(settings)
@@ -275,7 +275,7 @@ def with_address(provider: str, settings: Mapping[str, Any]) -> dict[str, Any]:
         return {**settings, "base_url": found[1]}
     cls = registry.provider_class(provider)
     own = cls.own_address or ""
-    # What is made of the user's own words: a server of theirs, or an address with parts to fill.
+    # Defined by the user: their own server, or an address with parts to fill in.
     if cls.configured or "{" in own:
         return {**settings, "base_url": cls.address_in(settings)}
     return dict(settings)
@@ -287,9 +287,9 @@ def with_defaults(
     given: Mapping[str, Any],
     base_url: str | None = None,
 ) -> dict[str, Any]:
-    """Raw values of options, over those of the user's own server, and a vendor's limits.
+    """Raw option values, on top of those of the user's own server and the vendor's limits.
 
-    ``base_url``: where it is asked instead; a vendor's limits do not hold there.
+    ``base_url``: a different address, to which the vendor's limits do not apply.
     """
     known = dict(cls.defaults)
     if not base_url and (most := cls.published.requests_per_minute):
@@ -308,13 +308,13 @@ def texts_of(provider: str, settings: Mapping[str, Any]) -> list[str]:
 
 
 def parse_model(text: str) -> ModelRef:
-    """Read a model as users type it.
+    """Parse a model as entered by the user.
 
     Raises:
-        SpecError: with the expected form and the providers there are.
+        SpecError: with the expected form and the available providers.
     """
     try:
-        text.encode()  # fails for what no file could hold
+        text.encode()  # fails for text that no file could store
         ref = ModelRef.parse(text)
     except ValueError:
         raise SpecError(
@@ -328,13 +328,13 @@ def parse_model(text: str) -> ModelRef:
 
 
 def parse_judge(text: str) -> RoleSpec:
-    """Read a judge as users type it: ``PROVIDER/NAME[,setting=value…]``.
+    """Parse a judge as entered by the user: ``PROVIDER/NAME[,setting=value…]``.
 
-    Settings are those of :data:`ROLE_OPTIONS` and of the model's provider,
-    with dashes or underscores.
+    Settings are those of :data:`ROLE_OPTIONS` and of the model's provider, with dashes or
+    underscores.
 
     Raises:
-        SpecError: for a setting that there is not, or a value that does not fit.
+        SpecError: unknown setting or invalid value.
     """
     model, *rest = (part.strip() for part in text.split(","))
     provider = registry.provider_class(parse_model(model).provider)

@@ -1,4 +1,4 @@
-"""The user's file of servers, ``providers.toml``: its tables are changed, all else stays."""
+"""The user's servers file, ``providers.toml``: changes its tables and preserves the rest."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from evalbench.engine.paths import config_dir, make_private, write_file
 
 
 def servers_file() -> Path:
-    """Where it is, or would be."""
+    """Its path, whether or not it exists."""
     return config_dir() / registry.SERVERS_FILE
 
 
 def read_servers() -> dict[str, dict[str, Any]]:
-    """The tables of the file by name; none where there is no file.
+    """The tables of the file by name; empty if there is no file.
 
     Raises:
         SpecError: it cannot be read.
@@ -34,16 +34,16 @@ def read_servers() -> dict[str, dict[str, Any]]:
 
 
 def write_server(name: str, changes: Mapping[str, Any], *, new: bool) -> None:
-    """Describe a server, or change its description.
+    """Add a server, or change its description.
 
     Args:
-        name: it is then a provider of this name.
-        changes: values by field; None takes a field out. Others stay as they are.
-        new: whether there must be none of this name yet; else there must be one.
+        name: becomes the name of the provider.
+        changes: values by field; None removes a field. Others stay unchanged.
+        new: True if the name must not exist yet; otherwise it must exist.
 
     Raises:
-        SpecError: the description would not be right. Nothing was written.
-        UsageError: there is such a server already, or there is none.
+        SpecError: the description would be invalid. Nothing was written.
+        UsageError: the server already exists, or does not exist.
     """
     held = read_servers()
     if new and name in held:
@@ -74,10 +74,10 @@ def write_server(name: str, changes: Mapping[str, Any], *, new: bool) -> None:
 
 
 def remove_server(name: str) -> None:
-    """Take a server out of the file.
+    """Remove a server from the file.
 
     Raises:
-        UsageError: there is none of this name.
+        UsageError: no server has this name.
     """
     held = read_servers()
     if name not in held:

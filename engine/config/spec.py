@@ -1,4 +1,4 @@
-"""What a run is made of: the RunSpec, its validation and suite files."""
+"""The spec of a run: the RunSpec, its validation, and suite files."""
 
 from __future__ import annotations
 
@@ -50,8 +50,8 @@ from evalbench.engine.stored import SPEC
 class RunSettings:
     """Settings of every run, whatever the benchmark and provider.
 
-    ``candidate`` are those of the model under test, ``traces`` those of its traces; on the
-    command line, in files and in a stored run their names stand with the others.
+    ``candidate`` has the settings of the model under test, ``traces`` those of its traces; on the
+    command line, in files and in a stored run their names appear among the others.
     """
 
     data: str | None = setting(
@@ -121,12 +121,12 @@ COMMON = options_of(RunSettings)
 
 @dataclass(frozen=True, slots=True)
 class RunSpec:
-    """One benchmark, one candidate model and the settings, as the user asked for them.
+    """One benchmark, one candidate model and the settings, as requested by the user.
 
     Attributes:
-        benchmark: registered name.
+        benchmark: its registered name.
         model: the candidate, ``provider/name[@revision]``.
-        settings: those of every run.
+        settings: the settings common to all runs.
         options: the benchmark's own options by name.
         provider_options: the provider's own options by name.
         filters: allowed values by tag; empty means all.
@@ -145,7 +145,7 @@ class RunSpec:
         return ModelRef.parse(self.model)
 
     def roles(self) -> dict[str, RoleSpec]:
-        """Every model of the run by its role; the candidate is the first."""
+        """Every model of the run by its role; the candidate comes first."""
         own, seed = self.settings.candidate, self.settings.seed
         candidate = RoleSpec(CANDIDATE, self.model, own, self.provider_options, seed)
         judges = [_in_mode_of(own, parse_judge(text)) for text in self.settings.judge]
@@ -154,11 +154,11 @@ class RunSpec:
         return {part.role: part for part in (candidate, *judges)}
 
     def get(self, name: str) -> Any:
-        """The value of the setting of every run with this option name."""
+        """The value of a common setting, by option name."""
         return values_of(self.settings)[name]
 
     def changed(self, **settings: Any) -> RunSpec:
-        """The same with other settings, by option name; their values are not checked."""
+        """A copy with other settings, by option name; their values are not checked."""
         return replace(self, settings=record_of(RunSettings, values_of(self.settings) | settings))
 
     def to_json(self) -> dict[str, Any]:
@@ -177,13 +177,13 @@ class RunSpec:
         """Read a stored spec.
 
         Raises:
-            Misfit: a field is of another type. See also :meth:`check_types`.
+            Misfit: a field has the wrong type. See also :meth:`check_types`.
         """
         SPEC(value)
         return cls(
             value["benchmark"],
             value["model"],
-            # A run of an older evalbench lacks what came later.
+            # A run of an older evalbench lacks later settings.
             record_of(RunSettings, _tuples(value["common"])),
             _tuples(value["options"]),
             _tuples(value["provider_options"]),
@@ -192,7 +192,7 @@ class RunSpec:
 
     @property
     def label(self) -> str:
-        """What people call what is run; a file of one's own and an imported task have names."""
+        """The display name of what is run; custom files and imported tasks have their own."""
         if self.benchmark == "custom" and (file := self.options.get("file")):
             return Path(file).stem
         return str(self.options.get("task") or "") or self.benchmark
@@ -201,7 +201,7 @@ class RunSpec:
         """Check the settings of a spec that may have been edited.
 
         Raises:
-            Misfit: a common setting, or a model, is not what it should be.
+            Misfit: a common setting, or a model, has the wrong type.
         """
         given = values_of(self.settings)
         for option in COMMON:
@@ -216,7 +216,7 @@ class RunSpec:
                 raise Misfit(wanted, model).inside("model") from None
 
     def option_files(self) -> list[Path]:
-        """The files that the benchmark's options name, alone or in folders."""
+        """The files that the benchmark's options refer to, directly or in folders."""
         declared = registry.benchmark_class(self.benchmark).options
         files: list[Path] = []
         for option in (one for one in declared if one.path not in ("", "text", "new")):
@@ -229,7 +229,7 @@ class RunSpec:
         return files
 
     def identity(self) -> dict[str, Any]:
-        """What decides the answers and scores; resume refuses when this changed."""
+        """Everything that affects answers and scores; resume refuses if this has changed."""
         judges = {
             part.model: _deciding(values_of(part.settings))
             | {"provider options": deciding_options(part.model, part.provider_options)}
@@ -252,12 +252,12 @@ class RunSpec:
 
 
 def _deciding(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """What of a model's settings decides its answers."""
+    """The part of a model's settings that affects its answers."""
     return {name: _plain(settings[name]) for name in ("thinking_room", *PARAMS)}
 
 
 def _in_mode_of(candidate: RoleSettings, judge: RoleSpec) -> RoleSpec:
-    """A judge in the mode of its run, unless it has its own or its provider cannot."""
+    """A judge in its run's mode, unless it sets its own or its provider does not support it."""
     settings, mode = judge.settings, candidate.mode
     if settings.batch_size is None:
         settings = replace(settings, batch_size=candidate.batch_size)
@@ -272,7 +272,7 @@ def _in_mode_of(candidate: RoleSettings, judge: RoleSpec) -> RoleSpec:
 def _batched_where_it_can(candidate: RoleSpec) -> RoleSpec:
     """The candidate of a run whose judges are asked in batches.
 
-    Asked at once where its provider has no batches: answers that exist already, models on
+    It runs in realtime if its provider has no batches, as for existing answers and models on
     this machine.
     """
     if not candidate.batched or candidate.batch_terms() is not None:
@@ -281,14 +281,14 @@ def _batched_where_it_can(candidate: RoleSpec) -> RoleSpec:
 
 
 def seconds_of(name: str, text: str | None) -> float | None:
-    """A length of time as users type it: ``90s``, ``30m``, ``6h``, ``1d``, also ``after=6h``.
+    """Parse a duration: ``90s``, ``30m``, ``6h``, ``1d``, also ``after=6h``.
 
     Args:
-        name: of the setting.
-        text: its value; None: it is not set.
+        name: the setting's name.
+        text: its value; None if it is not set.
 
     Raises:
-        SpecError: it is none.
+        SpecError: it is not a duration.
     """
     if text is None:
         return None
@@ -304,7 +304,7 @@ def seconds_of(name: str, text: str | None) -> float | None:
 
 
 def deciding_options(model: str, given: Mapping[str, Any]) -> dict[str, Any]:
-    """A provider's options that decide what its model answers, where they are not the default."""
+    """A provider's options that affect its model's answers, where they differ from the default."""
     declared = registry.provider_class(ModelRef.parse(model).provider).options
     return {
         option.name: _plain(given[option.name])
@@ -339,11 +339,11 @@ def make_spec(
         model: ``provider/name`` or ``provider/name@revision``.
         options: values for the benchmark's options.
         provider_options: values for the provider's options.
-        filters: value or values by tag.
+        filters: one or more values by tag.
         **common: values for :data:`COMMON`.
 
     Raises:
-        SpecError: naming the field, what is wrong and what would be right.
+        SpecError: names the field, the problem and the fix.
     """
     bench = registry.benchmark_class(benchmark)
     ref = parse_model(model)
@@ -380,8 +380,8 @@ def make_spec(
 def _abilities(
     provider: type[BaseProvider], options: Mapping[str, Any], model: str
 ) -> Capabilities:
-    """What a model can be asked for; of a provider that cannot be made, which is told when the
-    spec is checked, everything."""
+    """What a model supports; everything, if its provider cannot be created, which is reported
+    when the spec is checked."""
     try:
         return make_provider(provider, options).capabilities(model)
     except EvalbenchError:
@@ -393,9 +393,9 @@ def _files_in(folder: Path) -> list[Path]:
 
 
 def _completed_judge(judge: str, environ: Mapping[str, str]) -> str:
-    """A judge with the address and the settings that variables name, where it is given none.
+    """A judge with the address and settings from environment variables, where it sets none.
 
-    A run keeps them with it, so that it is asked the same way wherever the run goes on.
+    They are stored with the run, so that a resume anywhere asks it the same way.
     """
     given = {part.partition("=")[0].strip().replace("-", "_") for part in judge.split(",")[1:]}
     for option in registry.provider_class(parse_judge(judge).ref.provider).options:
@@ -418,13 +418,13 @@ def _check_judges(bench: type[Benchmark], judges: tuple[str, ...]) -> None:
 
 
 def existing_data(data: str) -> str:
-    """The absolute path of what ``--data`` names.
+    """The absolute path that ``--data`` refers to.
 
     Raises:
-        SpecError: it is not there.
+        SpecError: it does not exist.
     """
     if hub_set(data):
-        return data  # read when the data is made ready
+        return data  # read when the data is prepared
     why = ""
     try:
         path = Path(data).expanduser()
@@ -433,7 +433,7 @@ def existing_data(data: str) -> str:
     except OSError as error:
         why = error.strerror or ""
     except RuntimeError as error:
-        # The home of a user that does not exist.
+        # The home folder of a user that does not exist.
         why = str(error)
     raise SpecError(
         "data",
@@ -470,7 +470,7 @@ def build_benchmark(spec: RunSpec, shared: Any = None) -> Benchmark:
     """The benchmark of a spec, ready to prepare or solve.
 
     Raises:
-        SpecError: it is not installed, or a stored option does not fit it.
+        SpecError: it is not installed, or a stored option is invalid for it.
     """
     cls = registry.benchmark_class(spec.benchmark)
     for option in cls.options:
@@ -483,11 +483,11 @@ def build_benchmark(spec: RunSpec, shared: Any = None) -> Benchmark:
 
 
 def check_spec(spec: RunSpec) -> None:
-    """Checks that need the providers: do they know their models, can these answer the calls?
+    """Checks that need the providers: do they know their models, and can these answer the calls?
 
     Raises:
-        SpecError: a model cannot do what the benchmark asks.
-        NoSuchModel: a provider knows no such model.
+        SpecError: a model does not support what the benchmark asks.
+        NoSuchModel: a provider has no such model.
     """
     benchmark = build_benchmark(spec)
     if benchmark.needs_judge() and not benchmark.judges:
@@ -500,7 +500,7 @@ def check_spec(spec: RunSpec) -> None:
     needs = benchmark.needs()
     parts = spec.roles()
     if parts[CANDIDATE].batched and parts[CANDIDATE].ref.provider == ANSWERS:
-        # Had any judge batches, the candidate would not be batched.
+        # If any judge had batches, the candidate would not be in batch mode.
         raise SpecError(
             "mode",
             "no model of this run can be asked in batches",
@@ -516,7 +516,7 @@ def check_spec(spec: RunSpec) -> None:
 
 
 def _other_settings(spec: RunSpec, able: Capabilities) -> str:
-    """The setting of a benchmark by which it makes only calls that such a model can answer."""
+    """The benchmark setting that restricts it to calls such a model can answer."""
     cls = registry.benchmark_class(spec.benchmark)
     given = {option.name: option.default for option in cls.options} | dict(spec.options)
     for option in cls.options:
@@ -531,11 +531,11 @@ def _other_settings(spec: RunSpec, able: Capabilities) -> str:
 def load_suite(path: Path) -> list[RunSpec]:
     """Read a suite: ``[defaults]`` and any number of ``[[run]]`` tables.
 
-    Each table takes ``benchmark`` and ``model`` (of both one or a list: each model is asked each
+    Each table takes ``benchmark`` and ``model`` (each one value or a list; every model runs every
     benchmark), the common settings, ``options``, ``provider_options`` and ``filters``.
 
     Raises:
-        SpecError: with the number of the table at fault.
+        SpecError: names the number of the invalid table.
     """
     try:
         body = read_toml(path)
@@ -562,7 +562,7 @@ def load_suite(path: Path) -> list[RunSpec]:
 
 
 def _specs_of(defaults: Mapping[str, Any], table: Any, folder: Path) -> list[RunSpec]:
-    """The specs of one ``[[run]]`` table, one for each of its benchmarks and models."""
+    """The specs of one ``[[run]]`` table, one per benchmark and model."""
     if not isinstance(table, dict):
         raise SpecError("run", f"{table!r} is not a table", hint="write each run as [[run]]")
     merged = {**defaults, **table}
@@ -587,15 +587,15 @@ def _specs_of(defaults: Mapping[str, Any], table: Any, folder: Path) -> list[Run
 
 
 def suite_budget(path: Path) -> float | None:
-    """The ceiling for all runs of a suite together: ``budget`` above its tables.
+    """The shared budget of all runs in a suite: ``budget`` above its tables.
 
     Raises:
-        SpecError: it is no amount.
+        SpecError: it is not an amount of money.
     """
     try:
         given = read_toml(path).get("budget")
     except (OSError, ValueError):
-        return None  # told when it is read as a suite
+        return None  # reported when it is loaded as a suite
     (option,) = (one for one in COMMON if one.name == "budget")
     amount: float | None = option.parse(given)
     return amount

@@ -1,4 +1,4 @@
-"""Where traces go: the settings of a run, and the destinations that they mean."""
+"""Trace settings of a run, and the destinations they select."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ GALILEO = "galileo"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TraceSettings:
-    """Settings of every run that say where its traces go."""
+    """Settings of every run that determine where its traces are sent."""
 
     otlp: str | None = setting(
         None, "send traces to this OpenTelemetry endpoint (OTLP over HTTP)", metavar="URL"
@@ -41,7 +41,7 @@ class TraceSettings:
 
 
 TRACE_OPTIONS = options_of(TraceSettings)
-"""The settings of traces as options."""
+"""The trace settings as options."""
 
 _GALILEO_VARIABLES = {
     "galileo_project": "GALILEO_PROJECT",
@@ -55,13 +55,13 @@ _CLOUD_API = "https://api.galileo.ai"
 
 @dataclass(frozen=True, slots=True)
 class Destination:
-    """One place where traces go.
+    """One destination for traces.
 
     Attributes:
         kind: :data:`OTLP` or :data:`GALILEO`.
-        endpoint: the address that spans are posted to.
-        content: prompts and answers go along.
-        project, log_stream, console: in Galileo.
+        endpoint: the address to which spans are posted.
+        content: whether prompts and answers are included.
+        project, log_stream, console: Galileo's own settings.
     """
 
     kind: str
@@ -73,7 +73,7 @@ class Destination:
 
     @property
     def name(self) -> str:
-        """What tells it from others."""
+        """A name unique among destinations."""
         return " ".join(filter(None, (self.endpoint, self.project, self.log_stream)))
 
     def to_json(self) -> dict[str, Any]:
@@ -82,12 +82,12 @@ class Destination:
 
 
 def completed(values: Mapping[str, Any]) -> dict[str, Any]:
-    """The common settings of a run, with what is said of Galileo elsewhere, if that is wanted.
+    """The common settings of a run, with Galileo settings from elsewhere if it is enabled.
 
-    The ``.env`` file of ``--env-file`` counts before the environment.
+    The ``.env`` file of ``--env-file`` takes precedence over the environment.
 
     Raises:
-        SpecError: an address that cannot be one, or holds what must not be written down.
+        SpecError: an invalid address, or one containing something that must not be stored.
     """
     filled = dict(values)
     if filled["enable_galileo"]:
@@ -122,11 +122,11 @@ def _address(name: str, given: str) -> SplitResult:
 
 
 def destinations(settings: TraceSettings, benchmark: str, run: str) -> list[Destination]:
-    """Where the traces of a run go.
+    """Where a run's traces are sent.
 
     Args:
-        settings: those of its traces.
-        benchmark: its name.
+        settings: the run's trace settings.
+        benchmark: the benchmark's name.
         run: the run's id.
     """
     content = settings.otlp_content
@@ -150,7 +150,7 @@ def destinations(settings: TraceSettings, benchmark: str, run: str) -> list[Dest
 
 
 def traces_address(address: str) -> str:
-    """Where spans are posted to: ``/v1/traces`` below an address that does not say so itself.
+    """The address to post spans to: ``/v1/traces`` is appended unless it is already there.
 
     Source: OTLP specification, "Endpoint URLs for OTLP/HTTP".
     """
@@ -159,10 +159,10 @@ def traces_address(address: str) -> str:
 
 
 def galileo_api(console: str) -> str:
-    """The API that belongs to a Galileo console.
+    """The API address for a Galileo console.
 
-    Source: Galileo's documentation on OpenTelemetry: ``console`` in the address
-    becomes ``api``, and the cloud has its own.
+    Source: Galileo's documentation on OpenTelemetry: ``console`` in the address becomes ``api``,
+    and the cloud version has its own.
     """
     if urlsplit(console).hostname == "app.galileo.ai":
         return _CLOUD_API

@@ -1,1 +1,1 @@
-"""What calls cost: unit prices, token counts before a call, estimates, and the hard budget."""
+"""The cost of calls: unit prices, token counts before a call, estimates, and the hard budget."""

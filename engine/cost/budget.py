@@ -1,17 +1,17 @@
-"""The hard ceiling: a call leaves only when its worst case still fits.
+"""The budget as a hard limit: a call is sent only if its worst case still fits.
 
-Every call is reserved at the most it can cost before it is sent, and settled
-at what it did cost when its reply is in. What has been spent, what may have
-been billed for calls that were cut, and what is reserved never add up to more
-than the ceiling, as long as no call costs more than its worst case.
+Every call is reserved at its maximum cost before it is sent, and settled at its actual cost when
+its reply arrives. The sum of what has been spent, what may have been billed for interrupted
+calls, and what is reserved never exceeds the limit, as long as no call costs more than its
+worst case.
 
-Some do: a model may think beyond the cap. So the calls of a role are doubted
-until replies have shown that its worst cases hold: only as many are in flight
-as replies have kept to theirs, and one more, unless far dearer ones would fit
-as well. A reply that costs more raises the worst case of all calls of its
-role, those in flight included, before anything else leaves.
+Some do: a model may reason beyond the cap. So the calls of a role are doubted until replies have
+shown that its worst cases hold: the number in flight is limited to one more than the number of
+replies that have kept to them, unless far more expensive calls would fit as well. A reply that
+costs more raises the worst case of all calls of its role, including those in flight, before
+anything else is sent.
 
-For one event loop: nothing here waits in threads.
+For a single event loop: nothing here waits in threads.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ class ReservationGroup:
     """Calls whose worst cases are trusted, doubted and raised together: those of one role.
 
     Attributes:
-        kept: replies that cost no more than their worst case, since the last that did.
-        in_flight: reservations that are open.
-        reservations: those, and the ones that wait.
+        kept: replies within their worst case since the last one that exceeded it.
+        in_flight: number of open reservations.
+        reservations: open and waiting reservations.
     """
 
     kept: int = 0
@@ -50,15 +50,15 @@ class ReservationGroup:
 
 @dataclass(eq=False, slots=True)
 class Reservation:
-    """A reservation for one call. Used up by exactly one of the three ways to end it.
+    """A reservation for one call. It is ended in exactly one of three ways.
 
     Attributes:
-        worst: the most that the call can cost, in US dollars.
-        doubt: what it may cost besides if its worst case does not hold.
-        group: whose calls it belongs to.
-        calls: for how many calls it stands, see :meth:`Budget.merge`.
-        input_tokens, output_tokens: the most that were expected; 0: unknown.
-        open: whether it is reserved now.
+        worst: the maximum cost of the call, in US dollars.
+        doubt: possible further cost if its worst case does not hold.
+        group: the group it belongs to.
+        calls: the number of calls it covers, see :meth:`Budget.merge`.
+        input_tokens, output_tokens: the maximum expected; 0 if unknown.
+        open: whether it is currently reserved.
     """
 
     worst: Decimal
@@ -71,11 +71,11 @@ class Reservation:
 
 
 class Pool:
-    """Money of several runs together: no call of any leaves that does not fit.
+    """Money shared by several runs: no call of any run is sent unless it fits.
 
     Attributes:
-        ceiling: US dollars; None: no limit.
-        apart: what runs cost, or may have, that have no open budget here, by their names.
+        ceiling: US dollars; None for no limit.
+        apart: actual or possible cost of runs without an open budget here, by name.
     """
 
     def __init__(self, ceiling: Decimal | None, apart: dict[str, Decimal]) -> None:
@@ -84,12 +84,12 @@ class Pool:
         self._members: list[Budget] = []
 
     def join(self, budget: Budget) -> None:
-        """Count a run's budget in."""
+        """Include a run's budget."""
         self._members.append(budget)
 
     @property
     def ceiling(self) -> Decimal | None:
-        """The limit in US dollars. Raising it lets waiting calls go on."""
+        """The limit in US dollars. Raising it lets waiting calls continue."""
         return self._ceiling
 
     @ceiling.setter
@@ -99,7 +99,7 @@ class Pool:
 
     @property
     def left(self) -> Decimal | None:
-        """What can still be reserved by any of them; None without a ceiling."""
+        """What any of them can still reserve; None without a limit."""
         if self._ceiling is None:
             return None
         taken = sum((one.spent + one.possible + one.reserved for one in self._members), ZERO)
@@ -107,38 +107,38 @@ class Pool:
 
     @property
     def in_flight(self) -> int:
-        """How many calls are, over all runs."""
+        """Number of calls in flight, over all runs."""
         return sum(one.in_flight for one in self._members)
 
     @property
     def doubted(self) -> Decimal:
-        """What the calls in flight may cost besides, see :class:`Reservation`."""
+        """Possible further cost of the calls in flight, see :class:`Reservation`."""
         return sum((one.doubted for one in self._members), ZERO)
 
     def changed(self) -> None:
-        """Let the calls of all runs look again whether they fit."""
+        """Let the calls of all runs check again whether they fit."""
         for one in self._members:
             one.look_again()
 
 
 class Budget:
-    """Money of one run.
+    """The money of one run.
 
     Attributes:
-        pool: the money that it shares with other runs, besides its own ceiling.
-        spent: US dollars of calls whose cost is known.
-        possible: of calls that were cut and may have been billed, at their worst case.
-        reserved: of calls in flight, at their worst case.
-        in_flight: how many those are.
+        pool: money shared with other runs, an additional limit to its own.
+        spent: US dollars for calls of known cost.
+        possible: for interrupted calls that may have been billed, at their worst case.
+        reserved: for calls in flight, at their worst case.
+        in_flight: number of those.
     """
 
     def __init__(
         self, ceiling: Decimal | None = None, *, spent: Decimal = ZERO, possible: Decimal = ZERO
     ) -> None:
-        """Begin, or go on with what earlier engines of the run spent.
+        """Start at zero, or at what earlier engines of the run have spent.
 
         Args:
-            ceiling: US dollars; None: no limit, only sums.
+            ceiling: US dollars; None for no limit, only totals.
             spent, possible: from the journal of a resumed run.
         """
         self._ceiling = ceiling
@@ -152,7 +152,7 @@ class Budget:
 
     @property
     def ceiling(self) -> Decimal | None:
-        """The limit in US dollars. Raising it lets waiting calls go on."""
+        """The limit in US dollars. Raising it lets waiting calls continue."""
         return self._ceiling
 
     @ceiling.setter
@@ -162,7 +162,7 @@ class Budget:
 
     @property
     def left(self) -> Decimal | None:
-        """What can still be reserved; None without a ceiling."""
+        """What can still be reserved; None without a limit."""
         shared = self.pool.left if self.pool else None
         if self._ceiling is None:
             return shared
@@ -171,30 +171,30 @@ class Budget:
 
     @property
     def doubted(self) -> Decimal:
-        """What the calls in flight may cost besides, see :class:`Reservation`."""
+        """Possible further cost of the calls in flight, see :class:`Reservation`."""
         return self._doubted
 
     @property
     def overdrawn(self) -> bool:
-        """Whether more is spent and reserved than there is: an overrun became known."""
+        """Whether more is spent and reserved than the limit: an overrun became known."""
         left = self.left
         return left is not None and left < ZERO
 
     def reserve(self, reservation: Reservation) -> Reservation | None:
-        """Open a reservation and return it; None when it does not fit now."""
+        """Open a reservation and return it; None if it does not fit now."""
         if not self._fits(reservation):
             return None
         self._open(reservation)
         return reservation
 
     async def admit(self, reservation: Reservation) -> Reservation:
-        """Open a reservation and return it; wait for calls in flight where it does not fit yet.
+        """Open a reservation and return it; if it does not fit yet, wait for calls in flight.
 
-        Calls wait in line, so a small one does not starve a large one. As the
-        budget runs low fewer calls are in flight, down to one at a time.
+        Calls wait in order, so that small ones do not starve a large one. As the budget runs low,
+        fewer calls are in flight, down to one at a time.
 
         Raises:
-            BudgetReached: nothing is in flight any more and it still does not fit.
+            BudgetReached: nothing is in flight and it still does not fit.
         """
         if not self._waiting and self.reserve(reservation):
             return reservation
@@ -213,7 +213,7 @@ class Budget:
             raise
 
     def settle(self, reservation: Reservation, cost: Decimal | None) -> None:
-        """The call was answered and cost so much; None: unknown, taken at its worst case.
+        """The call was answered at this cost; None means unknown and counts as its worst case.
 
         A cost above the worst case is counted in full.
         """
@@ -222,34 +222,34 @@ class Budget:
         self._admit_waiting()
 
     def possibly_billed(self, reservation: Reservation) -> None:
-        """The call was cut (time-out, reset, crash): it may have been billed."""
+        """The call was interrupted (time-out, reset, crash): it may have been billed."""
         self._close(reservation)
         self.possible += reservation.worst
         self._admit_waiting()
 
     def release(self, reservation: Reservation) -> None:
-        """The call was never sent, or its failure is never billed."""
+        """The call was never sent, or failed in a way that is never billed."""
         self._close(reservation)
         self._admit_waiting()
 
     def take(self, reservation: Reservation) -> Reservation:
-        """Reserve for calls that are out already, whatever the ceiling."""
+        """Reserve for calls that are already pending, regardless of the limit."""
         self._open(reservation)
         return reservation
 
     def merge(self, reservation: Reservation, into: Reservation) -> None:
-        """Add one reservation to another, for calls that come back together."""
+        """Add one reservation to another, for calls that are answered together."""
         self._close(reservation)
         into.worst += reservation.worst
         into.calls += reservation.calls
         self.reserved += reservation.worst
 
     def settle_part(self, reservation: Reservation, worst: Decimal, cost: Decimal) -> None:
-        """One of the calls of a reservation is over and cost so much.
+        """Settle one of the calls of a reservation.
 
         Args:
             reservation: the reservation, which stays open.
-            worst: that call's part of it.
+            worst: that call's share of it.
             cost: US dollars.
         """
         part = min(worst, reservation.worst)
@@ -260,9 +260,9 @@ class Budget:
         self._admit_waiting()
 
     def raise_worst(self, group: ReservationGroup, by: Decimal) -> None:
-        """Every call of a group may cost so much more than was reserved for it.
+        """Raise what every call of a group may cost beyond its reservation.
 
-        Nothing is admitted before all that is in flight fits again.
+        Nothing is admitted before everything in flight fits again.
         """
         for reservation in group.reservations:
             more = by * reservation.calls
@@ -314,7 +314,7 @@ class Budget:
             self.look_again()
 
     def look_again(self) -> None:
-        """Admit those of the waiting calls that fit now."""
+        """Admit the waiting calls that fit now."""
         while self._waiting:
             reservation, place = self._waiting[0]
             if place.done():

@@ -1,4 +1,4 @@
-"""What an estimate says: calls, tokens and money of each role, from the least to the most."""
+"""The content of an estimate: calls, tokens and cost of each role, as ranges."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from evalbench.engine.cost.unit_prices import ZERO, UnitPrices
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """From the least to the most that is plausible."""
+    """A plausible minimum and maximum."""
 
     low: Decimal
     high: Decimal
@@ -23,15 +23,15 @@ class Range:
 
 @dataclass(frozen=True, slots=True)
 class RoleEstimate:
-    """What one role takes.
+    """The estimate for one role.
 
     Attributes:
-        role, model: who; an empty model is not known yet.
+        role, model: the role and its model; empty if the model is not yet known.
         calls, input_tokens, output_tokens: over the whole run.
-        images, image_tokens: sent with the calls; counted, not guessed.
-        reused: calls that earlier runs have answered, which are taken; in no other number.
-        realtime, batch: US dollars; None: the price is unknown.
-        prices: what ``realtime`` is used.
+        images, image_tokens: sent with the calls; counted, not estimated.
+        reused: calls answered by earlier runs, which are reused; not part of other numbers.
+        realtime, batch: US dollars; None if the price is unknown.
+        prices: the prices used for ``realtime``.
     """
 
     role: str
@@ -49,15 +49,15 @@ class RoleEstimate:
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """What a run takes and costs.
+    """The estimate for a run.
 
     Attributes:
-        samples: how many the run has.
-        counted: how many of them this rests on.
+        samples: number of samples in the run.
+        counted: how many of them the estimate is based on.
         epochs: how often each is asked.
         roles: in the benchmark's order.
-        unfinished: counted samples whose ``solve`` ended in an error on these
-            made-up replies; what they asked until then is counted.
+        unfinished: counted samples whose ``solve`` failed on the made-up replies; the calls made
+            before that are counted.
     """
 
     samples: int
@@ -68,12 +68,12 @@ class Estimate:
 
     @property
     def realtime(self) -> Range | None:
-        """US dollars in all; None when the price of any role is unknown."""
+        """Total US dollars; None if the price of any role is unknown."""
         return _sum([role.realtime for role in self.roles])
 
     @property
     def batch(self) -> Range | None:
-        """The same through batch APIs; None when unknown for any role."""
+        """The same through batch APIs; None if unknown for any role."""
         return _sum([role.batch for role in self.roles])
 
 
@@ -87,7 +87,7 @@ def _sum(parts: Sequence[Range | None]) -> Range | None:
 
 
 def estimate_to_json(found: Estimate) -> dict[str, Any]:
-    """A JSON form for pipes and ``--json``: ranges as ``[low, high]``; unknown money is null."""
+    """A JSON form for pipes and ``--json``: ranges as ``[low, high]``; unknown amounts are null."""
     return {
         "samples": found.samples,
         "counted": found.counted,

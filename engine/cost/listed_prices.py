@@ -1,7 +1,7 @@
-"""Prices that providers' own model lists tell, kept on disk: for models that no table has.
+"""Prices from providers' own model lists, cached on disk: for models in no price table.
 
-A list is asked for when a run is about to start, or by ``evalbench models``;
-what it told a week ago is not believed any more.
+A list is fetched when a run is about to start, or by ``evalbench models``; prices older than a
+week are ignored.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _FILE = "told-prices.json"
 
 
 def store_listed(provider: str, models: Sequence[ModelInfo], at: datetime | None = None) -> None:
-    """Remember what a list says that its models cost, as far as the cache can be written."""
+    """Store the prices in a model list, if the cache can be written."""
     rates = {model.name: dict(model.rates) for model in models if model.rates}
     if not rates:
         return
@@ -37,7 +37,7 @@ def store_listed(provider: str, models: Sequence[ModelInfo], at: datetime | None
 
 
 def find_listed(provider: str, model: str, at: datetime) -> UnitPrices | None:
-    """A model's prices by the provider's own list; None when it told none lately."""
+    """A model's price in its provider's list; None if there is no recent one."""
     try:
         told = _held()[provider]
         when = datetime.fromisoformat(told["when"])
@@ -52,7 +52,7 @@ def find_listed(provider: str, model: str, at: datetime) -> UnitPrices | None:
 
 
 def _held() -> dict[str, Any]:
-    """What is on disk; a damaged or newer file is an empty one."""
+    """The content of the cache; a damaged or newer file counts as empty."""
     try:
         held = parse_json(read_plain(cache_dir() / _FILE))
     except (OSError, ValueError):

@@ -1,4 +1,4 @@
-"""What a dispatcher needs to know of money: reserve before sending, settle after."""
+"""Cost meter of a dispatcher: reserve before sending, settle after."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from evalbench.engine.cost.unit_prices import ZERO, UnitPrices
 from evalbench.engine.errors import ProviderError
 
 UNCAPPED_TOKENS = 32_768
-"""Taken as the longest answer of a call that has no cap of its own, and of one whose model
-may not keep to its cap."""
+"""The assumed maximum length of an answer without a cap, or from a model that may exceed its
+cap."""
 
 
 class CostMeter:
     """One role's unit prices over one run's budget.
 
-    With unknown prices nothing is reserved and every cost is None; a run with
-    a ceiling does not start in that case.
+    With unknown prices nothing is reserved and every cost is None; a run with a budget does not
+    start in that case.
     """
 
     def __init__(
@@ -34,14 +34,14 @@ class CostMeter:
         overruns: Overruns | None = None,
         changed: Callable[[], None] | None = None,
     ) -> None:
-        """Prepare reserving.
+        """Set up the meter.
 
         Args:
-            budget: of the run.
-            prices: of the role's model; None: unknown.
-            fps: frames that the model looks at in a second of a video.
+            budget: the run's budget.
+            prices: those of the role's model; None if unknown.
+            fps: frames that the model samples per second of video.
             overruns: what earlier engines of the run learned.
-            changed: told when there is something to be kept in ``overruns``.
+            changed: called when ``overruns`` has to be stored.
         """
         self.budget = budget
         self.prices = prices
@@ -58,7 +58,7 @@ class CostMeter:
         return self._worst(*self._most(call)) if self._dearest else ZERO
 
     def reservation(self, call: Call) -> Reservation:
-        """What is to be reserved before an attempt at a call leaves."""
+        """The reservation needed before an attempt at a call is sent."""
         if not self._dearest:
             return Reservation(ZERO)
         given, made = self._most(call)
@@ -69,26 +69,26 @@ class CostMeter:
         return Reservation(self._worst(given, made), doubt, self._group, 1, given, made)
 
     def of_batch(self, worst: Decimal = ZERO, calls: int = 0) -> Reservation:
-        """What is reserved for the calls of one batch, which are out together.
+        """The reservation for all calls of one batch, which are pending together.
 
-        They are not doubted: batches take hours, and a small first one would cost a wait.
+        Their worst cases are trusted: batches take hours, and a trial batch would cost a wait.
         """
         return self.budget.take(Reservation(worst, group=self._group, calls=calls))
 
     def reserve_for_batch(self, call: Call) -> Reservation:
-        """As :meth:`reservation`, for a call that goes out in a batch."""
+        """Like :meth:`reservation`, for a call that is sent in a batch."""
         reservation = self.reservation(call)
         reservation.doubt = ZERO
         return reservation
 
     def cost(self, reply: Reply) -> Decimal | None:
-        """What an answer cost; None when the price or its tokens are unknown."""
+        """The cost of an answer; None if the price or its tokens are unknown."""
         return None if self.prices is None else self.prices.cost(reply.usage)
 
     def answered(self, reservation: Reservation, reply: Reply) -> Decimal | None:
-        """Settle an answered attempt; its cost, None when prices are unknown.
+        """Settle an answered attempt; returns its cost, None if prices are unknown.
 
-        A charge that is none (negative, or beyond any sense) counts as not told.
+        An impossible charge (negative, or absurdly high) counts as not reported.
         """
         cost = reply.billed
         if cost is not None and not (cost.is_finite() and ZERO <= cost <= MOST_DOLLARS):
@@ -107,7 +107,7 @@ class CostMeter:
         return worst if cost is None else cost
 
     def answered_in_batch(self, call: Call, reply: Reply) -> Decimal | None:
-        """What an answer in a batch cost, as :meth:`cost`, before its part is settled."""
+        """The cost of an answer in a batch, as in :meth:`cost`, before its share is settled."""
         cost = self.cost(reply)
         if self._dearest:
             given, made = self._most(call)
@@ -115,27 +115,27 @@ class CostMeter:
         return cost
 
     def failed(self, reservation: Reservation, error: ProviderError) -> Decimal:
-        """Settle a failed attempt; what it may have cost all the same."""
+        """Settle a failed attempt; returns what it may have cost anyway."""
         if error.possibly_billed:
             return self._possibly_billed(reservation)
         self.budget.release(reservation)
         return ZERO
 
     def cut(self, reservation: Reservation, *, sent: bool) -> None:
-        """End an attempt that was abandoned, on the wire or before it."""
+        """End an attempt that was abandoned, before or after it was sent."""
         if sent:
             self._possibly_billed(reservation)
         else:
             self.budget.release(reservation)
 
     def uncertain(self, call: Call) -> Decimal:
-        """Note that an attempt counts at its worst case, which is returned: nobody knows more."""
+        """Record an attempt of unknown cost; returns its worst case, which is counted."""
         if self._dearest:
             self.note_uncertain()
         return self.worst_case(call)
 
     def note_uncertain(self) -> None:
-        """Note that an attempt counts at its worst case."""
+        """Record that an attempt counts at its worst case."""
         self.overruns.uncertain += 1
         self._changed()
 
@@ -146,7 +146,7 @@ class CostMeter:
         return reservation.worst
 
     def _most(self, call: Call) -> tuple[int, int]:
-        """The most input and output tokens that an attempt can have, as far as is known before."""
+        """The maximum input and output tokens of an attempt, as far as known in advance."""
         prompt = call.prompt
         cap = 1 if prompt.kind == "choose" else prompt.params.max_tokens or UNCAPPED_TOKENS
         return input_tokens(prompt, rules_of(call.model), fps=self._fps).most, cap
@@ -156,18 +156,18 @@ class CostMeter:
         return self.prices.worst_case(given, made) + self._more
 
     def _dollars(self, given: int, made: int) -> Decimal:
-        """What so many tokens cost at most."""
+        """The maximum cost of this many tokens."""
         return self._dearest.tokens(given, made) if self._dearest else ZERO
 
     def _learn(
         self, given: int, made: int, worst: Decimal, usage: Usage, cost: Decimal | None
     ) -> None:
-        """Compare a reply with what was expected; where it went beyond, so may others.
+        """Compare a reply with its worst case; if it went beyond, others may too.
 
         Args:
-            given, made: the most input and output tokens before anything was learned.
-            worst: the worst case as it is estimated now.
-            usage, cost: of the reply.
+            given, made: the maximum input and output tokens before anything was learned.
+            worst: the current estimate of the worst case.
+            usage, cost: those of the reply.
         """
         known, group = self.overruns, self._group
         if cost is None:

@@ -1,4 +1,4 @@
-"""``--mode auto``: through batches where that is worth the wait, else at once."""
+"""``--mode auto``: use batches if they save enough to be worth the wait, else realtime."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ if TYPE_CHECKING:
     from evalbench.engine.cost.estimated import Estimate
 
 WORTH_USD = 1
-"""What batches must save, at least, for a run to wait hours for them."""
+"""The minimum saving for which a run waits hours for batches."""
 
 
 def is_open(spec: RunSpec) -> bool:
-    """Whether the mode of a run is still to be chosen."""
+    """Whether the mode of a run still has to be chosen."""
     return spec.settings.candidate.mode == "auto"
 
 
 def in_mode(spec: RunSpec, mode: str) -> RunSpec:
-    """A spec in another mode."""
+    """A copy of the spec with another mode."""
     return spec.changed(mode=mode)
 
 
 def chosen(spec: RunSpec, found: Estimate) -> str:
-    """The mode of a run by what it will cost in each, at least.
+    """Choose the mode of a run by its minimum cost in each mode.
 
-    Batch, where some model's provider takes batches, no fewer calls than it demands,
-    and the low end of the estimate is at least :data:`WORTH_USD` less for these models.
+    Batch, if the provider of any model supports batches, the number of calls is at least its
+    minimum, and the low end of the estimate for these models is lower by :data:`WORTH_USD` or more.
     """
     parts = spec.roles()
     saved = Decimal(0)
@@ -43,5 +43,5 @@ def chosen(spec: RunSpec, found: Estimate) -> str:
 
 
 def realtime_key(role: str) -> str:
-    """Where a run's prices hold what a role that is asked in batches costs when asked at once."""
+    """The key, in a run's prices, of the realtime price of a role that is asked in batches."""
     return f"{role}@realtime"

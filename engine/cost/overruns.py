@@ -1,4 +1,4 @@
-"""Replies that cost more than the worst case of their calls, and what they teach."""
+"""Replies that cost more than the worst case of their calls, and what is learned from them."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from evalbench.engine.cost.unit_prices import ZERO
 
 @dataclass(slots=True)
 class Overruns:
-    """By how much the replies to one role's calls went beyond what was expected.
+    """How far replies to one role's calls exceeded what was expected.
 
-    Kept with the run: an engine that resumes it goes on from what is known.
+    Stored with the run, so that a resume continues from what is known.
 
     Attributes:
-        input_tokens, output_tokens: the most beyond the estimate and beyond the cap.
-        dollars: the most that such tokens do not explain, in US dollars.
-        uncertain: attempts that were counted at their worst case, as nobody knows their cost.
-        added: US dollars by which those counted too little, as overruns showed later.
+        input_tokens, output_tokens: the maximum above the estimate and above the cap.
+        dollars: the maximum in US dollars that such tokens do not explain.
+        uncertain: number of attempts of unknown cost, counted at their worst case.
+        added: US dollars by which those were undercounted, as later overruns showed.
     """
 
     input_tokens: int = 0
@@ -30,7 +30,7 @@ class Overruns:
     added: Decimal = ZERO
 
     def to_json(self) -> dict[str, Any]:
-        """A JSON form that :meth:`from_json` reads back; decimals as text."""
+        """The JSON form read by :meth:`from_json`; decimals as text."""
         return {
             "input_tokens": self.input_tokens,
             "output_tokens": self.output_tokens,

@@ -1,4 +1,4 @@
-"""Prices looked up in the bundled table today, kept on disk: its import takes a second."""
+"""Today's lookups in the bundled price table, cached on disk: importing it takes a second."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _KEPT = record({"stamp": anything, "known": table_of(maybe(PRICES))})
 
 
 class PriceCache:
-    """What the table said on one day, by question; forgotten with a new day or table."""
+    """The table's answers of one day, by query; discarded with a new day or table."""
 
     def __init__(self, at: datetime) -> None:
         self._path = cache_dir() / "prices.json"
@@ -32,16 +32,16 @@ class PriceCache:
             return
 
     def knows(self, question: str) -> bool:
-        """Whether the answer is known, be it that there is no price."""
+        """Whether the answer is known, even if there is no price."""
         return question in self._known
 
     def answer(self, question: str) -> UnitPrices | None:
-        """The known answer."""
+        """The cached answer."""
         held = self._known[question]
         return UnitPrices.from_json(held) if held else None
 
     def keep(self, question: str, prices: UnitPrices | None) -> None:
-        """Remember an answer, as far as the cache can be written."""
+        """Cache an answer, if the cache can be written."""
         self._known[question] = prices.to_json() if prices else None
         try:
             make_private(self._path.parent)

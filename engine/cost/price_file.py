@@ -1,4 +1,4 @@
-"""The user's own prices: ``prices.toml`` beside the settings.
+"""The user's own prices: ``prices.toml`` next to the settings.
 
 ::
 
@@ -50,7 +50,7 @@ class OwnPrice:
     factors: Mapping[str, Decimal]
 
     def prices(self, mode: Mode, service_tier: str) -> UnitPrices | None:
-        """The prices in a mode and tier; None when no factor is given for one of them."""
+        """The prices in a mode and tier; None if a factor for one of them is missing."""
         factor = Decimal(1)
         for name in filter(None, (service_tier, "batch" if mode == "batch" else "")):
             if name not in self.factors:
@@ -67,10 +67,10 @@ class OwnPrice:
 
 
 def read_prices(path: Path) -> list[OwnPrice]:
-    """The tables of a price file, in its order; none when there is no file.
+    """The tables of a price file, in order; empty if there is no file.
 
     Raises:
-        DataError: naming the table and field at fault.
+        DataError: names the invalid table and field.
     """
     try:
         body = read_toml(path, parse_float=Decimal)
@@ -83,7 +83,7 @@ def read_prices(path: Path) -> list[OwnPrice]:
 
 
 def find(tables: list[OwnPrice], model: str) -> OwnPrice | None:
-    """The table for ``provider/model``: the one of exactly this name, else the first that fits."""
+    """The table for ``provider/model``: an exact match, else the first pattern that matches."""
     exact = [table for table in tables if table.pattern == model]
     fitting = [table for table in tables if fnmatchcase(model, table.pattern)]
     return next(iter(exact + fitting), None)

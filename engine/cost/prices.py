@@ -1,9 +1,9 @@
-"""Finding a model's prices: the command, the user's files, the bundled table, the provider's list.
+"""Finds a model's prices: command line, user's files, bundled table, provider's list.
 
-An unknown price is None and shown as unknown, never taken for 0.
+An unknown price is None and shown as unknown, never treated as 0.
 
-The bundled table is the package ``genai-prices`` (MIT), used offline. Its
-import takes half a second, so it happens only when a price is looked up in it.
+The bundled table is the package ``genai-prices`` (MIT), used offline. Importing it takes half a
+second, so that happens only when a price is looked up in it.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ _RATES = {
     "cache_write": "cache_write_mtok",
 }
 _BEYOND_TOKENS = ("requests_kcount", "output_reasoning_mtok")
-"""Charges of ordinary calls that token rates cannot say; a model with one is of unknown price."""
+"""Charges for ordinary calls that token rates cannot express; a model with one has no price."""
 
 
 class PriceBook:
-    """Prices of models, looked up by one order of precedence."""
+    """Looks up prices of models, in a fixed order of precedence."""
 
     def __init__(
         self,
@@ -48,13 +48,13 @@ class PriceBook:
         """Read the user's own prices.
 
         Args:
-            given: values of ``--price``: ``IN/OUT`` in US dollars per million
-                tokens for the candidate, or ``PROVIDER/MODEL=IN/OUT``.
-            candidate: whom a bare ``IN/OUT`` is for.
-            file: the user's price file; default: ``prices.toml`` beside the settings.
+            given: values of ``--price``: ``IN/OUT`` in US dollars per million tokens for the
+                candidate, or ``PROVIDER/MODEL=IN/OUT``.
+            candidate: the model that a bare ``IN/OUT`` applies to.
+            file: the user's price file (default: ``prices.toml`` next to the settings).
 
         Raises:
-            SpecError: a value of ``--price`` is not understood.
+            SpecError: an invalid value of ``--price``.
             DataError: the file is malformed.
         """
         self._given = dict(_read_given(text, candidate) for text in given)
@@ -67,16 +67,16 @@ class PriceBook:
         service_tier: str = "",
         at: datetime | None = None,
     ) -> UnitPrices | None:
-        """A model's prices, or None when they are unknown.
+        """A model's prices, or None if they are unknown.
 
-        A price given with ``--price`` is what one pays in the mode and tier of
-        the run, whatever they are.
+        A price given with ``--price`` is what is paid in the run's mode and tier, whatever they
+        are.
 
         Args:
-            model: the model as the user names it.
-            mode: realtime, or through the provider's batch API.
-            service_tier: in the provider's own words; empty: standard.
-            at: the moment for which prices are wanted; default: now.
+            model: the model as named by the user.
+            mode: realtime, or the provider's batch API.
+            service_tier: in the provider's terms; empty for standard.
+            at: when the prices apply (default: now).
         """
         name = f"{model.provider}/{model.name}"
         tier = "" if service_tier in _STANDARD_TIERS else service_tier
@@ -110,7 +110,7 @@ class PriceBook:
         return found
 
     def at_hand(self, model: ModelRef, service_tier: str = "") -> bool:
-        """Whether a model's realtime prices can be had without loading the bundled table."""
+        """Whether a model's realtime prices are available without loading the bundled table."""
         name = f"{model.provider}/{model.name}"
         provider = _provider(model)
         if name in self._given or price_file.find(self._own, name):
@@ -126,7 +126,7 @@ class PriceBook:
 
 
 def _provider(model: ModelRef) -> type[BaseProvider] | None:
-    """The class of a model's provider; None where it is not installed: its prices are unknown."""
+    """The class of a model's provider; None if it is not installed: its prices are unknown."""
     try:
         return registry.provider_class(model.provider)
     except SpecError:
@@ -137,11 +137,11 @@ DERIVED = "derived: half of the realtime price, as the provider says of batches"
 
 
 def _derived(realtime: UnitPrices | None, *, cached: bool) -> UnitPrices | None:
-    """Batch prices of a model for which the table has only realtime ones.
+    """Batch prices of a model for which the table has only realtime prices.
 
     Args:
-        realtime: they.
-        cached: whether tokens that are read from a cache cost half as well.
+        realtime: the realtime prices.
+        cached: whether tokens read from a cache are half price as well.
     """
     if realtime is None or realtime.service_tier:
         return None
@@ -162,7 +162,7 @@ def _derived(realtime: UnitPrices | None, *, cached: bool) -> UnitPrices | None:
 
 
 def _described(provider: type[BaseProvider] | None, model: ModelRef) -> Rates | None:
-    """The rates that the user's description of a server has for a model."""
+    """A model's rates in the user's description of a server."""
     text = provider.prices.get(model.name, provider.prices.get("*")) if provider else None
     if text is None:
         return None
@@ -177,7 +177,7 @@ def _described(provider: type[BaseProvider] | None, model: ModelRef) -> Rates | 
 
 
 def _in_and_out(text: str) -> Rates | None:
-    """Rates written as ``IN/OUT``; None where they are not."""
+    """Rates written as ``IN/OUT``; None if the text has another form."""
     try:
         rates = [Decimal(part.strip().removeprefix("$")) for part in text.split("/")]
     except InvalidOperation:
@@ -228,7 +228,7 @@ def _from_table(
         context |= {"speed": tier} if _has(model, {"speed": tier}, at) else {"service_tier": tier}
     if mode == "batch":
         context["processing"] = "batch"
-    # The table ignores what it does not know, which would give the full price.
+    # The table ignores unknown arguments, which would give the full price.
     own = any(model is other for other in found.models)
     for key, value in context.items():
         if not own or not _has(model, {key: value}, at):
@@ -265,7 +265,7 @@ def _has(model: Any, when: dict[str, str], at: datetime) -> bool:
 def _rates(
     model: Any, context: dict[str, str], at: datetime
 ) -> tuple[Rates | None, list[tuple[int, Rates]], str]:
-    """The rates at every tier; for prices that change with the hour, those of the dearest hour."""
+    """The rates at every tier; if prices vary by hour, those of the most expensive hour."""
     hours = [at + timedelta(hours=hour) for hour in range(24)] if _hourly(model) else [at]
     dearest: Any = None
     for hour in hours:
@@ -300,7 +300,7 @@ def _base(price: Any) -> Decimal:
 
 
 def _rates_beyond(prices: Any, start: int) -> Rates:
-    """The rates of calls with more than ``start`` input tokens; -1: of the smallest."""
+    """The rates of calls with more than ``start`` input tokens; -1 for the lowest tier."""
     values = {}
     for name, key in _RATES.items():
         price = getattr(prices, key)

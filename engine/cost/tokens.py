@@ -1,8 +1,7 @@
-"""How many input tokens a prompt will have, before it is sent.
+"""Estimates the input tokens of a prompt before it is sent.
 
-A likely count for estimates, and one that is never too small for the budget.
-No tokenizer is loaded: vocabularies are large, differ by model and need the
-network.
+Gives a likely count for estimates, and an upper bound for the budget. No tokenizer is loaded:
+vocabularies are large, differ by model and need the network.
 """
 
 from __future__ import annotations
@@ -22,8 +21,8 @@ _MESSAGE_TOKENS_MOST = 32
 _PROMPT_TOKENS_MOST = 64
 _IMAGE_WRAPPING_MOST = 16
 _WIDE = 1.25
-"""Each byte of UTF-8 beyond one for a character counts as so many characters: a
-Chinese character makes about one token, a Cyrillic letter about two thirds of one."""
+"""Each UTF-8 byte of a character beyond the first counts as this many characters: a Chinese
+character makes about one token, a Cyrillic letter about two thirds of one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,11 +31,11 @@ class InputTokens:
 
     Attributes:
         likely: the best guess.
-        most: never less than what is billed: a token of today's tokenizers
-            stands for at least one byte of text.
-        shared: likely tokens of the beginning that calls share, which providers may cache.
-        images: how many images and videos there are.
-        image_tokens: their part of ``likely``.
+        most: upper bound on what is billed: a token of current tokenizers covers at least one
+            byte of text.
+        shared: likely tokens of the shared prefix, which providers may cache.
+        images: number of images and videos.
+        image_tokens: their share of ``likely``.
     """
 
     likely: int
@@ -48,7 +47,7 @@ class InputTokens:
 
 @functools.lru_cache(maxsize=256)
 def rules_of(model: ModelRef) -> TokenRules:
-    """How a model counts, as its provider says; rules of thumb where that is not installed."""
+    """How a model counts, as declared by its provider; rules of thumb if that is not installed."""
     try:
         return registry.provider_class(model.provider).token_rules(model.name)
     except SpecError:
@@ -64,16 +63,16 @@ def text_tokens(text: str, rules: TokenRules) -> float:
 def input_tokens(
     prompt: Prompt, rules: TokenRules, detail: str = "", per_image: int = 0, fps: float = 1.0
 ) -> InputTokens:
-    """Count a prompt's input tokens.
+    """Estimate a prompt's input tokens.
 
-    For log-likelihood prompts the continuations count too, each with the context.
+    For log-likelihood prompts the continuations count too, each together with the context.
 
     Args:
-        prompt: what is asked.
-        rules: how the model counts.
-        detail: as in :meth:`TokenRules.image`.
-        per_image: tokens of every image, where the model is known to take as many; else 0.
-        fps: frames that the model looks at in a second of a video.
+        prompt: the prompt to count.
+        rules: how the model counts tokens.
+        detail: see :meth:`TokenRules.image`.
+        per_image: tokens of every image, if the model uses a fixed number; else 0.
+        fps: frames that the model samples per second of video.
     """
     likely, most = 0.0, float(_PROMPT_TOKENS_MOST)
     shared, leading, beginning = 0.0, True, 0.0

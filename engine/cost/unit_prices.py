@@ -1,8 +1,8 @@
-"""What one call costs, from a fixed set of unit prices.
+"""The cost of one call, from a fixed set of unit prices.
 
-A run looks its prices up once, stores them, and prices every call by them. So
-spend can be computed again from the journal alone, whatever a price table says
-later, and pricing a call takes microseconds.
+A run looks up its prices once, stores them, and prices every call by them. So spend can be
+recomputed from the journal alone, whatever a price table says later, and pricing a call takes
+microseconds.
 
 All money is :class:`~decimal.Decimal` US dollars, exact: unit prices are finite
 decimal fractions and nothing here divides.
@@ -25,7 +25,7 @@ _MILLION = -6  # as an exponent of ten
 
 @dataclass(frozen=True, slots=True)
 class Rates:
-    """US dollars per million tokens. None: these tokens cost what other input costs."""
+    """US dollars per million tokens. None: the price of ordinary input."""
 
     input: Decimal
     output: Decimal
@@ -33,7 +33,7 @@ class Rates:
     cache_write: Decimal | None = None
 
     def times(self, factor: Decimal) -> Rates:
-        """All rates multiplied."""
+        """All rates multiplied by a factor."""
         read, write = self.cache_read, self.cache_write
         return Rates(
             self.input * factor,
@@ -43,11 +43,11 @@ class Rates:
         )
 
     def tokens(self, input_tokens: int, output_tokens: int) -> Decimal:
-        """US dollars of so many tokens, read from no cache and written to none."""
+        """US dollars for this many tokens, without any cache use."""
         return (input_tokens * self.input + output_tokens * self.output).scaleb(_MILLION)
 
     def to_json(self) -> dict[str, str]:
-        """A JSON form that :meth:`from_json` reads back; decimals as text."""
+        """The JSON form read by :meth:`from_json`; decimals as text."""
         return {
             f.name: str(value) for f in fields(self) if (value := getattr(self, f.name)) is not None
         }
@@ -60,16 +60,16 @@ class Rates:
 
 @dataclass(frozen=True, slots=True)
 class UnitPrices:
-    """The prices of one model in one mode, and where they come from.
+    """The prices of one model in one mode, and their source.
 
     Attributes:
-        rates: of a call with few input tokens.
-        above: ``(tokens, rates)`` ascending: what the whole call costs, output
-            included, when it has more than so many input tokens.
-        source: where the prices come from, for example ``genai-prices 0.2.3``.
-        model: what the source calls the model.
-        mode, service_tier: what they hold for.
-        note: what a reader should know about them.
+        rates: for calls with few input tokens.
+        above: ``(tokens, rates)`` ascending: the rates of the whole call, including output, if
+            it has more than this many input tokens.
+        source: the source of the prices, for example ``genai-prices 0.2.3``.
+        model: the model's name in the source.
+        mode, service_tier: what they apply to.
+        note: a note for the reader.
     """
 
     rates: Rates
@@ -86,7 +86,7 @@ class UnitPrices:
         return not self.above and self.rates == Rates(ZERO, ZERO)
 
     def at(self, input_tokens: int) -> Rates:
-        """The rates of a call with so many input tokens."""
+        """The rates of a call with this many input tokens."""
         held = self.rates
         for start, rates in self.above:
             if input_tokens > start:
@@ -94,10 +94,10 @@ class UnitPrices:
         return held
 
     def cost(self, usage: Usage) -> Decimal | None:
-        """US dollars for one call; None when the provider did not say its tokens.
+        """US dollars for one call; None if the provider did not report its tokens.
 
-        The tier follows from this call's own tokens, so prices are only right
-        call by call, never for a sum of calls.
+        The tier depends on this call's own tokens, so prices are only correct per call, never for a
+        sum of calls.
         """
         if self.free:
             return ZERO
@@ -118,17 +118,17 @@ class UnitPrices:
         return total.scaleb(_MILLION)
 
     def worst_case(self, input_tokens: int, output_tokens: int) -> Decimal:
-        """The most that a call can cost that has at most these tokens.
+        """The maximum cost of a call with at most these tokens.
 
-        Every input token is taken at the dearest input rate (a cache write, as
-        a rule), at the dearest tier that the call can reach.
+        Every input token counts at the highest input rate (usually that of a cache write), in the
+        most expensive tier that the call can reach.
         """
         reachable = [self.rates, *(rates for start, rates in self.above if input_tokens > start)]
         return _dearest(reachable).tokens(input_tokens, output_tokens)
 
     @property
     def dearest(self) -> Rates:
-        """The most that a token of input and one of output can cost, whatever the call."""
+        """The maximum cost of an input token and of an output token, for any call."""
         return _dearest([self.rates, *(rates for _, rates in self.above)])
 
     def to_json(self) -> dict[str, Any]:
@@ -150,7 +150,7 @@ class UnitPrices:
 
 
 def _dearest(tiers: Sequence[Rates]) -> Rates:
-    """The dearest rates of several tiers; for input, that of a cache write as a rule."""
+    """The highest rates of several tiers; for input, usually that of a cache write."""
     return Rates(
         max(
             max(rates.input, rates.cache_read or ZERO, rates.cache_write or ZERO) for rates in tiers

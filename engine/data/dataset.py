@@ -1,10 +1,10 @@
 """Prepared data sets: the cached sample file between a benchmark's source and a run.
 
-A child process (the preflight) turns whatever the benchmark reads (parquet, hub
-data set, CSV) into ``KEY.jsonl`` with one sample a line, for large sets
-``KEY.dict`` with a compression dictionary trained on a fair choice of them,
-and, last, ``KEY.json`` with the header whose presence says that all is there. The
-engine reads only these, so it never imports pandas, pyarrow or datasets.
+A child process (the preflight) turns whatever the benchmark reads (Parquet, Hub data set, CSV)
+into ``KEY.jsonl`` with one sample per line, for large sets ``KEY.dict`` with a compression
+dictionary trained on a representative selection, and, last, ``KEY.json`` with the header whose
+presence means that everything is complete. The engine reads only these, so it never imports
+pandas, pyarrow or datasets.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from evalbench.engine.paths import make_private, open_private, write_file
 from evalbench.engine.shapes import anything, list_of, record, table_of, text, whole
 
 ProgressCallback = Callable[[str, int, int | None], None]
-"""Told what is being prepared, how much of it is done, and of how much, where that is known."""
+"""Called with what is being prepared, how much is done, and the total, if known."""
 
 _FORMAT = 2
 _EXAMPLES = 1000
@@ -49,14 +49,14 @@ _EXAMPLES = 1000
 
 @dataclass(frozen=True, slots=True)
 class DataHeader:
-    """What is known about a prepared data set.
+    """Facts about a prepared data set.
 
     Attributes:
         count: samples in the file, before any selection.
         data_hash: over all sample ids in order and the shared value.
-        origin, revision: where it came from.
+        origin, revision: its source.
         shared: see :class:`evalbench.engine.benchmark.DataSet`.
-        media: files that rows name, see :class:`evalbench.engine.benchmark.DataSource`.
+        media: files that rows refer to, see :class:`evalbench.engine.benchmark.DataSource`.
     """
 
     count: int
@@ -68,12 +68,12 @@ class DataHeader:
 
 
 def prepared_path(spec: RunSpec, cache: Path) -> Path:
-    """The sample file (``.jsonl``) that belongs to a spec; it may not exist yet.
+    """The sample file (``.jsonl``) for a spec; it may not exist yet.
 
-    The name depends on the benchmark and its version, the options that affect
-    data, the seed where rows are drawn by it, and on path, size and time of
-    change of every file that ``--data`` or an option names. Media that rows name
-    are looked after by the header, which knows them.
+    The name depends on the benchmark and its version, the options that affect data, the seed if
+    rows are drawn with it, and the path, size and modification time of every file that ``--data``
+    or an option refers to. Media that rows refer to are checked through the header, which lists
+    them.
     """
     bench = build_benchmark(spec)
     relevant = {o.name: spec.options[o.name] for o in bench.options if o.affects_data}
@@ -95,12 +95,12 @@ def _fingerprint(bench: Benchmark, spec: RunSpec) -> list[Any]:
 
 
 def is_prepared(spec: RunSpec, cache: Path) -> bool:
-    """Whether the sample file of a spec is there, so that nothing heavy is needed to have it."""
+    """Whether the sample file of a spec exists, so that nothing heavy is needed."""
     return _is_fresh(prepared_path(spec, cache))
 
 
 def _is_fresh(path: Path) -> bool:
-    """Whether a sample file is whole, and the media that its rows name are as they were."""
+    """Whether a sample file is complete, and the media that its rows refer to are unchanged."""
     if not path.exists() or not path.with_suffix(".json").exists():
         return False
     return all(_is_same(Path(name), *held) for name, held in read_header(path).media.items())
@@ -120,7 +120,7 @@ def prepare(spec: RunSpec, cache: Path, progress: ProgressCallback | None = None
     """Make sure the sample file of a spec exists; returns its path.
 
     Raises:
-        DataError: when the source is missing or malformed.
+        DataError: the source is missing or malformed.
     """
     path = prepared_path(spec, cache)
     if _is_fresh(path):
@@ -195,7 +195,7 @@ def read_header(path: Path) -> DataHeader:
     """The header of a prepared sample file.
 
     Raises:
-        DataError: it was damaged.
+        DataError: it is damaged.
     """
     file = path.with_suffix(".json")
     try:
@@ -220,7 +220,7 @@ def verify_prepared(path: Path) -> int:
     """Check a prepared sample file against its own ids and its header; returns its count.
 
     Raises:
-        DataError: naming the first row that differs, or the file when the whole does.
+        DataError: names the first row that differs, or the file if it differs as a whole.
     """
     header = read_header(path)
     digest = hashlib.sha256()
@@ -251,7 +251,7 @@ def verify_prepared(path: Path) -> int:
 
 
 def read_dictionary(path: Path) -> bytes:
-    """The compression dictionary beside a prepared sample file; empty for a small set."""
+    """The compression dictionary next to a prepared sample file; empty for a small set."""
     with contextlib.suppress(FileNotFoundError):
         return read_plain(path.with_suffix(".dict"))
     return b""
@@ -263,16 +263,15 @@ def sample_line(sample: Sample) -> bytes:
 
 
 def read_samples(path: Path, spec: RunSpec, bench: type[Benchmark]) -> Iterator[Sample]:
-    """The samples that a spec selects, in file order.
+    """The samples selected by a spec, in file order.
 
-    Filters first, then ``--limit``: spread evenly over the benchmark's
-    ``spread_by`` tag (a group with too few samples leaves its share to the
-    others), within its groups over each tag of ``spread_within``, and from the top of
-    each group or, with ``--shuffle``, at random by ``--seed``. A smaller limit chooses
-    some of the samples of a larger one, so that their replies can be used again.
+    Filters first, then ``--limit``: spread evenly over the benchmark's ``spread_by`` tag (a group
+    with too few samples leaves its share to the others), within its groups over each tag of
+    ``spread_within``, and from the top of each group or, with ``--shuffle``, at random by
+    ``--seed``. A smaller limit selects a subset of a larger one, so that replies can be reused.
 
     Raises:
-        SpecError: when a filter names a value that the data does not have.
+        SpecError: a filter names a value that the data does not have.
     """
     chosen = _choose(path, spec, bench)
     with path.open("rb") as file:
@@ -313,17 +312,17 @@ def _choose(path: Path, spec: RunSpec, bench: type[Benchmark]) -> set[int] | Non
 
 
 _Groups = dict[tuple[str, ...], list[int]]
-"""Places in the file by the values of the tags that a limit is spread over."""
+"""Positions in the file by the values of the tags that a limit is spread over."""
 
 
 def spread_over(groups: _Groups, total: int, seed: str | None = None) -> Iterator[int]:
-    """The first ``total`` places of one order in which every beginning is spread.
+    """The first ``total`` positions of an order in which every prefix is evenly spread.
 
-    So a smaller limit chooses some of what a larger one does. Values of the first tag take
-    turns as long as they have places left; within them those of the next tag that had the
-    fewest turns there, and then those that had the fewest in all, so that with few samples
-    the groups do not all begin with the same. In a group it goes from the top or, with a
-    ``seed``, at random; lists are shuffled in place.
+    So a smaller limit selects a subset of a larger one. Values of the first tag take turns as long
+    as they have positions left; within them come the values of the next tag that had the fewest
+    turns there, and then those that had the fewest overall, so that with few samples the groups do
+    not all start with the same one. A group is read from the top or, with a ``seed``, at random;
+    lists are shuffled in place.
     """
     if seed is not None:
         for key, places in groups.items():
@@ -339,7 +338,7 @@ def spread_over(groups: _Groups, total: int, seed: str | None = None) -> Iterato
 
 
 class _Spread:
-    """Groups that are alike in the tags before ``level``, in parts by their value of that one."""
+    """Groups that share the tags before ``level``, split by their value of that tag."""
 
     def __init__(self, groups: _Groups, level: int) -> None:
         self.left = sum(map(len, groups.values()))
@@ -356,7 +355,7 @@ class _Spread:
         self.parts = {value: _Spread(part, level + 1) for value, part in below.items()}
 
     def take(self, value: str, turns: Counter[tuple[int, str]]) -> int:
-        """The next place of this value; ``turns`` counts those of all values at all levels."""
+        """The next position for this value; ``turns`` counts all values at all levels."""
         self.left -= 1
         self._taken[value] += 1
         turns[self._level, value] += 1
@@ -376,7 +375,7 @@ def selected_count(path: Path, spec: RunSpec, bench: type[Benchmark]) -> int:
     """How many samples a spec selects from its prepared file.
 
     Raises:
-        SpecError: when the filters leave nothing, or name a value that is not there.
+        SpecError: the filters leave nothing, or name a value that does not exist.
     """
     chosen = _choose(path, spec, bench)
     count = read_header(path).count if chosen is None else len(chosen)

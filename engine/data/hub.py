@@ -1,4 +1,4 @@
-"""Single files of data sets on the Hugging Face hub, at a commit that never changes."""
+"""Single files of data sets on the Hugging Face Hub, at a fixed commit."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from evalbench.engine.errors import DataError
 
 @dataclass(frozen=True)
 class PinnedFile:
-    """A table on the hub.
+    """A table on the Hub.
 
     Attributes:
-        repository: OWNER/NAME of a data set.
+        repository: OWNER/NAME of the data set.
         revision: its commit.
-        path: of the file in it.
+        path: the file's path in the repository.
     """
 
     repository: str
@@ -29,15 +29,14 @@ class PinnedFile:
 
 
 ANSWER_S = 10.0
-"""Seconds that the hub gets to answer a first small question: its clients try downloads six times
-over, which takes minutes where nobody answers."""
+"""Time limit for a first small request: the Hub's clients try downloads six times, which takes
+minutes if the Hub does not respond."""
 
 
 def hub_trouble(error: Exception) -> str:
-    """Why the hub could not be asked, in a few words.
+    """Why a request to the Hub failed, in a few words.
 
-    Its clients raise a dozen unrelated types, and the reason is often only in what they are
-    raised from.
+    Its clients raise a dozen unrelated types, and the reason is often only in their causes.
     """
     seen: list[BaseException] = []
     one: BaseException | None = error
@@ -71,15 +70,15 @@ def fetching(
     progress: Any = None,
     hint: str = "check the network, or give a copy of the data with --data PATH",
 ) -> Iterator[None]:
-    """Says that a data set is fetched, and what to do where that fails.
+    """Report that a data set is being downloaded, and give a hint if that fails.
 
     Args:
         name: OWNER/NAME of the data set.
-        progress: told, if there is one.
+        progress: called, if given.
         hint: what to do.
 
     Raises:
-        DataError: for whatever the hub's clients raise, which is a dozen unrelated types.
+        DataError: for whatever the Hub's clients raise, which is a dozen unrelated types.
     """
     if progress:
         progress(f"fetching {name} from the Hugging Face hub", 0, None)
@@ -94,12 +93,12 @@ def fetching(
 
 
 def fetch_rows(file: PinnedFile, progress: Any = None) -> Iterator[tuple[int, Row]]:
-    """The rows of a file with their numbers; fetched unless the hub's cache has it.
+    """The rows of a file with their numbers; downloaded unless it is in the Hub's cache.
 
-    A file in the cache is read without asking the hub, so that no network is needed.
+    A cached file is read without contacting the Hub, so that no network is needed.
 
     Raises:
-        DataError: it cannot be fetched.
+        DataError: it cannot be downloaded.
     """
     from huggingface_hub import HfApi, hf_hub_download, try_to_load_from_cache
 

@@ -1,4 +1,4 @@
-"""Any data set of the Hugging Face hub as the data of a run: ``--data hf:OWNER/NAME``."""
+"""Any data set on the Hugging Face Hub as the data of a run: ``--data hf:OWNER/NAME``."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from evalbench.engine.installed import require
 from evalbench.engine.paths import make_private, open_private
 
 _EXAMPLES = "dev"
-"""The split of solved examples, which some benchmarks read beside the questions."""
+"""The split of solved examples, which some benchmarks read along with the questions."""
 
 
 def fetch(hub: HubSet, cache: Path, progress: Any = None) -> tuple[Path, str]:
-    """The rows as JSON lines in the cache, and the commit they are of.
+    """The rows as JSON lines in the cache, and their commit.
 
-    A split ``dev`` is fetched too and lies beside them. Runs in a child process: it
-    imports the hub's clients, which find the token in their environment.
+    A split ``dev`` is downloaded too and stored next to them. Runs in a child process: it imports
+    the Hub's clients, which find the token in their environment.
 
     Raises:
-        DataError: they cannot be fetched, or hold what JSON cannot (pictures).
+        DataError: they cannot be downloaded, or contain what JSON cannot express (images).
     """
     require("data", f"{hub.name} of the Hugging Face hub", "datasets")
     hint = (

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import struct
 
-_NO_SIZE = frozenset({0x01, *range(0xD0, 0xDA)})  # JPEG markers that stand alone
-_NOT_FRAMES = frozenset({0xC4, 0xC8, 0xCC})  # between the frame headers, but none
+_NO_SIZE = frozenset({0x01, *range(0xD0, 0xDA)})  # JPEG markers without a segment
+_NOT_FRAMES = frozenset({0xC4, 0xC8, 0xCC})  # numbered like frame headers, but not
 
 
 def image_type(data: bytes) -> str:

@@ -1,4 +1,4 @@
-"""Pictures and video frames as models are shown them: scaled, encoded, bounded in bytes.
+"""Images and video frames as sent to models: scaled, encoded, limited in size.
 
 Uses Pillow and PyAV (extra ``vision``), in the child process that prepares data.
 """
@@ -16,15 +16,15 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
 MOST_BYTES = 3_700_000
-"""Of one picture: below 5 MB in base64, the least that a provider takes."""
+"""Maximum bytes of an image: below 5 MB in base64, the lowest limit of any provider."""
 
 _QUALITIES = (90, 80, 65, 50)
 MOST_PIXELS = 100_000_000
-"""Of a picture, or of one frame; decoded, they take up to a dozen bytes each."""
+"""Maximum pixels of an image or frame; decoded, each takes up to a dozen bytes."""
 
 
 class Picture(NamedTuple):
-    """An encoded picture."""
+    """An encoded image."""
 
     data: bytes
     media_type: str
@@ -33,7 +33,7 @@ class Picture(NamedTuple):
 
 
 class Frame(NamedTuple):
-    """A picture of a video, its place among all frames, and its time in seconds."""
+    """A frame of a video, its index among all frames, and its time in seconds."""
 
     picture: Picture
     place: int
@@ -41,7 +41,7 @@ class Frame(NamedTuple):
 
 
 class Video(NamedTuple):
-    """A whole video as it is, and how many seconds it lasts."""
+    """A whole, unmodified video, and its length in seconds."""
 
     data: bytes
     media_type: str
@@ -51,17 +51,16 @@ class Video(NamedTuple):
 
 
 class Unreadable(Exception):
-    """Media that cannot be decoded; the words say why."""
+    """Media that cannot be decoded; the message says why."""
 
 
 def encode(data: bytes, longest: int) -> Picture:
-    """A picture as it is sent: at most ``longest`` pixels a side.
+    """An image in the form in which it is sent: at most ``longest`` pixels per side.
 
-    It stays a PNG where that is small enough; otherwise it becomes a JPEG of
-    the best quality that is.
+    It stays a PNG if that is small enough; otherwise it becomes a JPEG of the best quality that is.
 
     Raises:
-        Unreadable: it is no picture, or broken.
+        Unreadable: it is not an image, or is broken.
         DataError: the extra is not installed.
     """
     image_module = _pillow()
@@ -79,7 +78,7 @@ def encode(data: bytes, longest: int) -> Picture:
 
 
 def _check_pixels(width: int, height: int) -> None:
-    """Before anything is decoded: a few kilobytes can hold billions of pixels."""
+    """Check before decoding: a few kilobytes can hold billions of pixels."""
     if width * height > MOST_PIXELS:
         raise Unreadable(f"{width:,} × {height:,} pixels are more than {MOST_PIXELS:,}")
 
@@ -103,7 +102,7 @@ def _encoded(image: Image, longest: int) -> Picture:
 
 
 def _on_white(image: Image) -> Image:
-    """Without transparency, which models would see as black."""
+    """Remove transparency, which models would see as black."""
     with_alpha = image.convert("RGBA")
     ground = _pillow().new("RGBA", with_alpha.size, "white")
     ground.alpha_composite(with_alpha)
@@ -117,10 +116,10 @@ def _saved(image: Image, form: str, **how: Any) -> bytes:
 
 
 def places(total: int, wanted: int, sampling: str) -> list[int]:
-    """Which of ``total`` frames to take, in order, without repeats.
+    """The indices of the frames to take from ``total``, in order, without duplicates.
 
-    ``uniform`` spreads them from the first to the last, both included, cut to
-    whole numbers; ``segment`` takes the middle of equal segments.
+    ``uniform`` spreads them from the first to the last, both included, truncated to integers;
+    ``segment`` takes the middle of equal segments.
     """
     if total <= 0:
         return []
@@ -138,7 +137,7 @@ def frames(data: bytes, wanted: int, sampling: str, longest: int) -> list[Frame]
     """Frames of a video (or an animated GIF).
 
     Raises:
-        Unreadable: it is no video, or broken.
+        Unreadable: it is not a video, or is broken.
         DataError: the extra is not installed.
     """
     try:
@@ -164,7 +163,7 @@ def frames(data: bytes, wanted: int, sampling: str, longest: int) -> list[Frame]
 
 
 def whole_video(data: bytes) -> Video | None:
-    """A video as models take it; None for what they do not take whole (an animated GIF).
+    """A video as models accept it; None if it cannot be sent whole (an animated GIF).
 
     Raises:
         Unreadable: it is broken.
@@ -192,7 +191,7 @@ def whole_video(data: bytes) -> Video | None:
 
 
 def _container(data: bytes) -> str:
-    """The media type of a video file that models take, by its first bytes; else empty."""
+    """The media type of a video file accepted by models, from its first bytes; else empty."""
     if data[4:8] == b"ftyp":
         return "video/quicktime" if data[8:10] == b"qt" else "video/mp4"
     if data.startswith(b"\x1a\x45\xdf\xa3"):

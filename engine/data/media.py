@@ -1,8 +1,8 @@
-"""Images that samples show, kept on this machine by content hash: the media cache.
+"""The media cache: images of samples, stored on this machine by content hash.
 
-A sample names its images by hash; the bytes lie below the cache folder. They
-can be deleted at any time: what was answered stays readable and can be scored
-anew, and preparing the data again brings them back.
+A sample refers to its images by hash; the bytes are in the cache folder. They can be deleted at
+any time: existing answers stay readable and can be re-scored, and preparing the data again
+restores them.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class MediaCache:
         self.folder = folder or cache_dir() / "media"
 
     def keep(self, data: bytes) -> str:
-        """Keep these bytes; their hash as hexadecimal digits."""
+        """Store these bytes; returns their hash as hexadecimal digits."""
         digest = hashlib.sha256(data).hexdigest()
         path = self._path(digest)
         if path.exists():
@@ -34,7 +34,7 @@ class MediaCache:
         return digest
 
     def part(self, media_type: str, digest: str) -> MediaPart:
-        """What a prompt shows. Without bytes where they are gone, which no provider is sent."""
+        """The media part for a prompt. Without bytes if they are gone; then it cannot be sent."""
         try:
             data = read_plain(self._path(digest))
         except OSError:
@@ -42,7 +42,7 @@ class MediaCache:
         return MediaPart(media_type, data, digest)
 
     def trim(self, most_bytes: int) -> int:
-        """Delete what was not used for longest until so much is left; bytes deleted."""
+        """Delete least recently used files until this much is left; returns the bytes deleted."""
         files = [(stat.st_mtime, stat.st_size, path) for path, stat in self._files()]
         total, deleted = sum(size for _, size, _ in files), 0
         for _, size, path in sorted(files):

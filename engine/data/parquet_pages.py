@@ -1,7 +1,7 @@
-"""How much the pages of a Parquet file come to once they are unpacked.
+"""Determines how large the pages of a Parquet file are once they are decompressed.
 
-The footer says so too, but may say anything; memory is taken by what each page says of itself,
-so that is added up from the pages' own headers before anything is unpacked. (Format:
+The footer says so too, but cannot be trusted; memory is allocated by what each page says about
+itself, so the pages' own headers are added up before anything is decompressed. (Format:
 apache/parquet-format, ``parquet.thrift``, in Thrift's compact protocol.)
 """
 
@@ -12,28 +12,28 @@ from typing import IO, Any
 from evalbench.engine.files import RECORD, WHOLE
 
 _MOST_VALUES = 100_000_000
-"""Of one column in one group of rows, where a single row may hold many."""
+"""Limit for one column in one row group, where a single row may hold many values."""
 
 _MOST_PAGES = 1_000_000
 _MOST_AT_ONCE = 65_536
 _HEADER = 1 << 20
-"""Bytes within which the header of a page ends; statistics may make one long."""
+"""Bytes within which a page header ends; statistics may make one long."""
 
 _DEEPEST = 16
 _SIZE, _PACKED = 2, 3
 _OF_VALUES = (5, 7, 8)
-"""Fields of a page's header: sizes, and what it says of its values in each kind of page."""
+"""Fields of a page header: sizes, and what it says about its values for each kind of page."""
 
 
 def rows_at_once(file: IO[bytes], metadata: Any) -> int:
-    """How many rows can be unpacked at once in a few hundred megabytes.
+    """How many rows can be decompressed at once within a few hundred megabytes.
 
     Args:
         file: the Parquet file.
         metadata: its footer, a ``pyarrow.parquet.FileMetaData``.
 
     Raises:
-        ValueError: a page is no page, or too large, or holds too much.
+        ValueError: a page is invalid, too large, or contains too much.
     """
     largest: dict[int, int] = {}
     for group in range(metadata.num_row_groups):
@@ -49,7 +49,7 @@ def rows_at_once(file: IO[bytes], metadata: Any) -> int:
 
 
 def _largest_page(file: IO[bytes], chunk: Any, *, lists: bool) -> int:
-    """Bytes of the largest page of a column in a group of rows, unpacked."""
+    """Decompressed bytes of the largest page of a column in a row group."""
     at = chunk.data_page_offset
     if chunk.has_dictionary_page and chunk.dictionary_page_offset:
         at = min(at, chunk.dictionary_page_offset)
@@ -85,10 +85,10 @@ class _Compact:
         self._at = 0
 
     def header(self) -> tuple[dict[int, Any], int]:
-        """The fields by number, and how many bytes they took.
+        """The fields by number, and the bytes they took.
 
         Raises:
-            ValueError: the bytes are none, or end too early.
+            ValueError: the bytes are invalid, or end too early.
         """
         try:
             return self._struct(0), self._at
@@ -128,7 +128,7 @@ class _Compact:
         byte = self._byte()
         count = byte >> 4 if byte >> 4 < 15 else self._unsigned()
         for _ in range(count):
-            # Truth values take a byte each in a list.
+            # Booleans take a byte each in a list.
             self._byte() if byte & 15 in (1, 2) else self._value(byte & 15, depth + 1)
 
     def _byte(self) -> int:

@@ -1,8 +1,8 @@
-"""Reading data files: JSON, and rows of tables (Parquet, CSV, JSON lines) with their numbers.
+"""Reads data files: JSON, and rows of tables (Parquet, CSV, JSON lines) with their numbers.
 
-Nothing is guessed about types: CSV cells stay text, so a cell ``None`` is the
-word and not a missing value. Row numbers count records from 1; a CSV header is
-not counted, and a JSON lines file is counted by its lines.
+Types are never guessed: CSV cells stay text, so a cell ``None`` is the word and not a missing
+value. Row numbers count records from 1; a CSV header is not counted, and a JSON lines file is
+counted by its lines.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ Row = dict[str, Any]
 def read_rows(path: Path) -> Iterator[tuple[int, Row]]:
     """Rows of a table as (row number, columns by name): one of :data:`SUFFIXES`.
 
-    Of a folder those of its shards, see :func:`shards`, each numbered from 1. Of a workbook
-    the first sheet is read; it needs the package openpyxl.
+    For a folder, the rows of its shards, see :func:`shards`, each numbered from 1. For a workbook,
+    the first sheet, which needs the package openpyxl.
 
     Raises:
-        DataError: for a missing or unreadable file, or a row that is not one.
+        DataError: a missing or unreadable file, or an invalid row.
     """
     if path.is_dir():
         parts = shards(path)
@@ -74,10 +74,10 @@ def read_rows(path: Path) -> Iterator[tuple[int, Row]]:
 
 
 def shards(folder: Path, splits: Sequence[str] = ("test", "train", "validation")) -> list[Path]:
-    """The files of a downloaded data set: of the first of these splits that is there, in order.
+    """The files of a downloaded data set: the first of these splits that exists, in order.
 
-    As the hub lays them out: ``test-00000-of-00002.parquet``, in ``data`` or a folder
-    named by the configuration; or the only table in the folder, whatever its name.
+    In the Hub's layout: ``test-00000-of-00002.parquet``, in ``data`` or a folder named after the
+    configuration; or the only table in the folder, whatever its name.
     """
     for split in splits:
         for place in (folder, folder / "data", *sorted(p for p in folder.glob("*") if p.is_dir())):
@@ -92,9 +92,9 @@ _SPLITS = ("test", "train", "validation", "val", "dev")
 
 
 def find_table(path: Path, names: Sequence[str], what: str, hint: str) -> Path:
-    """The table that ``--data`` means: the path itself, or the first of these below a folder.
+    """The table that ``--data`` refers to: the path itself, or the first of these in a folder.
 
-    Of a folder with none of them, its shards: the only one, or the folder for several.
+    If a folder has none of them, its shards: the only one, or the folder itself if several.
 
     Raises:
         DataError: the folder has none of them.
@@ -128,7 +128,7 @@ def read_csv_records(path: Path, *, first: int = 1) -> Iterator[tuple[int, list[
 
 
 def _texts(file: IO[bytes], path: Path) -> Iterator[str]:
-    """The lines of a table as texts; those that end by a carriage return are one."""
+    """The lines of a table as text; those ending in a carriage return count as one."""
     decoder = codecs.getincrementaldecoder("utf-8-sig")()
     for line in lines_of(file, path):
         yield from io.StringIO(decoder.decode(line), newline="")
@@ -136,10 +136,10 @@ def _texts(file: IO[bytes], path: Path) -> Iterator[str]:
 
 
 def read_json(path: Path) -> Any:
-    """The value of a JSON file.
+    """The value in a JSON file.
 
     Raises:
-        DataError: it cannot be read, or is none.
+        DataError: it cannot be read, or is not JSON.
     """
     try:
         return parse_json(read_plain(path))
@@ -150,10 +150,10 @@ def read_json(path: Path) -> Any:
 
 
 def whole_of(value: Any) -> int:
-    """A whole number, however a table holds it: as one, as a decimal number, or as a text.
+    """An integer, however a table stores it: as an integer, a decimal number, or text.
 
     Raises:
-        ValueError: it is none, or too large.
+        ValueError: it is not an integer, or too large.
     """
     try:
         found = int(value)
@@ -201,7 +201,7 @@ def _csv_with_header(path: Path) -> Iterator[tuple[int, Row]]:
 
 
 def _check_header(path: Path, header: Sequence[str]) -> None:
-    """Refuse a table of which a column could not be told from another."""
+    """Reject a table whose columns cannot be distinguished."""
     twice = next((name for name in header if name and header.count(name) > 1), None)
     if twice is not None:
         raise DataError(
@@ -234,7 +234,7 @@ def _excel(path: Path) -> Iterator[tuple[int, Row]]:
                 yield number, {n: c for n, c in zip(header, cells, strict=False) if n}
     except DataError:
         raise
-    except Exception as error:  # openpyxl raises what zip files and XML do
+    except Exception as error:  # openpyxl raises whatever zip files and XML do
         why = f"{type(error).__name__}: {error}"
         raise DataError("this is not an Excel file", path=str(path), why=why) from error
 
@@ -270,7 +270,7 @@ def _json_object(path: Path, number: int, line: bytes) -> Row:
 
 
 def _letters(value: Any) -> int:
-    """Letters and bytes of a value, and 8 for any other part of it."""
+    """Characters and bytes of a value, plus 8 for any other part of it."""
     if isinstance(value, str | bytes):
         return len(value)
     if isinstance(value, dict):
@@ -297,7 +297,7 @@ def _parquet(path: Path) -> Iterator[tuple[int, Row]]:
             for batch in file.iter_batches(some):
                 for row in batch.to_pylist():
                     number += 1
-                    # Not by the batch: what it says once, it may say of every row.
+                    # Not per batch: what it contains once, it may contain in every row.
                     unpacked += _letters(row)
                     check_unpacked(unpacked, size)
                     yield number, row

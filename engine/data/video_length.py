@@ -1,4 +1,4 @@
-"""How long a video lasts, read from the head of its file."""
+"""Reads the length of a video from its file header."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 
 def video_length(data: bytes) -> tuple[float | None, bool]:
-    """Seconds that a video lasts and whether it has sound, by the head of an MP4 or MOV file.
+    """Length of a video in seconds and whether it has sound, from the header of an MP4 or MOV file.
 
     Returns:
         (None, True) for other files, and for files that do not say.
@@ -31,7 +31,7 @@ def _seconds(data: bytes, at: int) -> float:
 
 
 def _boxes(data: bytes, start: int, end: int) -> Iterator[tuple[bytes, int, int]]:
-    """The boxes between two places: kind, and where its content begins and ends."""
+    """The boxes between two positions: kind, and start and end of the content."""
     at = start
     while at + 8 <= end:
         size, kind = struct.unpack_from(">I4s", data, at)

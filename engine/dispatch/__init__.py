@@ -1,1 +1,1 @@
-"""How calls get their answers in each mode."""
+"""How calls are answered in each mode."""

@@ -1,4 +1,4 @@
-"""Money for a call before it leaves; where there is none, the run is told once."""
+"""Reserves money before a call is sent; when the budget is reached, the run is notified once."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from evalbench.engine.dispatch.base import ZERO, BudgetSpent, Report
 
 
 class Admission:
-    """Lets one dispatcher's calls reserve what they may cost."""
+    """Reserves the possible cost of one dispatcher's calls."""
 
     def __init__(self, budget: Budget, report: Report) -> None:
-        """``report`` takes the event that the budget is reached."""
+        """``report`` receives the event that the budget is reached."""
         self._budget = budget
         self._report = report
         self._told_left: Decimal | None = None
@@ -21,12 +21,12 @@ class Admission:
         """Reserve the worst case of one attempt, waiting for others in flight.
 
         Raises:
-            BudgetSpent: it does not fit, and nothing is in flight any more.
+            BudgetSpent: it does not fit, and nothing else is in flight.
         """
         try:
             return await self._budget.admit(reservation)
         except BudgetReached as reached:
-            # Every call that waits ends so; one of them tells.
+            # Every waiting call ends this way; only one reports it.
             if reached.left != self._told_left:
                 self._told_left = reached.left
                 left = max(ZERO, reached.left)

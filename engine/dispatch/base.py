@@ -1,4 +1,4 @@
-"""What the driver expects of a dispatcher, in whatever mode."""
+"""What the driver expects of a dispatcher, in every mode."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ Report = Callable[..., None]
 
 
 class SendLog:
-    """Told of the attempts at one call, for whoever resumes the run; this one keeps nothing.
+    """Receives the attempts at one call, for a later resume; this base class records nothing.
 
-    Without it, a call that waits for another try looks like one in flight.
+    Without it, a call waiting to be retried looks like one in flight.
     """
 
     async def __call__(self) -> None:
-        """The call is about to leave for the first time."""
+        """The call is about to be sent for the first time."""
 
     async def again(self) -> None:
-        """It is about to leave once more."""
+        """It is about to be sent again."""
 
     def ended(self, *, possibly_billed: bool) -> None:
-        """An attempt came to nothing: the call is not on the wire."""
+        """An attempt failed: the call is not in flight."""
 
 
 class Dispatcher(Protocol):
@@ -41,7 +41,7 @@ class Dispatcher(Protocol):
 
     @property
     def window(self) -> int:
-        """How many samples should be in work at once to keep this dispatcher busy."""
+        """How many samples should be in progress to keep this dispatcher busy."""
 
     @property
     def ready_at(self) -> float | None:
@@ -51,95 +51,95 @@ class Dispatcher(Protocol):
         """The final reply to one call, after any retries.
 
         Args:
-            call: what to ask.
+            call: the call to answer.
             key: unique within the engine; equal keys are the same call.
-            before_send: awaited once, just before the call first leaves, and told of the
-                other attempts.
+            before_send: awaited once, just before the call is first sent, and notified of
+                the other attempts.
 
         Returns:
-            A reply; of outcome ``error`` when this call cannot be answered.
+            A reply; its outcome is ``error`` if this call cannot be answered.
 
         Raises:
-            RunFatal: when no call of the run can be answered.
+            RunFatal: no call of the run can be answered.
         """
 
     def halt(self) -> None:
-        """Send nothing more: calls that are not on the wire raise :class:`Halted`."""
+        """Send nothing more: calls that are not in flight raise :class:`Halted`."""
 
     def set_concurrency(self, calls: int | None) -> None:
-        """Change the number of calls in flight, live; None: the dispatcher finds its own."""
+        """Change the number of calls in flight, live; None for adaptive."""
 
     def gauges(self) -> Gauges:
-        """Numbers for the screen: in flight, waiting, memory and the like."""
+        """Numbers for display: in flight, waiting, memory and so on."""
 
     async def close(self) -> None:
-        """Give everything back. Calls still in flight are cut off."""
+        """Release all resources. Calls still in flight are cut off."""
 
 
 class ReplySink(Protocol):
-    """Who drives the samples, as seen by a dispatcher whose replies come by themselves."""
+    """The driver as seen by a dispatcher that delivers replies later, unprompted."""
 
     def preload(self, sample: SampleCalls) -> None:
-        """What the journal has of a sample now, just before replies to its calls arrive."""
+        """Receive a sample's journal data, just before replies to its calls arrive."""
 
     def arrived(self, call: CallRow, role: str, reply: Reply) -> None:
-        """A reply is in the journal; its sample can go on."""
+        """A reply is in the journal; its sample can continue."""
 
     def resume_sample(self, row: int, epoch: int) -> None:
-        """A call of this sample has left its batch without a reply: let it ask again."""
+        """A call of this sample left its batch without a reply: let the sample ask again."""
 
     def give_up(self, error: EvalbenchError) -> None:
-        """Nothing can be answered any more."""
+        """Nothing more can be answered."""
 
 
 class ParkingDispatcher(ABC):
-    """What a dispatcher has besides that answers calls later, whatever becomes of who asked."""
+    """Adds to a dispatcher that answers calls later, independently of the asking task."""
 
     @abstractmethod
     def begin(self, sink: ReplySink) -> None:
-        """Take up what earlier engines left."""
+        """Take over what earlier engines left."""
 
     @abstractmethod
     async def park(
         self, call: Call, ident: int, intend: Callable[[], Awaitable[None]]
     ) -> Reply | None:
-        """Take a call in, to be answered later.
+        """Accept a call to be answered later.
 
         Args:
-            call: what to ask.
+            call: the call to answer.
             ident: its number in the journal.
-            intend: awaited once, when the call was taken in: it puts it into the journal.
+            intend: awaited once, when the call has been accepted; it writes it to the journal.
 
         Returns:
-            None when it is to be answered at once, by ``answer``; a reply of
-            outcome ``error`` when it cannot be asked at all.
+            None if it should be answered now, by ``answer``; a reply of outcome ``error`` if
+            it cannot be asked at all.
 
         Raises:
-            Parked: its reply will come; always so for one that is out already.
+            Parked: its reply will come; always raised for a call that is already pending.
             Halted: the run is stopping.
         """
 
     @abstractmethod
     def close_collection(self) -> None:
-        """No further call will come before those taken in are answered."""
+        """No more calls will come until the accepted ones are answered."""
 
     @property
     @abstractmethod
     def outstanding(self) -> int:
-        """Calls taken in whose reply is still to come."""
+        """Number of accepted calls that have no reply yet."""
 
     @abstractmethod
     def unfetched(self) -> Unfetched | None:
-        """Calls taken in whose replies were given up for now; None where there are none."""
+        """Accepted calls whose replies have been given up on for now; None if there are none."""
 
     @property
     @abstractmethod
     def at_rest(self) -> bool:
-        """Whether an engine that does not want to wait has nothing more to do here."""
+        """Whether an engine that does not wait has nothing more to do here."""
 
 
 class Parked(BaseException):
-    """The call is out in a batch: its sample leaves memory until the reply is in.
+    """The call is pending in a batch: its sample leaves memory until the reply arrives.
 
     A BaseException, so that no ``except Exception`` in a benchmark swallows it.
     """
@@ -157,7 +157,7 @@ class BudgetSpent(Halted):
 
 
 def failed_reply(error: ProviderError, attempts: int, possible_cost: Decimal = ZERO) -> Reply:
-    """The reply that stands for a call that could not be answered."""
+    """The reply recorded for a call that could not be answered."""
     return Reply(
         outcome=Outcome.ERROR,
         error=f"{type(error).__name__}: {error}",

@@ -1,10 +1,9 @@
-"""A provider that answers nobody: one probe tests for all, and none is blamed for it.
+"""Circuit breaker: while a provider is down, one probe tests it and no call is charged.
 
-While nothing but refusals and failed connections come back, to try every call
-again and again would use up their tries in a minute, and then the run's samples,
-one after the other. So after five seconds of that, all calls wait and one at a
-time tries again, ever less often; the first sign of life lets all go on. Tries
-in that time count for nobody.
+When only refusals and failed connections come back, retrying every call would use up its
+attempts within a minute, and then the run's samples one after another. So after five seconds
+of that, all calls wait and one at a time is sent as a probe, less and less often; the first
+sign of life releases all. Attempts during that time do not count.
 """
 
 from __future__ import annotations
@@ -27,25 +26,25 @@ from evalbench.engine.errors import (
 )
 
 OPENS_AFTER_S = 5.0
-"""Nothing but such failures for so long is an outage."""
+"""Seconds of nothing but such failures that make an outage."""
 FIRST_PROBE_S = 1.0
 LONGEST_PROBE_WAIT_S = 60.0
 LONGEST_S = LONGEST_OUTAGE_S
-"""An outage that lasts longer ends the run; it can be resumed."""
+"""A longer outage ends the run; it can be resumed."""
 _MOMENT_S = 0.001
 UNREACHED_S = 6.0
-"""A server that was not reached once for so long ends the run: its address is probably wrong."""
+"""A server never reached in this time ends the run: its address is probably wrong."""
 _LONGEST_FIRST_KNOCK_S = 5.0
 
 _GATEWAY_STATUSES = frozenset({502, 521, 522, 523})
-"""What a gateway says that does not reach the server behind it."""
+"""Replies of a gateway that cannot reach the server behind it."""
 
 
 def is_provider_down(error: ProviderError) -> bool:
-    """Whether an error is about the provider's state and not about the call.
+    """Whether an error is about the provider's state rather than the call.
 
-    A connection that was cut in the middle may be the call's own fault, and so
-    may be a failure of the server or a deadline.
+    A connection cut midway may be the call's own fault, and so may a server error or an
+    exceeded deadline.
     """
     if isinstance(error, ConnectionFailed):
         return not error.possibly_billed
@@ -55,21 +54,21 @@ def is_provider_down(error: ProviderError) -> bool:
 
 
 def never_connected(error: BaseException | None) -> bool:
-    """Whether an error says that no connection to the server could be made."""
+    """Whether an error means that no connection to the server could be made."""
     return isinstance(error, ConnectionFailed) and not error.possibly_billed
 
 
 class FirstContact:
-    """Whether a server was reached since this engine began, and how long to try for it.
+    """Whether a server was reached since this engine started, and how long to keep trying.
 
     Attributes:
-        made: it was.
+        made: whether it was reached.
     """
 
     def __init__(self, report: Report, wait_s: float | None = None) -> None:
-        """``report`` takes the event that tells the user of a server that was not reached.
+        """``report`` receives the event that tells the user that a server was not reached.
 
-        ``wait_s``: for so long (:data:`UNREACHED_S` if None) failures are no reason to end.
+        ``wait_s``: seconds during which failures do not end the run (None: :data:`UNREACHED_S`).
         """
         self._report = report
         self._wait_s = UNREACHED_S if wait_s is None else wait_s
@@ -78,19 +77,19 @@ class FirstContact:
         self.made = False
 
     def begin(self) -> None:
-        """The first try is about to leave."""
+        """The first attempt is about to be sent."""
         if self._since is None:
             self._since = _now()
 
     def missed(self, error: BaseException | None) -> bool:
-        """Whether a try ended so that the server is still one that was never reached."""
+        """Whether an attempt ended with the server still never reached."""
         return not self.made and never_connected(error)
 
     def left(self, error: ProviderError) -> float:
-        """Seconds for which to go on after a try that :meth:`missed`; the first one is told.
+        """Seconds left to keep trying after an attempt that :meth:`missed`; the first is reported.
 
         Raises:
-            RunFatal: it was tried for long enough.
+            RunFatal: it has been tried for long enough.
         """
         self.begin()
         assert self._since is not None
@@ -108,16 +107,16 @@ class FirstContact:
 
 
 class CircuitBreaker:
-    """What the calls to one model know of its provider's state.
+    """What the calls to one model know about its provider's state.
 
-    One that was never reached is not taken for one that is down: its address may be
-    wrong, which ends the run soon. One that refuses for load is there.
+    A server that was never reached does not count as down: its address may be wrong, which ends
+    the run soon. One that refuses for load is up.
     """
 
     def __init__(self, report: Report, wait_s: float | None = None) -> None:
-        """``report`` takes the events that an outage begins and ends.
+        """``report`` receives the events at the start and end of an outage.
 
-        ``wait_s`` is how long a server is waited for that was never reached.
+        ``wait_s``: seconds to wait for a server that was never reached.
         """
         self._report = report
         self._contact = FirstContact(report, wait_s)
@@ -131,32 +130,32 @@ class CircuitBreaker:
 
     @property
     def on(self) -> bool:
-        """Whether the provider is down, as far as anybody knows."""
+        """Whether the provider is down, as far as known."""
         return self._next is not None
 
     def paused_for(self) -> float:
-        """Seconds until the next try; 0 when the provider is not down."""
+        """Seconds until the next attempt; 0 if the provider is not down."""
         return 0.0 if self._next is None else max(0.0, self._next - _now())
 
     def turn(self, *, unless: asyncio.Event) -> Attempt:
-        """One attempt; entered when it may leave.
+        """One attempt; entered when it may be sent.
 
-        Once ``unless`` is set and :meth:`wake` was called, nobody waits any more:
-        entering then does not mean that the call may leave.
+        Once ``unless`` is set and :meth:`wake` was called, nothing waits any longer: entering then
+        does not mean that the call may be sent.
         """
         return Attempt(self, unless)
 
     def begin(self) -> None:
-        """An attempt is about to leave."""
+        """An attempt is about to be sent."""
         self._contact.begin()
 
     def wake(self) -> None:
-        """Let all that wait look again."""
+        """Let all waiting calls check again."""
         self._changed.set()
         self._changed = asyncio.Event()
 
     async def wait_for_permission(self, unless: asyncio.Event) -> bool:
-        """Wait until a call may leave; whether it tries for all others."""
+        """Wait until a call may be sent; returns whether it is the probe."""
         while self._next is not None and not unless.is_set():
             wait = self._next - _now()
             if wait <= 0 and not self._probing:
@@ -168,10 +167,10 @@ class CircuitBreaker:
         return False
 
     def record_result(self, error: BaseException | None, *, probe: bool) -> None:
-        """An attempt has ended, well or with an error.
+        """Record that an attempt has ended, with or without an error.
 
         Raises:
-            RunFatal: it has been so for so long that there is no use in waiting.
+            RunFatal: the outage has lasted too long to keep waiting.
         """
         if probe:
             self._probing = False
@@ -236,7 +235,7 @@ class CircuitBreaker:
 
 
 class Attempt:
-    """One attempt, as a context."""
+    """One attempt, as a context manager."""
 
     __slots__ = ("_breaker", "_is_probe", "_unless")
 
@@ -255,7 +254,7 @@ class Attempt:
 
 
 def _is_inconclusive(error: ProviderError) -> bool:
-    """Whether an error leaves open if the provider is there."""
+    """Whether an error does not show if the provider is up."""
     cut = isinstance(error, ConnectionFailed | DeadlineExceeded)
     return cut or is_provider_down(error)
 

@@ -1,8 +1,8 @@
-"""When a call may leave: concurrency, request rate, and pauses that a provider asks for.
+"""Decides when a call may be sent: concurrency, request rate, and pauses set by the provider.
 
-One limiter serves one key and model inside an engine; engines that use the
-same key on the same machine share its pauses, its ``--qps``, its ``--tpm`` and the concurrency
-that they find through a small locked file (:mod:`evalbench.engine.dispatch.shared_limits`).
+One limiter serves one key and model within an engine; engines that use the same key on the
+same machine share its pauses, its ``--qps``, its ``--tpm`` and their adaptive concurrency
+through a small locked file (:mod:`evalbench.engine.dispatch.shared_limits`).
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ from evalbench.engine.errors import Overloaded, ProviderError, RateLimited
 
 START = 8
 GENTLE_STEP_S = 2.0
-"""A gentle rise takes one step in so many seconds, of one call or of a tenth of what there is."""
+"""Seconds between steps of a gentle rise, each of one call or a tenth of the current size."""
 GENTLE_HOLD_S = 10.0
-"""After a refusal it holds its load steady for so long."""
+"""Seconds for which it holds its load steady after a refusal."""
 _LAST = 20
 _SHARE_S = 0.25
 _MOMENT_S = 0.001
 _LONGEST_KEPT_S = 5.0
 _WEIGHT = 0.1
-"""Of the latest reply in what is taken for the usual number of tokens."""
+"""Weight of the latest reply in the moving average of tokens."""
 _BYTES_IN_FLIGHT = 256 * 1024 * 1024
 
 
 class ResizableSemaphore:
-    """A counting gate whose size can change while it is in use; first come, first served."""
+    """A semaphore whose size can change while in use; first come, first served."""
 
     def __init__(self, size: int) -> None:
         self.size = size
@@ -43,11 +43,11 @@ class ResizableSemaphore:
 
     @property
     def waiting(self) -> int:
-        """How many stand at the gate."""
+        """Number of waiters."""
         return len(self._waiting)
 
     async def take(self, weight: int = 0) -> None:
-        """Wait for a place. ``weight`` is the call's size in bytes; a lone call always fits."""
+        """Wait for a permit. ``weight`` is the call's size in bytes; a lone call always fits."""
         if not self._waiting and self._fits(weight):
             self._enter(weight)
             return
@@ -66,13 +66,13 @@ class ResizableSemaphore:
             raise
 
     def give(self, weight: int = 0) -> None:
-        """Leave the place taken with the same weight."""
+        """Release a permit taken with the same weight."""
         self.taken -= 1
         self.weight -= weight
         self._admit()
 
     def resize(self, size: int) -> None:
-        """Let ``size`` holders in from now on; those inside stay."""
+        """Change the number of permits; current holders keep theirs."""
         self.size = size
         self._admit()
 
@@ -85,7 +85,7 @@ class ResizableSemaphore:
         self.weight += weight
 
     def _admit(self) -> None:
-        # A place is handed over, so that nobody who comes meanwhile can slip in.
+        # Hand the permit over directly, so that no newcomer can take it first.
         while self._waiting and self._fits(self._waiting[0][1]):
             entered, weight = self._waiting.popleft()
             if not entered.done():
@@ -94,20 +94,18 @@ class ResizableSemaphore:
 
 
 class Limiter:
-    """Concurrency that finds its own size, unless it is fixed; pauses; a steady rate.
+    """Adaptive concurrency (unless fixed), pauses, and a steady request rate.
 
-    A fixed size never changes by itself. Otherwise it starts small, grows by
-    one for every reply while calls wait (doubling each round) until too many are
-    refused, and is steered after that (:mod:`evalbench.engine.dispatch.steering`). A place
-    whose call was refused stays empty for as long as an answer takes: else refusals, which
-    come at once, would be asked for many times as often as answers.
-    The whole key pauses only when the provider says that nothing is left, or
-    when most of the recent calls were refused.
+    A fixed size never changes. Otherwise it starts small, grows by one per reply while calls
+    wait (doubling each round) until too many are refused, and is steered after that
+    (:mod:`evalbench.engine.dispatch.steering`). The permit of a refused call stays unused for
+    as long as an answer takes: otherwise refusals, which come back at once, would be retried
+    many times as often as answers arrive. The whole key pauses only when the provider reports
+    that nothing is left, or when most of the recent calls were refused.
 
-    A gentle one is for limits that a steady load raises and a burst does not. It
-    starts with one call, at most doubles each round and doubles in 14 seconds at
-    the earliest. Where the provider has no capacity it stays as it is: this key's
-    own limit was not at fault.
+    A gentle limiter is for limits that a steady load raises and a burst does not. It starts
+    with one call, at most doubles each round, and takes at least 14 seconds to double. While
+    the provider has no capacity it keeps its size: this key's own limit was not the cause.
     """
 
     def __init__(
@@ -147,15 +145,15 @@ class Limiter:
             self._agree(start)
 
     def turn(self, weight: int = 0, *, unless: asyncio.Event | None = None) -> Permit:
-        """Hold a place for one attempt; entered when the call may leave.
+        """Hold a permit for one attempt; entered when the call may be sent.
 
-        Once ``unless`` is set, nobody waits any more for a pause to end or for
-        the rate: entering then does not mean that the call may leave.
+        Once ``unless`` is set, nothing waits any longer for a pause or the rate: entering then
+        does not mean that the call may be sent.
         """
         return Permit(self, weight, unless or asyncio.Event())
 
     async def until_allowed(self, unless: asyncio.Event) -> None:
-        """Wait until no pause and no rate keeps a call from leaving, or ``unless`` is set."""
+        """Wait until no pause or rate limit holds a call back, or ``unless`` is set."""
         if self._qps is None and self._tpm is None:
             await self._until_unpaused(unless)
             return
@@ -173,7 +171,7 @@ class Limiter:
             await _sleep(wait, unless)
 
     def _next_slot(self, now: float) -> float:
-        """Take the next turn at the wanted rate; seconds to wait before trying again, or 0."""
+        """Take the next turn at the configured rate; returns seconds until a retry, or 0."""
         qps = self._rate()
         if self._shared_limits:
             return self._shared_limits.next_slot(qps)
@@ -183,7 +181,7 @@ class Limiter:
         return 0.0
 
     def _rate(self) -> float:
-        """Calls a second that may leave: ``qps``, or what ``tpm`` comes to at the usual size."""
+        """Calls per second allowed: ``qps``, or ``tpm`` divided by the usual size."""
         rate = float("inf") if self._qps is None else self._qps
         if self._tpm is not None and self._tokens:
             rate = min(rate, self._tpm / 60.0 / self._tokens)
@@ -191,11 +189,11 @@ class Limiter:
 
     @property
     def wants_sizes(self) -> bool:
-        """Whether it would be told how many tokens a call may take: none has been answered yet."""
+        """Whether an estimate of a call's tokens is needed: no reply has arrived yet."""
         return self._tpm is not None and not self._answered
 
     def expect(self, tokens: float) -> None:
-        """Tell how many tokens a call may take, before any reply has told."""
+        """Set the expected tokens per call before any reply has shown them."""
         self._tokens = max(self._tokens, tokens)
 
     @property
@@ -205,13 +203,13 @@ class Limiter:
 
     @property
     def in_flight(self) -> int:
-        """Calls that have a place, and have not come back."""
+        """Calls that hold a permit and have not returned."""
         return self.semaphore.taken - len(self._kept)
 
     def succeeded(
         self, limits: RateLimits | None, took_s: float = 0.0, tokens: int | None = None
     ) -> None:
-        """Tell of an answered attempt, what its headers said, how long it took, and its tokens."""
+        """Record an answered attempt: its headers, duration and tokens."""
         self._note(answered=True)
         if tokens:
             weight = _WEIGHT if self._answered else 1.0
@@ -229,7 +227,7 @@ class Limiter:
         self.share()
 
     def _steer(self, *, answered: bool) -> float:
-        """Change the concurrency as the outcomes say; what part of it is left."""
+        """Adjust the concurrency to an outcome; returns the share of it that is left."""
         wanted = self.semaphore.waiting > 0 and self._level < MOST
         size = self.semaphore.size
         now = asyncio.get_running_loop().time()
@@ -242,7 +240,7 @@ class Limiter:
         return min(1.0, (size + change) / size)
 
     def _step(self) -> int:
-        """How much a gentle rise grows for the time since its last step, up to a doubling."""
+        """How much a gentle rise grows for the time since its last step; at most a doubling."""
         now = asyncio.get_running_loop().time()
         if self._stepped == float("-inf"):
             self._stepped = now - GENTLE_STEP_S
@@ -260,7 +258,7 @@ class Limiter:
             self._grown += more
 
     def refused(self, error: ProviderError) -> None:
-        """Tell of an attempt that was refused for load."""
+        """Record an attempt that was refused for load."""
         if not isinstance(error, RateLimited | Overloaded):
             return
         now = asyncio.get_running_loop().time()
@@ -288,7 +286,7 @@ class Limiter:
 
     @property
     def _whole_rounds(self) -> int:
-        """Outcomes that tell how calls fare: of whole rounds, as refusals come back first."""
+        """Number of outcomes to judge by: whole rounds, because refusals come back first."""
         return max(_LAST, 2 * self.semaphore.size)
 
     def _note(self, *, answered: bool) -> None:
@@ -297,15 +295,15 @@ class Limiter:
             self._recent.popleft()
 
     def _mostly_refused(self) -> bool:
-        """Whether most of the last calls were."""
+        """Whether most of the recent calls were refused."""
         enough = self._whole_rounds
         return len(self._recent) == enough and self._recent.count(False) > enough // 2
 
     def keep(self, weight: int) -> None:
-        """Let the place of a refused call stay empty for as long as an answer takes.
+        """Keep the permit of a refused call unused for as long as an answer takes.
 
-        Where some are refused whatever is sent, only then does it count, as answers do: else
-        the refusals of the calls that left last would count before their answers.
+        If some calls are refused at any load, the refusal counts only then, as answers do:
+        otherwise refusals of the latest calls would count before their answers.
         """
         if self.fixed or self._gentle:
             self.semaphore.give(weight)
@@ -332,17 +330,17 @@ class Limiter:
             self._count_refused()
 
     def wake(self) -> None:
-        """Let nobody wait for places that are kept empty."""
+        """Release all waiters from permits that are kept unused."""
         for number, (timer, _) in list(self._kept.items()):
             timer.cancel()
             self._give(number)
 
     def share(self, *, refused: bool = False, left: float = SHRINK) -> None:
-        """Agree with the other engines on this key, four times a second at most.
+        """Coordinate with the other engines on this key, at most four times a second.
 
         Args:
-            refused: too many calls were refused just now; that is told at once.
-            left: the part of the concurrency that should be left then.
+            refused: too many calls were refused just now; shared immediately.
+            left: the share of the concurrency that should remain in that case.
         """
         if self._shared_limits is None or self.fixed:
             return
@@ -363,7 +361,7 @@ class Limiter:
             self.semaphore.resize(part.size)
 
     def close(self) -> None:
-        """Give the part of the key's concurrency back to other engines."""
+        """Return this engine's share of the key's concurrency to the others."""
         if self._shared_limits:
             self._shared_limits.leave()
 
@@ -375,7 +373,7 @@ class Limiter:
             (limits.requests_remaining, limits.requests_reset_s, "requests"),
             (limits.tokens_remaining, limits.tokens_reset_s, "tokens"),
         ):
-            # A longer one is that of a day's worth: the next call is allowed before.
+            # A longer pause is about a daily quota: the next call is allowed before it ends.
             if left is not None and left <= 0 and reset and reset <= LONGEST_OUTAGE_S:
                 self._pause(now, reset, f"no {what} left")
 
@@ -387,7 +385,7 @@ class Limiter:
             self._shared_limits.pause(self._paused_until - now, why)
 
     def paused_for(self) -> float:
-        """Seconds for which the whole key stands still from now, whichever engine was told so."""
+        """Seconds for which the whole key is still paused, whichever engine was told to wait."""
         now = asyncio.get_running_loop().time()
         until = self._paused_until
         if self._shared_limits and (shared := self._shared_limits.paused_until(now)) > until:
@@ -395,7 +393,7 @@ class Limiter:
         return max(0.0, until - now)
 
     def resize(self, size: int | None) -> None:
-        """Fix the concurrency at ``size``; None lets it find its own from where it is."""
+        """Fix the concurrency at ``size``; None makes it adaptive, from its current size."""
         self.fixed = size is not None
         if size is None:
             self._level = self.semaphore.size
@@ -408,14 +406,14 @@ class Limiter:
 
 
 async def _sleep(seconds: float, unless: asyncio.Event) -> None:
-    """Wait so long, or until ``unless`` is set."""
+    """Sleep, or return early when ``unless`` is set."""
     with contextlib.suppress(TimeoutError):
-        # Less is no time at all in floating point: it would never pass.
+        # Anything smaller is lost in floating point: it would never pass.
         await asyncio.wait_for(unless.wait(), max(seconds, _MOMENT_S))
 
 
 class Permit:
-    """A place held for one attempt, as a context."""
+    """A permit held for one attempt, as a context manager."""
 
     __slots__ = ("_limiter", "_unless", "_weight")
 

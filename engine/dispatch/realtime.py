@@ -1,4 +1,4 @@
-"""Answers calls over a provider's network API, as they come."""
+"""Answers calls over a provider's network API as they come."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from evalbench.engine.stored import Gauges
 
 _MOST_IN_WORK = 4096
 _USUAL_REPLY = 512
-"""Tokens of a reply without a cap."""
+"""Assumed tokens of a reply without a cap."""
 
 
 @dataclass(slots=True)
 class _Attempts:
-    """One call on its way through its attempts."""
+    """The attempts at one call."""
 
     before_send: SendLog
     weight: int
@@ -38,7 +38,7 @@ class _Attempts:
     waited: float = 0.0
 
     async def leaves(self) -> None:
-        """Note that an attempt is about to leave."""
+        """Record that an attempt is about to be sent."""
         if not self.begun:
             self.begun = True
             await self.before_send()
@@ -46,15 +46,15 @@ class _Attempts:
             await self.before_send.again()
 
     def ended(self, *, possibly_billed: bool = False) -> None:
-        """Note that the call is not on the wire."""
+        """Record that the call is not in flight."""
         if self.begun:
             self.before_send.ended(possibly_billed=possibly_billed)
 
 
 class RealtimeDispatcher:
-    """Dispatcher for network providers: the limiter says when, the retry policy how often.
+    """Dispatcher for network providers: the limiter decides when, the retry policy how often.
 
-    A waiting call holds no place, so one call's Retry-After delays nobody else.
+    A waiting call holds no permit, so one call's Retry-After does not delay the others.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class RealtimeDispatcher:
         report: Report,
         wait_s: float | None = None,
     ) -> None:
-        """``wait_s``: how long to try for a server that was never reached; None: some seconds."""
+        """``wait_s``: seconds to keep trying a server never reached; None for a short default."""
         self.provider = provider
         self.meter = meter
         self._limiter = limiter
@@ -84,7 +84,7 @@ class RealtimeDispatcher:
 
     @property
     def window(self) -> int:
-        """Twice what may be in flight, and those that wait for another try or a warm cache."""
+        """Twice the concurrency, plus calls waiting for a retry or a warm cache."""
         twice = 2 * self._limiter.semaphore.size
         return min(_MOST_IN_WORK, twice + self._waiting + min(twice, self._single_flight.waiting))
 
@@ -121,15 +121,15 @@ class RealtimeDispatcher:
     async def _get_ready(self, call: Call) -> None:
         """Let the provider get ready before the first call takes its turn.
 
-        Otherwise calls would take turns while it does, and then leave all at once.
-        Not every plug-in has something to do first.
+        Otherwise calls would take their turns while it does, and then all be sent at once. Not
+        every plug-in needs to prepare.
         """
         if not self._ready:
             await self.provider.get_ready(call)
             self._ready = True
 
     async def _attempt(self, call: Call, tried: _Attempts, warm: Flight | None) -> Reply:
-        """One attempt, from waiting for its place to settling its cost."""
+        """One attempt, from waiting for a permit to settling its cost."""
         tried.attempts += 1
         async with (
             self._limiter.turn(tried.weight, unless=self._halted),
@@ -146,7 +146,7 @@ class RealtimeDispatcher:
                     self._limiter.refused(failure)
                 raise
             except BaseException:
-                # Cut from outside, by a stop after its grace.
+                # Cancelled from outside, by a stop after its grace period.
                 self.meter.cut(reservation, sent=True)
                 raise
             if warm:
@@ -163,7 +163,7 @@ class RealtimeDispatcher:
             )
 
     async def _admitted(self, call: Call, tried: _Attempts) -> Reservation:
-        """The reservation of an attempt that may leave now, and is noted to."""
+        """The reservation of an attempt that may be sent now; the attempt is recorded."""
         while True:
             if self._halted.is_set():
                 raise Halted
@@ -178,7 +178,7 @@ class RealtimeDispatcher:
                 raise
             if not self.meter.budget.overdrawn:
                 return reservation
-            # A reply came meanwhile that cost more than its worst case.
+            # Meanwhile a reply arrived that cost more than its worst case.
             tried.ended()
             self.meter.cut(reservation, sent=False)
 
@@ -197,18 +197,18 @@ class RealtimeDispatcher:
         raise Halted
 
     def halt(self) -> None:
-        """Send nothing more: calls that are not on the wire raise :class:`Halted`."""
+        """Send nothing more: calls that are not in flight raise :class:`Halted`."""
         self._halted.set()
         self._limiter.wake()
         self._breaker.wake()
         self._single_flight.halt()
 
     def set_concurrency(self, calls: int | None) -> None:
-        """Change the number of calls in flight, live; None: the dispatcher finds its own."""
+        """Change the number of calls in flight, live; None for adaptive."""
         self._limiter.resize(calls)
 
     def gauges(self) -> Gauges:
-        """Numbers for the screen: in flight, waiting, memory and the like."""
+        """Numbers for display: in flight, waiting, memory and so on."""
         slots = self._limiter.semaphore
         self._limiter.share()
         limited, down = self._limiter.paused_for(), self._breaker.paused_for()
@@ -224,19 +224,19 @@ class RealtimeDispatcher:
         }
 
     async def close(self) -> None:
-        """Give everything back. Calls still in flight are cut off."""
+        """Release all resources. Calls still in flight are cut off."""
         self._limiter.close()
         await self.provider.close()
 
 
 def _tokens(call: Call) -> float:
-    """What a call may take at most, roughly: four letters of its prompt to a token, and its cap."""
+    """Rough maximum tokens of a call: four characters of prompt per token, plus its cap."""
     letters = sum(len(message.text) for message in call.prompt.messages)
     return letters / 4 + (call.prompt.params.max_tokens or _USUAL_REPLY)
 
 
 def _bytes(call: Call) -> int:
-    """Bytes of media in a call, as they travel (base64)."""
+    """Bytes of media in a call, base64-encoded."""
     total = 0
     for message in call.prompt.messages:
         for part in message.parts:

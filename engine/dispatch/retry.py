@@ -1,4 +1,4 @@
-"""Which errors are worth another try of the same call, and after how long."""
+"""Decides which errors are worth retrying, and after how long."""
 
 from __future__ import annotations
 
@@ -27,21 +27,21 @@ _BASE_S: dict[type[TransientError], float] = {
 _CAP_S = 60.0
 _CAP_ANSWERING_S = 5.0
 LONGEST_RETRY_AFTER_S = 300.0
-"""A longer wait is about the provider, not about the call: it is no try of this one."""
+"""A longer wait is about the provider, not the call: it does not count as an attempt."""
 LONGEST_WAIT_S = 1800.0
-"""All waits between the tries of one call together."""
+"""Maximum total wait between the attempts of one call."""
 LONGEST_OUTAGE_S = 2 * 3600.0
-"""For so long a provider is waited for that answers nobody, or asks to come back later."""
+"""How long to wait for a provider that is down or asks to come back later."""
 OVERLOAD_FACTOR = 5
-"""Being told to come back is no fault of the call: that many times the usual tries."""
+"""Being asked to come back is not the call's fault: it gets this many times the attempts."""
 
 
 class RetryPolicy:
     """How often one call is tried.
 
-    Faults count against ``attempts``; refusals for load (429, overload) get
-    five times as many, since they say nothing about the call. All waits of one
-    call together end after half an hour.
+    Failures count against ``attempts``; refusals for load (429, overload) get five times as
+    many, since they say nothing about the call. The total wait of one call is at most half an
+    hour.
     """
 
     def __init__(self, attempts: int) -> None:
@@ -51,16 +51,16 @@ class RetryPolicy:
         self._waited = 0.0
 
     def wait(self, error: ProviderError, *, answering: bool = False) -> float | None:
-        """Seconds to wait before the next try, or None when there is none.
+        """Seconds to wait before the next attempt, or None if there is none.
 
-        The provider's own Retry-After is obeyed to the letter, never shortened;
-        everything else backs off exponentially with jitter over the upper half,
-        capped at a minute; at five seconds where other calls are answered, as then the
-        concurrency takes the load off, and a long wait would only delay the end of a run.
+        The provider's Retry-After is honoured exactly, never shortened; everything else backs
+        off exponentially with jitter over the upper half, capped at a minute, or at five seconds
+        while other calls are answered: then lower concurrency reduces the load, and a long wait
+        would only delay the end of the run.
 
         Args:
-            error: what it came to.
-            answering: whether most other calls are answered.
+            error: the error of the last attempt.
+            answering: whether most other calls are being answered.
         """
         if not isinstance(error, TransientError):
             return None
@@ -78,20 +78,20 @@ class RetryPolicy:
             full = min(_CAP_ANSWERING_S if answering else _CAP_S, base * 2.0 ** (tries - 1))
             pause = full * random.uniform(0.5, 1.0)  # noqa: S311
         elif pause > LONGEST_RETRY_AFTER_S:
-            return None  # See told_to_wait.
+            return None  # see requested_wait
         self._waited += pause
         return pause if self._waited <= LONGEST_WAIT_S else None
 
 
 def requested_wait(error: ProviderError, waited: float) -> float | None:
-    """Seconds of a long wait that a provider asks for; None where it asks for none that is begun.
+    """Seconds of a long wait requested by a provider; None if it requests none worth starting.
 
     Args:
-        error: what it answered.
-        waited: seconds that the call has waited so before.
+        error: the provider's answer.
+        waited: seconds that the call has already waited this way.
 
     Raises:
-        QuotaExhausted: it asks for longer than a run waits.
+        QuotaExhausted: it requests more than a run waits.
     """
     asked = error.retry_after
     if asked is None or asked <= LONGEST_RETRY_AFTER_S:
@@ -104,7 +104,7 @@ def requested_wait(error: ProviderError, waited: float) -> float | None:
 
 
 def wait_too_long(error: ProviderError) -> QuotaExhausted:
-    """The end of a run that would have to wait for too long, with when to go on."""
+    """The error for a run that would have to wait too long, with the time to resume."""
     asked = error.retry_after or 0.0
     return QuotaExhausted(
         f"{error.what}; the wait that it asks for is {wait_words(asked)}",
@@ -118,7 +118,7 @@ def wait_too_long(error: ProviderError) -> QuotaExhausted:
 
 
 def wait_words(seconds: float) -> str:
-    """``40 s``, ``21 min``, ``5 h 21 min``, ``2 d 4 h``; rounded up."""
+    """A duration as text: ``40 s``, ``21 min``, ``5 h 21 min``, ``2 d 4 h``; rounded up."""
     if seconds <= 90:
         return f"{math.ceil(seconds)} s"
     minutes = math.ceil(seconds / 60)

@@ -1,9 +1,8 @@
-"""What the engines of one user that work with the same key and model share.
+"""State shared by one user's engines that work with the same key and model.
 
-A file of a few hundred bytes under a lock: pauses, the turns of ``--qps``, and
-how many calls may be in flight where engines find that by themselves. Times in
-it are wall-clock, so that processes agree on them. An engine is known by its
-process id and start time; one that has died holds nothing back.
+A file of a few hundred bytes under a lock: pauses, turns for ``--qps``, and how many calls may
+be in flight where concurrency is adaptive. Times in it are wall-clock, so that processes agree
+on them. An engine is identified by process id and start time; a dead one holds nothing back.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from evalbench.engine.paths import make_private
 from evalbench.engine.runs.folder import process_start
 
 BURST_S = 2.0
-"""Refusals within so many seconds are one burst."""
+"""Refusals within this many seconds count as one burst."""
 MOST = 256
 _LOOK_S = 0.25
 _LONGEST_LOOK_AWAY_S = 5.0
@@ -36,13 +35,13 @@ _NUMBERS = itertools.count(1)
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """One engine's part of what a key bears.
+    """One engine's share of a key's concurrency.
 
     Attributes:
-        size: calls that it may have in flight.
+        size: calls that this engine may have in flight.
         level: calls that all engines together may have in flight.
-        alone: no other engine finds its concurrency on this key.
-        ramping: nothing was refused yet.
+        alone: no other engine has adaptive concurrency on this key.
+        ramping: nothing has been refused yet.
     """
 
     size: int
@@ -67,19 +66,19 @@ class SharedLimits:
     # -- the rate --------------------------------------------------------------
 
     def next_slot(self, qps: float) -> float:
-        """Take the next turn at ``qps`` requests a second, if it has come.
+        """Take the next turn at ``qps`` requests per second, if it is due.
 
         Returns:
-            0 when it is taken; else seconds after which to try again. Nothing is
-            held for the one who waits.
+            0 if it was taken; else seconds after which to retry. Nothing is reserved for the
+            waiter.
         """
         with self._locked() as state:
             now = time.time()
             due = float(state.get("next", 0.0))
             if state.get("last", 0.0) > now:
-                due = now  # The clock was set back.
+                due = now  # the clock was set back
             if due > now and not _lives(state.get("by")):
-                # Its own rate is what counts now, from when the dead one's call left.
+                # Now our own rate counts, starting from when the dead engine's call was sent.
                 due = min(due, state.get("last", 0.0) + 1.0 / qps)
             if due > now:
                 return float(min(due - now, _LONGEST_LOOK_AWAY_S))
@@ -90,7 +89,7 @@ class SharedLimits:
     # -- pauses ----------------------------------------------------------------
 
     def pause(self, seconds: float, why: str) -> None:
-        """Let every engine on this key stand still for ``seconds``."""
+        """Pause every engine on this key for ``seconds``."""
         with self._locked() as state:
             now = time.time()
             if now + seconds > _paused(state, now):
@@ -102,7 +101,7 @@ class SharedLimits:
         if now - self._checked >= _LOOK_S:
             self._checked = now
             try:
-                # Empty while another engine is writing: then what was seen still holds.
+                # Empty while another engine is writing: the last value still holds.
                 self._seen = _read(self._path.read_bytes()) or self._seen
             except OSError:
                 self._seen = {}
@@ -111,7 +110,7 @@ class SharedLimits:
 
     @property
     def why(self) -> str:
-        """Why the key pauses, in the words of the engine that was told."""
+        """Why the key is paused, as recorded by the engine that was told to wait."""
         return str(self._seen.get("why", ""))
 
     # -- concurrency -----------------------------------------------------------
@@ -125,16 +124,16 @@ class SharedLimits:
         refused: bool = False,
         left: float = SHRINK,
     ) -> Share:
-        """Tell what this engine would like, and get its part of what the key bears.
+        """Report what this engine wants; returns its share of the key's concurrency.
 
         An engine that is alone keeps the size that it found itself.
 
         Args:
-            size: what it may have in flight now.
-            wanted: calls that it has in flight or ready to go.
-            grown: how many more the key seems to bear than before.
+            size: its current concurrency limit.
+            wanted: its calls in flight or ready to be sent.
+            grown: how much more concurrency the key seems to allow than before.
             refused: whether too many calls were refused for load.
-            left: the part of the concurrency that should be left then.
+            left: the share of the concurrency that should remain in that case.
         """
         with self._locked() as state:
             now = time.time()
@@ -157,7 +156,7 @@ class SharedLimits:
         return Share(mine, level, alone, ramping)
 
     def leave(self) -> None:
-        """Give this engine's part back to the others."""
+        """Return this engine's share to the others."""
         with self._locked() as state:
             state.get("engines", {}).pop(self._name, None)
         self._alone = True
@@ -177,7 +176,7 @@ class SharedLimits:
 
 
 def _read(raw: bytes) -> dict[str, Any]:
-    """The state in a file; empty for one that is damaged, or half written."""
+    """The state in a file; empty if it is damaged or half written."""
     try:
         state = orjson.loads(raw)
     except ValueError:
@@ -186,10 +185,10 @@ def _read(raw: bytes) -> dict[str, Any]:
 
 
 def allot(level: int, wants: Mapping[str, int]) -> dict[str, int]:
-    """Parts of ``level``: nobody gets more than an equal part while another wants it.
+    """Divide ``level``: no engine gets more than an equal share while another wants it.
 
-    What nobody wants is divided evenly, for what comes next. Everybody gets at
-    least one, so more engines than the level has calls exceed it.
+    What is left is divided evenly, in reserve. Every engine gets at least one call, so if
+    there are more engines than calls, the total exceeds the level.
     """
     parts: dict[str, int] = {}
     left = level
@@ -203,12 +202,12 @@ def allot(level: int, wants: Mapping[str, int]) -> dict[str, int]:
 
 
 def _paused(state: Mapping[str, Any], now: float) -> float:
-    """When the pause ends; one that was told of later than now is from before the clock was set."""
+    """When the pause ends; one set in the future predates a change of the clock and is ignored."""
     return 0.0 if state.get("told", 0.0) > now else float(state.get("paused", 0.0))
 
 
 def _lives(engine: Any) -> bool:
-    """Whether an engine, written as process id, start time and more, is still there."""
+    """Whether an engine, stored as process id, start time and more, is still running."""
     if not isinstance(engine, list) or len(engine) < 2 or not isinstance(engine[0], int):
         return False
     return bool(engine[1]) and process_start(engine[0]) == engine[1]

@@ -1,10 +1,9 @@
-"""One call writes a provider's prompt cache, then the others read it.
+"""Single flight: one call fills a provider's prompt cache, then the others read it.
 
-A cached prefix can be read once the answer that wrote it has begun. Calls that
-leave side by side all pay for writing it, which is dearer than plain input; so
-the first call with a long shared prefix goes alone, and those with the same
-prefix wait for its reply. Nobody waits long, and nobody waits for a call that
-has failed: the next one takes its place.
+A cached prefix can be read once the answer that wrote it has started. Calls sent side by side
+all pay for writing it, which costs more than plain input; so the first call with a long
+shared prefix goes alone, and the others with that prefix wait for its reply. No call waits
+long, or for one that has failed: the next one takes its place.
 """
 
 from __future__ import annotations
@@ -18,22 +17,22 @@ from evalbench.engine.calls import Call, Capabilities
 from evalbench.engine.calls.prefixes import prefix_name, shared_prefix, unshared
 
 LONGEST_S = 20.0
-"""An answer that has not come after so long has begun at least, in all likelihood."""
+"""Seconds after which an answer has almost certainly started."""
 _MARGIN = 0.8
-"""Part of a cache's stated life after which it is taken as gone."""
+"""Fraction of a cache's stated lifetime after which it counts as expired."""
 _MOST_NAMES = 4096
 
 
 @dataclass(slots=True)
 class _Prefix:
-    """One prefix.
+    """State of one prefix.
 
     Attributes:
-        seen: calls that came with it.
-        warm_until: when it is taken as gone from the cache.
-        left: when the first of the calls that were to write it left; None before that.
-        leading: set while a call that writes it is under way.
-        ended: set when that call has ended, one way or the other.
+        seen: number of calls that came with it.
+        warm_until: when it counts as expired.
+        left: when the first call that writes it was sent; None before that.
+        leading: set while a call that writes it is in flight.
+        ended: set when that call has ended, successfully or not.
     """
 
     seen: int = 0
@@ -58,7 +57,7 @@ class SingleFlight:
         self._halted = False
 
     def name_of(self, call: Call) -> str:
-        """The call's prefix, if it is worth caching; empty if not."""
+        """The name of the call's prefix if it is worth caching, else empty."""
         least, _ = self._of(call.model.name)
         if not least:
             return ""
@@ -77,13 +76,13 @@ class SingleFlight:
 
     @contextlib.asynccontextmanager
     async def turn(self, call: Call, name: str) -> AsyncIterator[Flight]:
-        """Hold back a call until its prefix is cached, or it is the one to write it."""
+        """Hold a call back until its prefix is cached or it is chosen to write it."""
         state = self._state(name)
         leads = await self._wait(state)
         turn = Flight(call, state, self._of(call.model.name)[1] * _MARGIN, leads=leads)
         try:
             if leads:
-                # Calls that come in the same moment are to be seen before it leaves.
+                # Calls made at the same moment must be counted before it is sent.
                 await asyncio.sleep(0)
             yield turn
         finally:
@@ -93,13 +92,13 @@ class SingleFlight:
         state = self._states.get(name)
         if state is None:
             if len(self._states) >= _MOST_NAMES:
-                # A benchmark whose samples share nothing after all.
+                # This benchmark's samples do not share a prefix after all.
                 self._states = {n: s for n, s in self._states.items() if s.leading or s.waiting}
             state = self._states[name] = _Prefix()
         return state
 
     async def _wait(self, state: _Prefix) -> bool:
-        """Returns whether this call is to write the cache."""
+        """Wait; returns whether this call should write the cache."""
         clock = asyncio.get_running_loop().time
         state.seen += 1
         while not self._halted and clock() >= state.warm_until:
@@ -125,14 +124,14 @@ class SingleFlight:
             self.waiting -= 1
 
     def halt(self) -> None:
-        """Hold nobody back any more."""
+        """Stop holding calls back."""
         self._halted = True
         for state in self._states.values():
             state.ended.set()
 
 
 class Flight:
-    """A call that is allowed to leave."""
+    """A call that may be sent."""
 
     def __init__(self, call: Call, state: _Prefix, life_s: float, *, leads: bool) -> None:
         self._call = call
@@ -142,14 +141,14 @@ class Flight:
         self._alone = False
 
     def leaves(self) -> Call:
-        """The call is about to leave; how it is to be sent.
+        """Mark the call as about to be sent; returns the call in the form to send.
 
-        A call that is the only one of its prefix so far is sent as if nothing
-        were shared: what nobody reads must not be written.
+        The only call of its prefix so far is sent as if nothing were shared: a cache that
+        nothing reads should not be written.
         """
         state = self._state
         if self._leads and state.seen == 1:
-            # Whoever comes next need not wait for it.
+            # Later calls need not wait for it.
             self.end()
             self._alone = True
             return unshared(self._call)
@@ -158,7 +157,7 @@ class Flight:
         return self._call
 
     def answered(self) -> None:
-        """The call was answered: what it wrote or read is in the cache from now on."""
+        """The call was answered: its prefix is in the cache from now on."""
         if not self._alone:
             self._state.warm_until = asyncio.get_running_loop().time() + self._life_s
             self._state.left = None

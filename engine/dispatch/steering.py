@@ -1,13 +1,13 @@
-"""How many calls at once a model bears, found from its answers and refusals.
+"""Finds how many concurrent calls a model can take from its answers and refusals.
 
-Refusals alone do not tell: some come however little is asked (a shard that is broken, a model
-that is short of capacity everywhere), and to ask less then costs answers and saves none. So
-each cut is an experiment. Where load is to blame, refusals vanish when less is sent; where as
-many come as before, the cut is taken back, and that share of refusals is held for what this
-model always has, until it changes.
+Refusals alone are not enough: some occur at any load (a broken shard, a model short of
+capacity everywhere), and sending less then costs answers and avoids none. So every cut is an
+experiment. If load is to blame, refusals drop when less is sent; if as many come as before,
+the cut is undone, and that share of refusals is treated as this model's baseline until it
+changes.
 
-Below a level that was too much, the level is found again by halving the distance; then it
-rests, and tries the next step ever less often while that fails.
+Below a level that was too high, the search continues by bisection; then the level holds,
+and the next step up is tried less and less often while it keeps failing.
 """
 
 from __future__ import annotations
@@ -16,49 +16,49 @@ from math import sqrt
 from typing import NamedTuple
 
 SHRINK = 0.7
-"""What is left of a concurrency after refusals that say nothing of how much was too much."""
+"""Share of the concurrency kept after refusals that do not show how far it was exceeded."""
 _MOST_LEFT, _LEAST_LEFT = 0.9, 0.3
 
 _FEWEST = 20
-"""Outcomes that a judgement rests on at least; and twice as many as calls at once."""
+"""Minimum number of outcomes per judgement; also at least twice the calls in flight."""
 _MANY = 8
 _SURELY = 0.25
-"""So many refusals are judged at once, where they are so much more of what comes than always."""
+"""This many refusals are judged at once if their share is this far above the baseline."""
 _TOLERATED = 0.03
-"""The share of refusals that is no sign of anything: the limit itself is found by them."""
+"""Share of refusals that means nothing: probing the limit causes that many."""
 _NOBODY = 0.95
-"""With more refusals than this, the provider is down, which no concurrency helps."""
+"""Above this share of refusals the provider is down, which no concurrency fixes."""
 _MOST_ALWAYS = 0.4
 _LONGEST_REST = 16
 _TRIALS = 2
-"""Cuts that refusals must outlast before load is not to blame."""
+"""Cuts that refusals must survive before load is ruled out as their cause."""
 _EXAMINED_EVERY = 16
-"""After so many judgements it is tried anew whether those refusals come whatever is sent."""
+"""After this many judgements, check again whether those refusals come at any load."""
 
 
 class _Before(NamedTuple):
-    """What there was before a cut: the share of refusals, calls at once, answers a second."""
+    """State before a cut: share of refusals, concurrency, answers per second."""
 
     share: float
     size: int
     rate: float
 
     def is_the_same(self, share: float, size: int, always: float) -> bool:
-        """Whether as many calls are refused as before, though fewer were sent."""
+        """Whether as many calls are refused as before, although fewer were sent."""
         if_load = max(always, 1 - (1 - self.share) * self.size / size)
         return share > (self.share + if_load) / 2
 
     def cost_answers(self, rate: float, size: int) -> bool:
-        """Whether the cut cost answers, as it does not where a limit was at work."""
+        """Whether the cut cost answers, which it does not if a limit was the cause."""
         return rate < self.rate * (1 + size / self.size) / 2
 
 
 class Steering:
-    """Counts outcomes, and says by how much to change the concurrency.
+    """Counts outcomes and decides how to change the concurrency.
 
     Attributes:
-        ramping: nothing was too much yet: each answer lets one call more go.
-        always: the share of refusals that come whatever is sent.
+        ramping: no limit has been hit yet: each answer allows one more call.
+        always: the baseline share of refusals, which come at any load.
     """
 
     def __init__(self) -> None:
@@ -78,13 +78,13 @@ class Steering:
         self._judged = 0
 
     def heard(self, *, answered: bool, size: int, wanted: bool, now: float) -> int:
-        """By how many calls to change the concurrency after one more outcome.
+        """By how many calls to change the concurrency after another outcome.
 
         Args:
-            answered: the call was answered; else it was refused for load.
-            size: calls that may be in flight now.
-            wanted: whether more would be sent if more might.
-            now: seconds, by any clock.
+            answered: whether the call was answered; if not, it was refused for load.
+            size: the current concurrency limit.
+            wanted: whether more calls are waiting than the limit allows.
+            now: seconds, on any clock.
         """
         if self._passed_over > 0:
             # It was sent before the last cut.
@@ -106,7 +106,7 @@ class Steering:
         return 1 if answered and self.ramping and wanted else 0
 
     def paused(self, size: int) -> None:
-        """Tell that all calls stood still: what comes next is not what one size leads to."""
+        """Note a pause of all calls: the next outcomes do not reflect a single concurrency."""
         self._before, self._alike = None, 0
         self._answered = self._refused = 0
         self._passed_over = size
@@ -124,13 +124,13 @@ class Steering:
         if before and before.size > size and before.is_the_same(share, size, self.always):
             self._alike += 1
             if self._alike < _TRIALS:
-                # What had been saved up for a burst, or had been sent before, may mislead once.
+                # Saved-up burst capacity or calls sent earlier may mislead once.
                 self._before = before
                 return self._less(size, share)
             self._alike = 0
             if before.cost_answers(rate, size):
                 self.always = min(_MOST_ALWAYS, (share + before.share) / 2)
-                # What it bears is still to be found.
+                # The limit has not been found yet.
                 self._too_much, self.ramping = None, True
                 return before.size - size
         self._alike = 0
@@ -147,7 +147,7 @@ class Steering:
         return self._raise(size) if wanted else 0
 
     def _nobody_answers(self, size: int) -> int:
-        """Less and less is sent; the first answer brings back what there was."""
+        """Send less and less; the first answer restores the previous level."""
         self._down = self._down or size
         return self._less(size, 1 - SHRINK)
 
@@ -159,7 +159,7 @@ class Steering:
         return self._less(size, share)
 
     def _less(self, size: int, share: float) -> int:
-        """What was answered is what the model bears, if its load is to blame."""
+        """Cut to what was answered, which is what the model can take if load is to blame."""
         self._passed_over = size
         return max(1, int(size * min(_MOST_LEFT, max(_LEAST_LEFT, 1 - share)))) - size
 
@@ -170,7 +170,7 @@ class Steering:
             self._step = min(2 * self._step, max(1, size // 4))
             return self._step
         if size >= self._too_much:
-            # What was too much no longer is.
+            # The level that was too high no longer is.
             self._too_much, self._patience, self._step = None, 1, 1
             return 1
         distance = self._too_much - size

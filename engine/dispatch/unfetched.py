@@ -1,4 +1,4 @@
-"""Calls that a provider has answered, as far as anybody knows, and whose answers it withholds."""
+"""Calls that a provider has presumably answered but whose answers it does not deliver."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ class Unfetched:
     """Calls whose batches have ended, but whose results cannot be fetched.
 
     Attributes:
-        calls: how many there are.
-        batches: how many batches they are in.
-        worst: US dollars that sending them again may cost at most; None: unknown.
-        why: what the provider says.
+        calls: number of calls.
+        batches: number of batches they are in.
+        worst: maximum cost in US dollars of sending them again; None if unknown.
+        why: the provider's message.
     """
 
     calls: int
@@ -27,7 +27,7 @@ class Unfetched:
 
 
 def not_fetched(found: Sequence[Unfetched], run: str) -> ResultsNotFetched:
-    """The error for a run that ends with such calls: how many, and what sending them again costs.
+    """The error for a run that ends with unfetched calls: their number and the cost of a resend.
 
     Args:
         found: at least one.

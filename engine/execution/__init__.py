@@ -1,1 +1,1 @@
-"""Driving a run: the journal first, then a model; resume, reuse and rescoring."""
+"""Drives a run: reads the journal first, then asks a model; resume, reuse and re-scoring."""

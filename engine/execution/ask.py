@@ -1,8 +1,8 @@
 """The ``ask`` that a benchmark's ``solve`` is given: the journal first, then a dispatcher.
 
-Everything durable follows from it. With a dispatcher behind it, it runs a
-benchmark; after a crash the same code resumes one; with nothing behind it
-(:class:`ReplayOnly`) it re-scores for free.
+This is what makes runs durable. With a dispatcher behind it, it runs a benchmark; after a
+crash the same code resumes one; with nothing behind it (:class:`ReplayOnly`) it re-scores at
+no cost.
 """
 
 from __future__ import annotations
@@ -33,27 +33,27 @@ if TYPE_CHECKING:
 
 _EPOCHS_MOST = 1000
 _EPOCHS_APART = 1_000_000
-"""Far from each other, as the seeds that a benchmark gives its own calls are close."""
+"""Large, because the seeds that a benchmark gives its own calls are close together."""
 
 Known = Mapping[CallKey, CallRow]
-"""The newest re-ask of every call that a sample has in the journal."""
+"""The newest re-ask of every call that the journal has for a sample."""
 
 
 class MediaGone(Exception):
-    """A prompt shows media whose bytes are gone. It can be compared with the journal, not sent."""
+    """A prompt's media bytes are gone: it can be matched against the journal but not sent."""
 
 
 class AskedTwice(EvalbenchError):
-    """A benchmark used one call name twice in a sample, or named an unknown role."""
+    """A benchmark used a call name twice in one sample, or named an unknown role."""
 
 
 class MissingReply(BaseException):
-    """A replay met a call that the journal does not answer."""
+    """A replay reached a call that the journal does not answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class BoundModel:
-    """A role filled by a model, with its dispatcher and parameter overrides."""
+    """A role bound to a model, with its dispatcher and parameter overrides."""
 
     model: ModelRef
     dispatcher: Dispatcher
@@ -61,7 +61,7 @@ class BoundModel:
 
 
 def call_key(epoch: int, role: str, model: ModelRef, step: str, repeat: int) -> CallKey:
-    """The key of a call. Of ``judge/MODEL`` the role is ``judge``: the key has the model."""
+    """The key of a call. For ``judge/MODEL`` the role is ``judge``: the key has the model."""
     return CallKey(epoch, role.partition("/")[0], str(model), step, repeat)
 
 
@@ -83,17 +83,16 @@ def bind(
     epoch: int = 0,
     repeat: int = 0,
 ) -> Call:
-    """A prompt bound to a model, with the run's parameters over the benchmark's.
+    """Bind a prompt to a model, with the run's parameters taking precedence.
 
     Args:
-        prompt: the benchmark's.
-        model: who is asked.
+        prompt: the benchmark's prompt.
+        model: the model to ask.
         overrides: fields of :class:`Params`, and ``thinking_room``: tokens added
-            to the benchmark's own cap, which is meant for the answer alone.
-        epoch, repeat: of the call; each gets a seed of its own, if there is one,
-            because the same seed would give the same answer again. Where the
-            benchmark seeds its calls itself (out of the run's seed), only the
-            epoch is added.
+            to the benchmark's own cap, which covers the answer alone.
+        epoch, repeat: of the call. If there is a seed, each gets its own, because the same
+            seed would give the same answer again. Where the benchmark derives its calls'
+            seeds from the run's seed, only the epoch is added.
     """
     own = prompt.params.seed
     if overrides and prompt.kind == "generate":
@@ -116,15 +115,15 @@ def bind(
 
 @dataclass(frozen=True, slots=True)
 class RunAsks:
-    """What the asks of all samples of a run have in common.
+    """State shared by all asks of a run.
 
     Attributes:
-        journal: where calls and replies are kept.
+        journal: where calls and replies are stored.
         models: the model of each role.
         halted: whether the run is stopping.
-        ask_again: outcomes of stored replies that are worth another call.
-        earlier: replies of earlier runs that may be taken; None: none may.
-        final: calls whose stored reply stands all the same: it failed in this engine's life.
+        ask_again: outcomes of stored replies that are asked again.
+        earlier: replies of earlier runs that may be reused; None for none.
+        final: calls whose stored failure stands because it happened in this engine.
     """
 
     journal: Journal
@@ -148,15 +147,15 @@ class SampleAsk:
         known: Known,
         count: Callable[[str, Reply, bool], None],
     ) -> None:
-        """Prepare asking.
+        """Set up asking for one sample.
 
         Args:
-            run: what all samples have in common.
+            run: the shared state.
             row: the sample's row number.
-            epoch: from 0.
+            epoch: zero-based.
             quotes: the sample's texts, see ``journal.codec.quotable``.
-            known: what the journal has of this sample.
-            count: told every reply with its role, and whether it came from the journal.
+            known: what the journal has for this sample.
+            count: called with every reply, its role and whether it came from the journal.
         """
         self._journal = run.journal
         self._models = run.models
@@ -174,7 +173,7 @@ class SampleAsk:
     async def __call__(
         self, role: str, prompt: Prompt, *, step: str = "answer", repeat: int = 0
     ) -> Reply:
-        """Ask, or take the answer from the journal."""
+        """Take the answer from the journal, or ask."""
         part = self._models.get(role)
         if part is None:
             raise AskedTwice(f"the benchmark asks a role {role!r} that this run does not have")
@@ -211,11 +210,11 @@ class SampleAsk:
         self, role: str, part: BoundModel, key: CallKey, reask: int, call: Call, digest: bytes
     ) -> Reply:
         ident = self._journal.call_id(self._row, key, reask)
-        # What failed here, or is to be asked again, is asked.
+        # A call that failed in this engine, or is to be asked again, is sent.
         if self._earlier and key not in self._known:
             reply = await self._earlier.take(role, key, digest)
             if reply is not None:
-                # Both are of one turn, so that no call stands in the journal as being sent.
+                # Both in one turn of the loop, so that the call is never recorded as being sent.
                 self._journal.intend(self._row, key, reask, call, digest, self._quotes)
                 await self._journal.store_reply(self._row, key, reask, reply)
                 self._count(role, reply, False)
@@ -235,7 +234,7 @@ class SampleAsk:
     async def _reply(
         self, part: BoundModel, key: CallKey, reask: int, call: Call, digest: bytes, ident: int
     ) -> Reply:
-        """The reply to a call that is asked now."""
+        """The reply to a call that has to be sent."""
         intend = partial(self._journal.intend, self._row, key, reask, call, digest, self._quotes)
         if isinstance(part.dispatcher, ParkingDispatcher):
             reply = await part.dispatcher.park(call, ident, intend)
@@ -248,12 +247,11 @@ class SampleAsk:
         return await part.dispatcher.answer(call, name, log)
 
     async def many(self, asks: Sequence[Asked]) -> list[Reply]:
-        """Ask independent questions at once; replies in order.
+        """Ask independent questions concurrently; replies in order.
 
-        All of them are carried through, even when one fails, so that nothing
-        that was paid for is thrown away. Of several failures the one raised is
-        that which concerns most: the run, then the halt, then the wait for a
-        batch, then this sample.
+        All are completed even if one fails, so that nothing paid for is thrown away. Of several
+        failures the one with the widest effect is raised: the run, then the halt, then the wait
+        for a batch, then this sample.
         """
         results = await asyncio.gather(
             *(self(*named[:2], step=named[2], repeat=repeat_of(named)) for named in asks),
@@ -263,10 +261,10 @@ class SampleAsk:
 
 
 def _all_replies(results: Sequence[Reply | BaseException]) -> list[Reply]:
-    """The replies to calls that were asked together.
+    """The replies to calls that were sent together.
 
     Raises:
-        BaseException: of several failures that which concerns most; a failed call has all replies.
+        BaseException: the failure with the widest effect; a failed call carries all replies.
     """
     if failures := [result for result in results if isinstance(result, BaseException)]:
         worst = min(failures, key=_reach)
@@ -278,7 +276,7 @@ def _all_replies(results: Sequence[Reply | BaseException]) -> list[Reply]:
 
 
 class _JournalSendLog(SendLog):
-    """Keeps in the journal whether a call is on the wire, and what earlier attempts came to."""
+    """Records in the journal whether a call is in flight, and the cost of earlier attempts."""
 
     __slots__ = ("_billed", "_halted", "_ident", "_intend", "_intended", "_journal")
 
@@ -331,14 +329,14 @@ def _answered(reply: Reply) -> Reply:
 
 
 class ReplayOnly:
-    """An ``ask`` that knows only the journal: for re-scoring and for counting changes.
+    """An ``ask`` that only reads the journal: for re-scoring and for counting changes.
 
-    With ``trusting`` a reply is taken for the call of its name whatever was
-    asked: other systems ask in other words.
+    With ``trusting``, a reply counts for the call of its name whatever was asked: imported
+    runs were asked with other prompts.
 
     Attributes:
-        used: keys whose stored reply still fits.
-        changed: whether a stored reply belongs to another question than the one asked now.
+        used: keys whose stored reply still matches.
+        changed: whether a stored reply belongs to a different question than the one asked now.
     """
 
     def __init__(
@@ -359,7 +357,7 @@ class ReplayOnly:
     async def __call__(
         self, role: str, prompt: Prompt, *, step: str = "answer", repeat: int = 0
     ) -> Reply:
-        """The stored reply, or :class:`MissingReply`."""
+        """The stored reply; raises :class:`MissingReply` if there is none."""
         model, overrides = self._models[role]
         key = call_key(self._epoch, role, model, step, repeat)
         held = self._known.get(key)

@@ -1,4 +1,4 @@
-"""The samples of a run that have no score yet: those that were never asked, and parked ones."""
+"""Samples of a run that have no score yet: new ones and parked ones."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from evalbench.engine.journal.paging import SampleCalls, Unfinished, unfinished
 
 _PAGE = 64
 _MOST_AT_HAND = 256
-"""Samples kept in memory while they wait for their turn after replies to them arrived."""
+"""Parked samples kept in memory until it is their turn, once their replies have arrived."""
 
 
 class Job(NamedTuple):
-    """One sample to be solved in one epoch.
+    """One sample to solve in one epoch.
 
     Attributes:
-        row: of the sample in the journal.
-        epoch: from 0.
-        sample: what is asked about.
-        calls: all that the journal has of it in this epoch.
-        woken: its replies came while it was parked.
+        row: the sample's row in the journal.
+        epoch: zero-based.
+        sample: the sample itself.
+        calls: all calls that the journal has for it in this epoch.
+        woken: its replies arrived while it was parked.
     """
 
     row: int
@@ -37,19 +37,19 @@ class Job(NamedTuple):
 
 
 class Backlog:
-    """Hands out samples without a score: parked ones whose replies came first, then new ones.
+    """Hands out unscored samples: parked ones with replies first, then new ones.
 
     Attributes:
-        exhausted: every sample of the journal was handed out once, and no more will be added.
+        exhausted: every sample has been handed out once and no more will be added.
     """
 
     def __init__(self, journal: Journal, epochs: int, rows: Collection[int] | None) -> None:
-        """Begin before the first sample.
+        """Start before the first sample.
 
         Args:
-            journal: of the run.
+            journal: the run's journal.
             epochs: how often each sample is asked.
-            rows: hand out these samples only; None: all.
+            rows: hand out only these samples; None for all.
         """
         self._journal = journal
         self._epochs = epochs
@@ -64,37 +64,37 @@ class Backlog:
         self._at_hand: dict[tuple[int, int], tuple[Sample, dict[int, CallRow]]] = {}
 
     def begin(self, loading: asyncio.Future[None] | None, *, finished: bool) -> None:
-        """Say what there is to do.
+        """Set what there is to do.
 
         Args:
-            loading: done once the journal has all samples; None: it has them.
-            finished: every sample has its scores. Looking for others takes a walk over all.
+            loading: done once the journal has all samples; None if it already has them.
+            finished: every sample is scored. If not, all are scanned for the rest.
         """
         self._loading = loading
         self.exhausted = finished
 
     @property
     def parked(self) -> bool:
-        """Whether any sample waits for replies."""
+        """Whether any sample is waiting for replies."""
         return bool(self._parked)
 
     @property
     def woken(self) -> bool:
-        """Whether any parked sample can go on."""
+        """Whether any parked sample can continue."""
         return bool(self._woken & self._parked)
 
     def next(self) -> Job | None:
-        """The next sample to solve; None while there is none."""
+        """The next sample to solve; None if there is none yet."""
         return self._jobs.popleft() if self.read() else None
 
     def read(self) -> int:
-        """Have the next samples at hand, if there are any just now. Returns how many are."""
+        """Load the next samples, if there are any. Returns how many are loaded."""
         if not self._jobs and not self._read_woken():
             self._read_new()
         return len(self._jobs)
 
     def look_again(self) -> None:
-        """Where the journal had no more samples, some may have been added since."""
+        """Check again for samples after reaching the end: more may have been added."""
         self._dry = False
 
     def _read_new(self) -> None:
@@ -109,7 +109,7 @@ class Backlog:
             self._add(item, item.epochs, woken=False)
 
     def _read_woken(self) -> bool:
-        """Have samples at hand whose replies came in; False when there are none."""
+        """Load parked samples whose replies have arrived; False if there are none."""
         wanted = sorted(self._woken & self._parked)[:_PAGE]
         if not wanted:
             return False
@@ -139,27 +139,27 @@ class Backlog:
     # -- parked samples -----------------------------------------------------------
 
     def park(self, row: int, epoch: int) -> None:
-        """Put a sample aside until a reply to it arrives."""
+        """Set a sample aside until a reply to one of its calls arrives."""
         self._parked.add((row, epoch))
 
     def keep(self, sample: SampleCalls) -> None:
-        """Have a parked sample at hand, as replies to it are about to arrive."""
+        """Keep a parked sample in memory because replies to it are about to arrive."""
         for epoch in {call.key.epoch for call in sample.calls}:
             place = sample.row, epoch
             room = place in self._at_hand or len(self._at_hand) < _MOST_AT_HAND
-            # One that is at work may store calls that were not read.
+            # A sample being worked on may store calls that were not read here.
             if room and place in self._parked:
                 calls = {call.id: call for call in sample.calls if call.key.epoch == epoch}
                 self._at_hand[place] = sample.sample, calls
 
     def wake(self, call: CallRow, reply: Reply) -> None:
-        """Let a sample go on that got a reply."""
+        """Let a sample continue now that it has a reply."""
         place = call.row, call.key.epoch
         if place in self._at_hand:
             self._at_hand[place][1][call.id] = call.answered(reply)
         self._woken.add(place)
 
     def wake_unanswered(self, row: int, epoch: int) -> None:
-        """Let a sample go on that will get no reply to a call; it is read anew."""
+        """Let a sample continue whose call will get no reply; re-read it from the journal."""
         self._at_hand.pop((row, epoch), None)
         self._woken.add((row, epoch))

@@ -1,4 +1,4 @@
-"""Who answers the calls of each role in a run: provider, limits, cost meter, or a local worker."""
+"""Binds each role of a run to a provider with limits and a cost meter, or a local worker."""
 
 from __future__ import annotations
 
@@ -27,21 +27,21 @@ from evalbench.engine.paths import cache_dir
 from evalbench.engine.runs.folder import RunFolder
 
 if TYPE_CHECKING:
-    # Loaded by the runs that need them: each takes its time, and most need none.
+    # Imported only by the runs that need them: each is slow to import.
     from evalbench.engine.dispatch.batch import BatchDispatcher
     from evalbench.engine.dispatch.local.dispatcher import LocalDispatcher
     from evalbench.engine.dispatch.local.worker_slots import SlotPool
 
 
 class RoleBinding:
-    """Finds every role something that answers its calls.
+    """Gives every role a dispatcher for its calls.
 
     Attributes:
-        meters: prices and budget by role.
-        dispatchers: by role, in the order in which they were made; a role that
-            shares another's local worker has none of its own.
-        batching: those that send batches.
-        locals: those that have workers with a model.
+        meters: prices and the budget by role.
+        dispatchers: by role, in creation order; a role that shares another's local worker has
+            none of its own.
+        batching: the dispatchers that send batches.
+        locals: the dispatchers whose workers hold a model.
     """
 
     def __init__(
@@ -58,13 +58,13 @@ class RoleBinding:
         """Prepare role binding.
 
         Args:
-            spec: of the run.
+            spec: the run's spec.
             secrets: the keys of its models, by role.
-            opened: the run, with unit prices and what local models were estimated to take.
-            budget: of the whole run.
-            folder: of the run: files of batches and the logs of local workers go there.
-            batch_settings: what the run wants of its batches.
-            on_changes: told when a local model is loaded otherwise than before; may raise.
+            opened: the run, with unit prices and memory estimates for local models.
+            budget: the budget of the whole run.
+            folder: the run's folder, for batch files and local workers' logs.
+            batch_settings: the run's batch settings.
+            on_changes: called when a local model is loaded differently than before; may raise.
         """
         self._roles = roles = spec.roles()
         self._secrets = secrets
@@ -93,7 +93,7 @@ class RoleBinding:
         }
 
     def _dispatcher(self, part: RoleSpec) -> Dispatcher:
-        """What answers the calls of one role. Equal local models share one worker."""
+        """The dispatcher for one role. Equal local models share one worker."""
         for role, other in self._roles.items():
             if role in self.dispatchers and _same_worker(part, other):
                 return self.dispatchers[role]
@@ -132,8 +132,8 @@ class RoleBinding:
 
     def _over_network(self, provider: Provider, part: RoleSpec, secret: str) -> Dispatcher:
         shared_limits = None
-        # Where the SDK finds credentials itself, the provider says whose they are.
-        # Whatever goes beside a key, its limits are those of the key.
+        # Where the SDK finds credentials itself, the provider names their owner. Whatever is
+        # sent along with a key, the limits are per key.
         if whose := key_of(secret) or provider.account or secret:
             shared_limits = SharedLimits(cache_dir() / "limits", fingerprint(whose), part.ref.name)
         limiter = Limiter(
@@ -170,7 +170,7 @@ class RoleBinding:
         return made
 
     def _pool(self, part: RoleSpec) -> SlotPool:
-        """Where the workers of a local model can be."""
+        """Where the workers of a local model can run."""
         from evalbench.engine.dispatch.local.cluster import Cluster
         from evalbench.engine.dispatch.local.machine import Machine
 
@@ -182,7 +182,7 @@ class RoleBinding:
         return Cluster(self._address, log, most=workers, device=device, models=len(models))
 
     def _has_batches(self, part: RoleSpec) -> bool:
-        """Whether calls of a role go out in batches, or some of an earlier engine still are."""
+        """Whether a role sends batches, or has batches of an earlier engine still pending."""
         if part.batched:
             return True
         rows = self._journal.query(partial(batches, path=self._journal.path))
@@ -210,7 +210,7 @@ class RoleBinding:
 
 
 def _same_worker(one: RoleSpec, other: RoleSpec) -> bool:
-    """Whether two roles can be answered by one worker: the same local model, loaded alike."""
+    """Whether one worker can serve two roles: same local model, same load settings."""
     alike = (
         one.model == other.model
         and one.provider_options == other.provider_options

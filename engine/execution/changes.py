@@ -1,4 +1,4 @@
-"""Does a resumed run still ask the same thing? Checked before anything is sent."""
+"""Checks whether a resumed run still asks the same questions, before anything is sent."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ async def paid_again(
     ask_again: frozenset[Outcome],
     size: int | None = None,
 ) -> int:
-    """How many stored replies of unfinished samples no longer fit what would be asked now.
+    """How many stored replies of unfinished samples no longer match what would be asked now.
 
-    Replays those samples against the journal alone; sends nothing. ``size`` is
-    the number of samples, where it is known.
+    Replays those samples against the journal and sends nothing. ``size`` is the number of
+    samples, if known.
     """
     if size and journal.query(partial(count_scores, ignoring=ask_again)) == size * epochs:
         return 0
@@ -64,14 +64,14 @@ async def _lost(
         if call.reply is not None and call.reply.outcome is not Outcome.ERROR
     }
     ask = ReplayOnly(known, epoch, roles)
-    # Whatever else solve raises there, it raises in the run too: that sample fails.
+    # Any other error from solve will be raised in the run too: that sample fails.
     with contextlib.suppress(MissingReply, Exception):
         await benchmark.solve(sample, ask)
     return len(paid - ask.used) if ask.changed else 0
 
 
 def refuse(changes: list[str], lost: int, finished: int) -> RunChanged:
-    """The error for a resume that would mix two things."""
+    """The error for a resume that would mix two configurations."""
     told = "\n    ".join(changes) or "the benchmark's prompt templates changed"
     why = f"{lost} replies already paid for would be asked again"
     if finished:

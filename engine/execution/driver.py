@@ -32,10 +32,10 @@ _LOOK_S = 0.1
 _LOAD_LOOK_S = 0.005
 _PARKED_LOOK_S = 1.0
 SAME_FAILURES = 20
-"""That many failures of one kind before anything succeeded end the run: nothing will."""
+"""Failures of one kind, before any success, that end the run."""
 
 STOP_GRACE_S = 10.0
-"""How long a stop waits for calls on the wire: they are paid for, but a stop must end."""
+"""Seconds a stop waits for calls in flight: they are paid for, but a stop must end."""
 
 _RESTS = {
     State.PAUSING: State.PAUSED,
@@ -46,13 +46,13 @@ _RESTS = {
 
 @dataclass(frozen=True, slots=True)
 class DriverOptions:
-    """How a run is driven.
+    """How to drive a run.
 
     Attributes:
         epochs: how often each sample is asked.
-        ask_again: outcomes of stored replies that are worth another call.
-        rows: work on these samples only, and pause when they are finished.
-        leave: do not wait for batches: go when all that can be sent is out.
+        ask_again: outcomes of stored replies that are asked again.
+        rows: work on these samples only, then pause.
+        leave: do not wait for batches: exit once everything that can be sent has been sent.
     """
 
     epochs: int = 1
@@ -65,12 +65,12 @@ _ONCE = DriverOptions()
 
 
 class Driver(ReplySink):
-    """One run's samples, from the first unfinished one to the last.
+    """Runs the samples of one run, from the first unfinished one to the last.
 
     Attributes:
-        progress: how far the run is.
+        progress: the run's progress.
         halting: set to PAUSING or STOPPING to end after the calls in flight.
-        failure: the error that ended the run, if one did.
+        failure: the error that ended the run, if any.
     """
 
     def __init__(
@@ -84,16 +84,16 @@ class Driver(ReplySink):
         watch: ScoringWatchdog | None = None,
         tell_long: Tell | None = None,
     ) -> None:
-        """Prepare driving.
+        """Set up the driver.
 
         Args:
-            journal: of the run.
+            journal: the run's journal.
             benchmark: what is asked, and how it is scored.
             models: the model of each role.
-            options: how it is driven.
-            earlier: replies of earlier runs that may be taken; None: none may.
-            watch: ends scoring that takes too long; it watches once it is entered.
-            tell_long: told of scoring that takes long.
+            options: how to drive the run.
+            earlier: replies of earlier runs that may be reused; None for none.
+            watch: interrupts scoring that takes too long; active once entered.
+            tell_long: called when scoring takes long.
         """
         self._journal = journal
         self._benchmark = benchmark
@@ -116,45 +116,43 @@ class Driver(ReplySink):
         self._news = asyncio.Event()
 
     def open(self, expected: int | None = None) -> None:
-        """Read what the journal already has: tally, size and tokens.
+        """Read what the journal already holds: tally, size and tokens.
 
-        Scores that rest on replies to be asked again are forgotten; their
-        replies stay.
+        Scores based on replies that will be asked again are deleted; the replies are kept.
 
         Args:
-            expected: number of samples, where it is known; they may still be loading.
+            expected: number of samples, if known; they may still be loading.
         """
         self._journal.forget_scores(self._options.ask_again)
         self.progress.read(self._journal, expected)
 
     def metrics(self) -> list[Metric]:
-        """The benchmark's metrics over what is scored so far."""
+        """The benchmark's metrics over the samples scored so far."""
         return self._benchmark.metrics(self.progress.tally)
 
     def halt(self, how: State) -> None:
-        """Send no further call. PAUSING waits for those in flight, STOPPING only a little."""
+        """Send no more calls. PAUSING waits for those in flight, STOPPING only briefly."""
         self.halting = how
         self._news.set()
         for part in self._models.values():
             part.dispatcher.halt()
 
     def hurry(self) -> None:
-        """Stop now: give calls in flight no more time."""
+        """Stop now, without waiting for calls in flight."""
         self._hurried = True
         self._news.set()
 
     async def drive(self, loading: asyncio.Future[None] | None = None) -> State:
-        """Work until every sample is finished, the run is halted, or it cannot go on.
+        """Work until every sample is finished, the run is halted, or it cannot continue.
 
         Args:
-            loading: done once the journal has all samples, when they are still
-                being added to its end.
+            loading: done once the journal has all samples, if they are still being added.
 
         Returns:
             COMPLETE, PAUSED, STOPPED, BUDGET or FAILED; with FAILED, ``failure`` says why.
 
         Raises:
-            EvalbenchError: loading failed, or the journal cannot be written any more.
+            EvalbenchError: loading failed, or the journal can no longer be written.
         """
         finished = loading is None and self.progress.done == self.progress.total
         self._backlog.begin(loading, finished=finished)
@@ -198,7 +196,7 @@ class Driver(ReplySink):
                 await self._news.wait()
 
     def _rest(self) -> State:
-        """How the run stands when nothing more will be done now."""
+        """The state of the run when nothing more can be done now."""
         if self.failure:
             return State.FAILED
         if self.halting and not self._finished:
@@ -217,12 +215,12 @@ class Driver(ReplySink):
         return self.progress.done >= self.progress.total
 
     def _nothing_to_do(self) -> bool:
-        """Whether no sample can go on, now or (unless nobody wants to wait) later."""
+        """Whether no sample can continue, now or (if we wait for batches) later."""
         if not self._backlog.exhausted:
             return False
         if not self._backlog.woken:
             for dispatcher in self._parking:
-                # Whatever else is asked waits for what was asked already.
+                # Other work waits for calls that are already in flight.
                 dispatcher.close_collection()
         if self._backlog.woken:
             return False
@@ -238,7 +236,7 @@ class Driver(ReplySink):
         found = [told for part in self._parking if (told := part.unfetched())]
         return not_fetched(found, self._journal.path.parent.name) if found else None
 
-    # -- what batches bring, see dispatch.base.Host --------------------------------
+    # -- callbacks from batches, see dispatch.base.ReplySink -----------------------
 
     @override
     def preload(self, sample: SampleCalls) -> None:
@@ -267,7 +265,7 @@ class Driver(ReplySink):
     # -- solving ------------------------------------------------------------------
 
     def _hire(self) -> None:
-        """Start as many workers as the dispatchers want samples in work, and there are samples."""
+        """Start as many workers as the dispatchers want concurrent samples, up to what is left."""
         missing = self._window() - len(self._workers)
         if missing <= 0 or self._halted():
             return
@@ -281,7 +279,7 @@ class Driver(ReplySink):
         return windows[0] if len(windows) == 1 else max(windows)
 
     async def _work(self) -> None:
-        """Solve one sample after the other for as long as this worker is wanted."""
+        """Solve samples one after another for as long as this worker is needed."""
         while not self._halted() and len(self._workers) <= self._window():
             job = self._backlog.next()
             if job is None:
@@ -331,7 +329,7 @@ class Driver(ReplySink):
         return self.halting is not None or self.failure is not None
 
     def _record(self, job: Job, score: Score) -> None:
-        if score.outcome is Outcome.ERROR:  # some of its judgements failed
+        if score.outcome is Outcome.ERROR:  # some of its judge calls failed
             self._fail(job, score.note, score)
         else:
             self._put(job, score.outcome, score.values, score.told())

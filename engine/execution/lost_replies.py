@@ -1,8 +1,8 @@
-"""Replies that a run had and its journal has no more: noticed before anything is asked again.
+"""Detects replies missing from a journal before anything is asked again.
 
 The status file counts the replies that the journal held when it was last written. A journal
-that holds fewer was replaced by an older copy, was cut off, or has lost its write-ahead log,
-which holds the newest rows of a run that was killed.
+with fewer was replaced by an older copy, truncated, or has lost its write-ahead log, which
+holds the newest rows of a run that was killed.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ ACCEPT = "--accept-loss"
 
 @dataclass(frozen=True, slots=True)
 class LostReplies:
-    """What a journal lacks.
+    """What is missing from a journal.
 
     Attributes:
-        replies: how many; None when nobody knows.
-        usd: what they had cost, and may have cost besides, as far as that is known.
-        what, why, hint: for people.
+        replies: how many; None if unknown.
+        usd: what they cost, plus what may have been billed, as far as known.
+        what, why, hint: for display.
     """
 
     replies: int | None
@@ -39,7 +39,7 @@ class LostReplies:
     hint: str
 
     def refusal(self, run: str) -> JournalError:
-        """The error of a resume that would pay for them again."""
+        """The error for a resume that would pay for them again."""
         calls = "an unknown number" if self.replies is None else f"{self.replies:,}"
         return JournalError(
             self.what,
@@ -49,9 +49,9 @@ class LostReplies:
 
 
 def lost_replies(folder: RunFolder, status: Status) -> LostReplies | None:
-    """What the journal of a run at rest, or left by a killed engine, lacks; None: nothing.
+    """What is missing from the journal of a run that no engine drives; None if nothing.
 
-    Looks only, so that what is missing can still be put back.
+    Read-only, so that what is missing can still be restored.
 
     Raises:
         JournalError: the journal cannot be read.
@@ -64,7 +64,7 @@ def lost_replies(folder: RunFolder, status: Status) -> LostReplies | None:
             return None
         created, there = journal.meta("created"), journal.query(_counted)
     if of_another_run(status, created):
-        # It says nothing about this journal.
+        # The status says nothing about this journal.
         return _unknown(folder) if needs_its_log(path) else None
     missing, held = there.missing(status)
     if missing <= 0:
@@ -82,22 +82,22 @@ def lost_replies(folder: RunFolder, status: Status) -> LostReplies | None:
 
 
 def of_another_run(status: Status, created: Any) -> bool:
-    """Whether a status does not belong to the journal of a run that was created then."""
+    """Whether a status belongs to a different run than the journal created at ``created``."""
     return created is not None and created != status.created
 
 
 class _Counted(NamedTuple):
-    """What a journal holds."""
+    """Counts of what a journal holds."""
 
     replies: int
     scores: int
     usd: Decimal
 
     def missing(self, status: Status) -> tuple[int, int]:
-        """How many replies are not there any more, and how many there were."""
+        """How many replies are missing, and how many there were."""
         if status.replies is not None:
             return status.replies - self.replies, status.replies
-        # Earlier versions did not count replies. Failed samples may have been forgotten since.
+        # Earlier versions did not count replies. Failed samples may have been deleted since.
         held = status.done - status.failed
         return held - self.scores, held
 

@@ -1,4 +1,4 @@
-"""The money of one run by role: unit prices over one budget, and what the run's journal keeps."""
+"""Cost meters of one run by role: unit prices, one shared budget, and what the journal keeps."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from evalbench.engine.journal.reader import RowDecoder
 
 
 class CostMeters:
-    """A cost meter for each role, and for each role in batches another for calls asked at once."""
+    """One cost meter per role; a role that sends batches has a second one for realtime calls."""
 
     def __init__(
         self,
@@ -26,13 +26,13 @@ class CostMeters:
         budget: Budget,
         journal: Journal,
     ) -> None:
-        """Go on from what earlier engines of the run learned.
+        """Resume from what earlier engines of the run learned.
 
         Args:
-            models: by role, the model and the frames that it looks at in a second of a video.
-            prices: of the models, by role, see :func:`evalbench.engine.cost.modes.realtime_key`.
-            budget: of the whole run.
-            journal: of the run.
+            models: by role, the model and the frames it samples per second of video.
+            prices: unit prices by role, see :func:`evalbench.engine.cost.modes.realtime_key`.
+            budget: the budget of the whole run.
+            journal: the run's journal.
         """
         self._models = models
         self._journal = journal
@@ -56,10 +56,9 @@ class CostMeters:
         self._journal.set(overruns={key: one.to_json() for key, one in self._overruns.items()})
 
     def uncertain(self, call: Call) -> Decimal:
-        """The most that one attempt at a call of an earlier engine can have cost, in US dollars.
+        """The most that one attempt at an earlier engine's call can have cost, in US dollars.
 
-        It is noted as one of those whose cost nobody knows. Only calls that were asked at
-        once can have been cut.
+        It is recorded as a call of unknown cost. Only realtime calls can have been cut off.
         """
         for role, (model, _) in self._models.items():
             if model == str(call.model):
@@ -68,5 +67,5 @@ class CostMeters:
 
     @property
     def added(self) -> Decimal:
-        """US dollars by which what may have been billed is more than the replies of the run say."""
+        """US dollars that may have been billed beyond what the stored replies account for."""
         return sum((one.added for one in self._overruns.values()), ZERO)

@@ -1,7 +1,7 @@
-"""Is a local model, loaded again, still the one that gave the earlier answers?
+"""Checks that a reloaded local model is the one that gave the earlier answers.
 
-``auto`` settings depend on the machine: a run begun on a card and resumed on a
-CPU would go on in other numbers.
+``auto`` settings depend on the machine: a run started on a GPU and resumed on a CPU would
+continue with different numbers.
 """
 
 from __future__ import annotations
@@ -15,23 +15,23 @@ from evalbench.engine.runs.record import differences
 
 _DECIDING = ("revision", "dtype", "quantize")
 _SAME_ANSWERS = (*_DECIDING, "layout", "device")
-"""What has to be alike for a reply to be taken for one that this model would give."""
+"""What must match for a reply to count as one this model would give."""
 
 
 def model_changes(journal: Journal, model: str, info: Mapping[str, Any]) -> list[str]:
-    """What decides answers and is not as it was, one line each.
+    """What affects answers and has changed, one line each.
 
     Args:
-        journal: of the run.
-        model: its name.
-        info: what the worker tells of the loaded model.
+        journal: the run's journal.
+        model: the model's name.
+        info: what the worker reports about the loaded model.
     """
     held = _held(journal)
     return differences(held[model], _deciding(info), f"{model}: ") if model in held else []
 
 
 def note_model(journal: Journal, model: str, info: Mapping[str, Any]) -> None:
-    """Keep how a model was loaded, for the next time."""
+    """Record how a model was loaded, to compare on the next load."""
     held = _held(journal)
     if held.get(model) != (now := _deciding(info)):
         journal.set(models={**held, model: now})
@@ -42,7 +42,7 @@ def note_model(journal: Journal, model: str, info: Mapping[str, Any]) -> None:
 
 
 def loadings(meta: Mapping[str, Any], model: str) -> list[dict[str, Any]]:
-    """The different ways in which a run has loaded a local model; none before it was."""
+    """The different ways a run has loaded a local model; empty before the first load."""
     found: list[dict[str, Any]] = (meta.get("loadings") or {}).get(model) or []
     return found
 

@@ -1,4 +1,4 @@
-"""A run's journal as an engine takes it up: made or found, checked for changes, facts stored."""
+"""Opens or creates a run's journal for an engine: checks for changes and stores facts."""
 
 from __future__ import annotations
 
@@ -34,17 +34,17 @@ from evalbench.engine.runs.status import Status
 
 @dataclass(frozen=True, slots=True)
 class OpenedRun:
-    """A run that can be driven.
+    """A run that is ready to be driven.
 
     Attributes:
-        journal: opened for writing.
+        journal: open for writing.
         benchmark: what is asked, and how it is scored.
-        prices: unit prices by role, those of the run's beginning.
-        fits: as in :class:`Brought`.
+        prices: unit prices by role, as of the start of the run.
+        fits: as in :class:`.request.RunRequest`.
         loaded: whether the journal has all samples.
-        size: how many samples it has, where it has all and says so.
-        seconds: worked on so far, by all engines.
-        lost_usd: what replies cost that are not in the journal any more.
+        size: number of samples, if the journal has all of them and records it.
+        seconds: time worked so far, over all engines.
+        lost_usd: cost of replies that are no longer in the journal.
     """
 
     journal: Journal
@@ -64,17 +64,17 @@ async def open_journal(
     inputs: RunRequest,
     options: EngineOptions,
 ) -> OpenedRun:
-    """Open or make the journal of a run and check that a resumed one is still the same.
+    """Open or create a run's journal and check that a resumed run has not changed.
 
     Args:
         folder, spec, status: of the run; ``status.mixed`` is set when changes are accepted.
-        inputs: what the caller hands over.
-        options: what is accepted, and asked again.
+        inputs: what the caller passes in.
+        options: which changes are accepted and what is asked again.
 
     Raises:
-        RunChanged: when it is not and that is not accepted.
-        JournalError: when the journal cannot be used, or lacks replies.
-        UsageError: its data is needed, and gone.
+        RunChanged: the run has changed and that is not accepted.
+        JournalError: the journal cannot be used, or has lost replies.
+        UsageError: the run's data is needed but missing.
     """
     lost = lost_replies(folder, status)
     if lost and not options.accept_loss:
@@ -93,7 +93,7 @@ async def open_journal(
 
 
 def _accept(journal: Journal, lost: LostReplies) -> None:
-    """Go on without the replies that are missing; what they cost stays spent."""
+    """Continue without the missing replies; their cost still counts as spent."""
     before = Decimal(journal.query(RowDecoder.meta).get("lost_usd", "0"))
     journal.set(lost_usd=str(before + lost.usd))
     journal.event("loss-accepted", replies=lost.replies, usd=str(lost.usd))
@@ -142,7 +142,7 @@ async def _take_up(
         inputs.fits or stored.get("fits") or {},
         loaded,
         size,
-        # The status file knows of an engine that was killed, the journal of one that rested.
+        # The status file knows about an engine that was killed, the journal about one that exited.
         max(stored.get("seconds", 0.0), status.seconds),
         Decimal(stored.get("lost_usd", "0")),
     )
@@ -150,7 +150,7 @@ async def _take_up(
     if "created" not in stored:
         facts["created"] = status.created or time.time()
     if header and not ("record" in stored and _finished(opened, spec, ask_again)):
-        # Of a finished run it stays what it was: the packages that gave the answers.
+        # A finished run keeps this: the packages that produced its answers.
         facts["record"] = record(spec, benchmark, header)
     _store_facts(opened, spec, inputs, header, **facts)
     return opened
@@ -170,7 +170,7 @@ def _mark_changed(
 ) -> None:
     if now["settings"]["epochs"] < then["settings"]["epochs"]:
         journal.forget_epochs(now["settings"]["epochs"])
-    # Stored as not loaded, so that a crash before the end of loading is made good.
+    # Stored as not loaded, so that a crash during loading is repaired on resume.
     journal.set(mixed=mixed, loaded=loaded)
 
 
@@ -180,7 +180,7 @@ def _selection(stored: dict[str, Any]) -> list[Any]:
 
 
 def _prices(stored: Mapping[str, Any], inputs: Prices) -> Prices:
-    """Prices are those of the run's beginning, so that its spend is one sum."""
+    """Use the prices of the run's start, so that its spend is one consistent sum."""
     held = prices_from_json(stored.get("prices") or {})
     modes = {role: one.mode for role, one in inputs.items() if one}
     kept = {

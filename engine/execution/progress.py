@@ -1,4 +1,4 @@
-"""How far a run is: its scores, and its calls by how they were answered, counted as they come."""
+"""Progress of a run: its scores and its calls, counted as they arrive."""
 
 from __future__ import annotations
 
@@ -25,29 +25,29 @@ _RATE_WINDOW_S = 20.0
 _LATEST = 8
 
 _FATES = ("sent", "dropped", "refused")
-"""What can become of a requested parameter; the last that happened to any call is shown."""
+"""What can happen to a requested parameter; the last of these seen on any call is shown."""
 
 
 class RunProgress:
-    """What a run has so far. Calls and errors are those of this engine's life.
+    """Progress so far. Calls and errors are those of this engine process only.
 
     Attributes:
-        tally: all scores so far, live.
-        before: what all replies of earlier engines add up to.
+        tally: all scores so far, updated live.
+        before: totals over all replies of earlier engines.
         total: samples × epochs.
-        roles: calls of each role by how they were answered: ``sent``, ``from_journal`` or
+        roles: calls per role by how they were answered: ``sent``, ``from_journal``, or
             ``reused`` from an earlier run.
-        reused: replies taken from earlier runs, over all engines.
-        input_tokens, output_tokens: of all replies that were paid, over all engines.
-        errors: failed samples by the kind of their error.
-        notes: what became of each requested parameter.
-        latest: (row, epoch) of the scores stored last, oldest first.
-        solved: whether any sample did not fail, in whatever engine's life.
-        first_sent, last_score: when, on the monotonic clock.
+        reused: replies reused from earlier runs, over all engines.
+        input_tokens, output_tokens: of all paid replies, over all engines.
+        errors: failed samples by kind of error.
+        notes: what happened to each requested parameter.
+        latest: (row, epoch) of the most recent scores, oldest first.
+        solved: whether any sample succeeded, in this engine or an earlier one.
+        first_sent, last_score: times on the monotonic clock.
     """
 
     def __init__(self, models: Mapping[str, BoundModel], epochs: int) -> None:
-        """Begin at nothing.
+        """Start at zero.
 
         Args:
             models: the model of each role.
@@ -74,11 +74,11 @@ class RunProgress:
         self._epochs_of: dict[int, list[tuple[Outcome, Mapping[str, float]]]] = {}
 
     def read(self, journal: Journal, expected: int | None = None) -> None:
-        """Take over what the journal has from earlier engines.
+        """Add what the journal has from earlier engines.
 
         Args:
-            journal: of the run.
-            expected: number of samples, where it is known; they may still be loading.
+            journal: the run's journal.
+            expected: number of samples, if known; they may still be loading.
         """
         path = journal.path
 
@@ -110,9 +110,9 @@ class RunProgress:
 
     @property
     def seconds(self) -> float:
-        """From the first call sent to the last score, in this engine's life.
+        """Seconds from the first call sent to the last score, in this engine.
 
-        Calls that wait for a model to be loaded are not sent yet.
+        Calls waiting for a model to load do not count as sent.
         """
         ready = [part.dispatcher.ready_at for part in self._models.values()]
         if self.first_sent is None or None in ready:
@@ -147,7 +147,7 @@ class RunProgress:
                 self.notes[note.name] = {"fate": note.fate, "reason": note.reason}
 
     def count_new_reply(self, role: str, reply: Reply, from_journal: bool) -> None:
-        """Of a sample that was parked: what it finds in the journal was counted when it arrived."""
+        """Count a reply of a sample that was parked: stored ones were counted when they arrived."""
         if not from_journal:
             self.count_reply(role, reply, False)
 
@@ -169,7 +169,7 @@ class RunProgress:
     def _count_epoch(
         self, row: int, tags: Mapping[str, str], score: tuple[Outcome, Mapping[str, float]]
     ) -> None:
-        """Collect the epochs of a sample; once it has them all, count it in the tally's means."""
+        """Collect the epochs of a sample; add it to the tally's means once all are in."""
         scores = self._epochs_of.setdefault(row, [])
         scores.append(score)
         if len(scores) == self._epochs and self.tally.means is not None:

@@ -1,6 +1,6 @@
-"""What an engine process is handed over its standard input: one line of JSON, read once.
+"""The request an engine process reads from standard input: one line of JSON, read once.
 
-Light to import: whoever starts an engine needs it too.
+Light to import, because whatever starts an engine needs it too.
 """
 
 from __future__ import annotations
@@ -18,26 +18,26 @@ from evalbench.engine.cost.unit_prices import UnitPrices
 from evalbench.engine.keys import KeyRef, header_secrets
 
 Prices = Mapping[str, UnitPrices | None]
-"""Unit prices by role; None: unknown."""
+"""Unit prices by role; None if unknown."""
 
 
 @dataclass(frozen=True, slots=True)
 class EngineOptions:
-    """Decisions that hold for one engine, not for its runs, so they are stored nowhere.
+    """Options of one engine process, not of its runs, so they are not stored.
 
     Attributes:
         accept_changes: continue even if settings, data or templates changed; marks the run
             as mixed.
-        accept_loss: go on although replies that were paid for are missing from the journal;
-            they are asked, and paid, again.
+        accept_loss: continue although paid replies are missing from the journal; they are
+            asked, and paid for, again.
         retry: outcomes of stored replies to ask again, besides errors.
-        foreground: stop cleanly when the caller ends.
-        pilot: work on so many samples of each run, drawn at random, and pause.
-        leave: do not wait for batches: rest once all that can be sent is out.
+        foreground: stop cleanly when the caller exits.
+        pilot: work on this many samples of each run, drawn at random, then pause.
+        leave: do not wait for batches: exit once everything that can be sent has been sent.
         cancel: batches to cancel first.
-        resend_unfetched: send the calls of batches again whose results were given up, where
-            they still cannot be fetched. They may be paid twice.
-        on_end: program and arguments, run whenever a run has come to rest.
+        resend_unfetched: resend calls of batches whose results were given up on, if they still
+            cannot be fetched. They may be paid for twice.
+        on_end: program and arguments, run whenever a run is at rest.
     """
 
     accept_changes: bool = False
@@ -52,7 +52,7 @@ class EngineOptions:
 
     @property
     def ask_again(self) -> frozenset[Outcome]:
-        """Outcomes of stored replies that are worth another call."""
+        """Outcomes of stored replies that are asked again."""
         return frozenset({Outcome.ERROR, *self.retry})
 
     def to_json(self) -> dict[str, Any]:
@@ -69,15 +69,15 @@ class EngineOptions:
 
 @dataclass(frozen=True, slots=True)
 class RunRequest:
-    """One run to drive. Of a resumed run most of this may be missing.
+    """One run to drive. For a resumed run most of this may be missing.
 
     Attributes:
-        folder: the run's.
-        samples: the prepared samples, where they are still to be loaded.
-        keys: where the key of each role lay.
+        folder: the run's folder.
+        samples: the prepared samples, if they still have to be loaded.
+        keys: where the key of each role came from.
         secrets: the key of each role.
         prices: unit prices by role.
-        fits: by role what local models were estimated to take, see :meth:`.fit.Fit.to_json`.
+        fits: estimated memory of local models by role, see :meth:`.fit.Fit.to_json`.
     """
 
     folder: Path
@@ -88,7 +88,7 @@ class RunRequest:
     fits: Mapping[str, Any]
 
     def private_texts(self) -> list[str]:
-        """What must stand in no log and no error: the keys, and the secrets beside them."""
+        """What must never appear in logs or errors: the keys and the secrets passed with them."""
         return [
             text
             for role, secret in self.secrets.items()
@@ -121,12 +121,12 @@ class RunRequest:
 
 @dataclass(frozen=True, slots=True)
 class EngineRequest:
-    """What one engine is to do.
+    """What one engine has to do.
 
     Attributes:
-        runs: all that it drives.
-        options: how.
-        installed: the plug-ins that whoever starts it has found.
+        runs: all runs it drives.
+        options: how it drives them.
+        installed: the plug-ins found by the process that starts it.
     """
 
     runs: Sequence[RunRequest]
@@ -149,5 +149,5 @@ class EngineRequest:
 
 
 def prices_from_json(stored: Mapping[str, Any]) -> dict[str, UnitPrices | None]:
-    """Unit prices by role, as they are stored and handed over; None: unknown."""
+    """Unit prices by role from their stored form; None if unknown."""
     return {role: UnitPrices.from_json(one) if one else None for role, one in stored.items()}

@@ -1,8 +1,8 @@
-"""Scoring a run anew from its stored replies: asks nothing and costs nothing.
+"""Re-score a run from its stored replies, without calls or cost.
 
-The benchmark's own ``solve`` is run again with an ``ask`` that knows only the
-journal, so every parser and every judge's words are read as this version reads
-them. What cannot be replayed keeps the score it has; what takes too long to score fails.
+The benchmark's own ``solve`` runs again with an ``ask`` that only reads the journal, so
+this version's parsers read every answer and every judge reply. Samples that cannot be
+replayed keep their scores; scoring that takes too long fails the sample.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ _PAGE = 256
 
 @dataclass(frozen=True, slots=True)
 class Rescored:
-    """What became of a run's scores.
+    """The result of re-scoring a run.
 
     Attributes:
-        scored: read again.
-        changed: of these, with another outcome or other values than before.
-        kept: whose replies are not all there, or are to other questions than
-            this version asks; they keep their scores.
-        failed: of those scored, whose scoring took too long.
-        before, after: all metrics by name, as ``status.metrics_json`` gives them.
+        scored: samples that were scored again.
+        changed: how many of these have a different outcome or different values.
+        kept: samples with missing replies, or replies to questions that this version no
+            longer asks; they keep their scores.
+        failed: scored samples whose scoring took too long.
+        before, after: all metrics by name, in the form of ``status.metrics_json``.
     """
 
     scored: int
@@ -53,18 +53,18 @@ class Rescored:
 
 
 async def rescore(folder: RunFolder) -> Rescored:
-    """Score a resting run anew.
+    """Re-score a run that is at rest.
 
     Raises:
-        RunBusy: an engine drives the run.
-        JournalError: the journal cannot be used, or lacks replies.
-        UsageError: nothing was answered yet.
+        RunBusy: an engine is driving the run.
+        JournalError: the journal cannot be used, or has lost replies.
+        UsageError: the run has no replies yet.
     """
     folder.refuse_links()
     lock = Lock(folder)
     try:
         if lost := lost_replies(folder, folder.status()):
-            # Writing would make it impossible to put them back.
+            # Writing now would make it impossible to restore the lost replies.
             raise lost.refusal(folder.id)
         journal = Journal(folder.journal)
         try:
@@ -87,7 +87,7 @@ async def _rescore(
     last = 0
     while page := journal.query(partial(scored_samples, path=journal.path, after=last, most=_PAGE)):
         for last, sample, calls, held in page:
-            await asyncio.sleep(0)  # Ctrl-C is taken here
+            await asyncio.sleep(0)  # lets Ctrl-C through
             for epoch, before in held.items():
                 own = [call for call in calls if call.key.epoch == epoch]
                 ask = ReplayOnly(newest(own), epoch, roles, trusting="imported" in meta)
@@ -103,7 +103,7 @@ async def _rescore(
                     outcome, values = Outcome.ERROR, {}
                     told = {"error": f"{ScoringTimeout.__name__}: {error}"}
                 except (MissingReply, Exception):
-                    # Of a failed call, or whatever solve raises of itself as it did in the run.
+                    # The call failed, or solve raised an error of its own, as it did in the run.
                     kept += 1
                     continue
                 scored += 1
@@ -115,7 +115,7 @@ async def _rescore(
     tally = journal.query(partial(tally_of, path=journal.path, epochs=spec.settings.epochs))
     after = metrics_json(metrics_of(benchmark, tally))
     if not kept:
-        # A resume compares with what the scores were made by.
+        # A resume compares against the versions that produced the scores.
         now = identity(spec, benchmark, meta.get("data_hash", ""))
         journal.set(identity=now)
     journal.set(metrics=after, outcomes=tally.outcomes())

@@ -1,15 +1,14 @@
-"""Replies of earlier runs, taken for the very same calls.
+"""Reuses replies of earlier runs for identical calls.
 
-A reply stands for a call when everything that decides it is the same: the
-content hash of the call (model with revision, every requested parameter,
-prompt, bytes of media), the provider's options, among them where the model was
-asked, and the mode. Of a local model, which is known only once
-it is loaded, also its weights, number format, quantisation, layout and device.
+A reply matches a call when everything that decides it is the same: the content hash of the
+call (model with revision, every requested parameter, prompt, bytes of media), the provider's
+options (including the endpoint) and the mode. For a local model, also its weights, number
+format, quantisation, layout and device, which are known only once it is loaded.
 
-Nothing is taken twice: a reply belongs to one epoch, one repeat and one sample,
-through any chain of runs, so several answers to one question stay several.
-Failures are not taken, nor answers that were cut off before their cap. Refusals
-are: a refusal that is asked again until it is none would be another score.
+No reply is used twice: it belongs to one epoch, one repeat and one sample, across any chain
+of runs, so several answers to one question remain several. Failures are not reused, nor are
+answers that were cut off before their cap. Refusals are: asking again until the model
+complies would change the score.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ from evalbench.engine.journal.schema import SLOT_BITS, connect, has_batches, has
 from evalbench.engine.runs.folder import RunFolder, all_runs
 
 _INDIFFERENT = ("timeout", "profile", "prompt_cache", "batches", "batch_bucket", "batch_role")
-"""Options of providers over a network that change neither a request nor who answers it."""
+"""Options of network providers that change neither the request nor who answers it."""
 
 _GOOD = (Outcome.OK, Outcome.TRUNCATED, Outcome.REFUSED, Outcome.FILTERED)
 
@@ -53,11 +52,11 @@ CREATE INDEX by_origin ON held (source, origin);
 
 
 def maker(part: RoleSpec) -> str:
-    """Who answers, as a text: equal for two roles whose replies to equal calls are exchangeable."""
+    """Who answers, as text; equal for two roles if replies to equal calls are interchangeable."""
     cls = registry.provider_class(part.ref.provider)
     given = part.provider_options
     if isinstance(part.provider(), WorkerProvider):
-        # How the others turned out on this machine is known once it is loaded.
+        # What the other settings resolve to on this machine is known once the model is loaded.
         options = deciding_options(part.model, given)
     else:
         options = {
@@ -71,7 +70,7 @@ def maker(part: RoleSpec) -> str:
 
 @dataclass(slots=True)
 class _Earlier:
-    """One earlier run: its file, when it began, and how it loaded local models."""
+    """One earlier run: its file, its start time, and how it loaded local models."""
 
     id: str
     decoder: RowDecoder
@@ -80,11 +79,10 @@ class _Earlier:
 
 
 class EarlierReplies:
-    """What earlier runs were answered, ready to be taken. Close it when the run rests.
+    """Replies of earlier runs, ready for reuse. Close it when the run stops.
 
     Attributes:
-        found: how many replies there are of the models of this run; of them those that
-            are asked for here are taken.
+        found: replies by the models of this run; the ones that match its calls are reused.
     """
 
     def __init__(
@@ -94,12 +92,12 @@ class EarlierReplies:
         *,
         across_modes: bool = False,
     ) -> None:
-        """Nothing is held before :meth:`collect`.
+        """Create an empty collection; :meth:`collect` fills it.
 
         Args:
             roles: the run's models by role.
-            journal: of the run.
-            across_modes: take replies of batches for calls at once, and the other way round.
+            journal: the run's journal.
+            across_modes: reuse batch replies for realtime calls, and vice versa.
         """
         self.found = 0
         self._journal = journal
@@ -110,7 +108,7 @@ class EarlierReplies:
             role for role, part in roles.items() if isinstance(part.provider(), WorkerProvider)
         }
         self._runs: list[_Earlier] = []
-        # On disk, and gone with its connection: memory must not grow with the runs.
+        # On disk, deleted with its connection: memory must not grow with the number of runs.
         self._db = sqlite3.connect("", isolation_level=None, check_same_thread=False)
         self._db.executescript(_TABLES)
         self._loading: dict[str, asyncio.Event] = {}
@@ -118,12 +116,12 @@ class EarlierReplies:
         self._loadings: dict[str, list[dict[str, Any]]] = {}
 
     def collect(self, parent: Path, own: str, taken: Sequence[tuple[str, int]] = ()) -> None:
-        """Look through the runs of a folder.
+        """Scan the runs in a folder.
 
         Args:
             parent: the folder.
-            own: id of the run itself.
-            taken: replies that the run has taken already, as (run, call).
+            own: id of this run.
+            taken: replies that this run has already reused, as (run, call).
         """
         for folder in all_runs(parent):
             if folder.id == own:
@@ -131,7 +129,7 @@ class EarlierReplies:
             try:
                 self._collect(folder)
             except EvalbenchError:
-                # Of a newer version, damaged, or without a journal: there is nothing to take.
+                # Newer version, damaged, or no journal: nothing to reuse.
                 continue
         self._db.executemany(
             "DELETE FROM held WHERE origin = ? AND source = ?", ((run, call) for run, call in taken)
@@ -170,10 +168,10 @@ class EarlierReplies:
             self._db.execute("COMMIT")
 
     async def take(self, role: str, key: CallKey, digest: bytes) -> Reply | None:
-        """The reply that stands for a call, which then stands for no other; None: ask.
+        """The reply to reuse for a call, which is then used up; None to ask the model.
 
-        Of a local model the first call is asked for all the same, to have the model loaded;
-        the others wait for it. Tell of every call that was asked by :meth:`asked`.
+        The first call to a local model is always sent, so that the model is loaded; the others
+        wait for it. Report every call that was sent with :meth:`asked`.
         """
         if not self._candidates(role, key, digest):
             return None
@@ -193,9 +191,9 @@ class EarlierReplies:
         return None
 
     def holds(self, role: str, key: CallKey, digest: bytes) -> Reply | None:
-        """The reply that would be taken, which stays; for estimates.
+        """The reply that would be reused, without using it up; for estimates.
 
-        Nothing is told of local models: only loading one shows whether it is the same.
+        Local models are not covered: only loading one shows whether it is the same.
         """
         if role in self._local:
             return None
@@ -205,14 +203,14 @@ class EarlierReplies:
         return None
 
     def asked(self, role: str) -> None:
-        """A call of this role has been asked, or has failed: who waits for it looks again."""
+        """Report that a call of this role was sent or failed; waiting calls check again."""
         if (part := self._parts.get(role)) and (event := self._loading.pop(part.model, None)):
             event.set()
 
     def _candidates(
         self, role: str, key: CallKey, digest: bytes
     ) -> list[tuple[int, int, str, int]]:
-        """(run, call, first run, call there) of what may stand for a call, newest run first."""
+        """(run, call, first run, call there) of possible matches, newest run first."""
         made = self._makers.get(role)
         batch = int(self._parts[role].batched) if made else 0
         return self._db.execute(
@@ -222,13 +220,13 @@ class EarlierReplies:
         ).fetchall()
 
     def _loaded(self, model: str) -> list[dict[str, Any]]:
-        """How a local model is loaded; empty before it is."""
+        """How a local model is loaded; empty before it is loaded."""
         if not self._loadings.get(model) and self._journal:
             self._loadings[model] = loadings(self._journal.query(RowDecoder.meta), model)
         return self._loadings.get(model, [])
 
     def _same_model(self, role: str, run: _Earlier) -> bool:
-        """Whether a local model was loaded as it is now; others are the same by their maker."""
+        """Whether a local model is loaded as it was then; others are compared by :func:`maker`."""
         if role not in self._local:
             return True
         model = self._parts[role].model
@@ -249,7 +247,7 @@ class EarlierReplies:
             ).fetchone()
             reply = earlier.decoder.reply(*columns)
         except (sqlite3.Error, JournalError, TypeError):
-            return None  # deleted or damaged meanwhile
+            return None  # deleted or damaged in the meantime
         when = datetime.fromtimestamp(earlier.created + at / 1000, UTC)
         first = Reused(earlier.id, call, when.isoformat(timespec="seconds"))
         return replace(
@@ -270,9 +268,9 @@ class EarlierReplies:
 
 @contextmanager
 def replies_at_hand(spec: RunSpec, parent: Path) -> Iterator[EarlierReplies | None]:
-    """What a run that is only thought of may take from those in a folder; None: nothing.
+    """What a planned run may reuse from the runs in a folder; None if nothing.
 
-    Of several epochs nothing is told: an estimate follows the first one only.
+    Not for several epochs: an estimate covers only the first.
     """
     if not spec.settings.reuse or spec.settings.epochs > 1:
         yield None
@@ -286,11 +284,11 @@ def replies_at_hand(spec: RunSpec, parent: Path) -> Iterator[EarlierReplies | No
 
 
 _Standing = tuple[CallKey, int, bytes, int, str, int]
-"""Key, number, content hash, whether by a batch, first run, number there."""
+"""Key, number, content hash, whether from a batch, first run, number there."""
 
 
 def _standing(decoder: RowDecoder, run: str) -> Iterator[_Standing]:
-    """The calls of a journal whose reply can be taken: of each key the newest, if it is good."""
+    """The calls of a journal with a reusable reply: the newest per key, if it is good."""
     batch = "EXISTS (SELECT 1 FROM batched b WHERE b.call = c.id)"
     origin = "LEFT JOIN reused u ON u.call = c.id"
     columns = "u.run, u.source"
@@ -320,7 +318,7 @@ def _standing(decoder: RowDecoder, run: str) -> Iterator[_Standing]:
 
 
 def _good(decoder: RowDecoder, outcome: Outcome, shape: int, output: int | None) -> bool:
-    """Whether a reply is one that asking again could only repeat."""
+    """Whether asking again could only repeat this reply."""
     if outcome is not Outcome.TRUNCATED:
         return outcome in _GOOD
     asked = orjson.loads(decoder.name(shape))[3]
@@ -329,7 +327,7 @@ def _good(decoder: RowDecoder, outcome: Outcome, shape: int, output: int | None)
 
 
 def taken(decoder: RowDecoder) -> list[tuple[str, int]]:
-    """What a run has taken from earlier ones, as (run, number of the call there)."""
+    """What a run has reused from earlier ones, as (run, call number there)."""
     if not has_reused(decoder.db):
         return []
     rows = decoder.db.execute("SELECT run, source FROM reused").fetchall()

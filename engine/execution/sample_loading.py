@@ -1,4 +1,4 @@
-"""Bringing a run's samples from the prepared file into its journal."""
+"""Loads a run's samples from the prepared file into its journal."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ _WORTH_A_DICTIONARY = 1000
 async def load_samples(
     journal: Journal, file: Path, spec: RunSpec, benchmark: Benchmark, total: int
 ) -> None:
-    """Bring the journal's samples in line with the sample file; kept ones keep their rows.
+    """Make the journal's samples match the sample file; kept samples keep their rows.
 
     Args:
-        journal: of the run.
+        journal: the run's journal.
         file: the prepared samples.
-        spec, benchmark: what selects among them.
-        total: about how many there will be.
+        spec, benchmark: they select the samples.
+        total: approximate number of samples.
     """
     kept = journal.query(_rows_by_id)
     row = journal.query(_last_row)
@@ -54,7 +54,7 @@ def _rows_by_id(decoder: RowDecoder) -> dict[str, int]:
 
 
 def _last_row(decoder: RowDecoder) -> int:
-    """The last row ever given out: calls outlive the samples that are no longer chosen."""
+    """The highest row ever assigned: calls outlive samples that are no longer selected."""
     samples, calls = decoder.db.execute(
         "SELECT coalesce((SELECT max(row) FROM sample), 0), coalesce((SELECT max(id) FROM call), 0)"
     ).fetchone()

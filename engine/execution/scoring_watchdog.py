@@ -1,11 +1,10 @@
-"""Ends the scoring of a sample that keeps the whole process to itself.
+"""Interrupts scoring that blocks the whole process.
 
-A benchmark's ``solve`` shares one thread with everything else: a loop in it that does not
-end would stop every other sample, and commands too. A timer of the system looks once a
-second whether the same step of the same ``solve`` still goes on; after enough looks an
-exception is raised in it, which fails that sample alone. It costs a sample a microsecond
-or two for each of its steps. C code that never looks for signals cannot be
-interrupted so: whoever stops the run ends the process then.
+A benchmark's ``solve`` shares one thread with everything else: an endless loop in it would
+block every other sample, and commands too. A system timer checks once a second whether the
+same step of the same ``solve`` is still running; after enough checks an exception is raised
+in it, which fails only that sample. The cost is a microsecond or two per step. C code that
+never checks for signals cannot be interrupted this way: a stop then ends the process.
 """
 
 from __future__ import annotations
@@ -25,15 +24,15 @@ _OURS = ("evalbench.engine.execution.ask", "evalbench.engine.dispatch", "evalben
 
 T = TypeVar("T")
 Tell = Callable[[int, int], None]
-"""Told the sample's row and the seconds, once a second while a step is long."""
+"""Called with the sample's row and the seconds, once a second while a step is long."""
 
 
 class Interrupted(Exception):
-    """Scoring was interrupted because the run is to stop; the sample has no score yet."""
+    """Scoring was interrupted because the run is stopping; the sample has no score yet."""
 
 
 class _Now(BaseException):
-    """Raised in the middle of a step; what a benchmark catches is no concern of ours."""
+    """Raised in the middle of a step; a BaseException so that benchmarks do not catch it."""
 
 
 class ScoringWatchdog:
@@ -60,7 +59,7 @@ class ScoringWatchdog:
         if self._before is None:
             return
         left, every = self._timer
-        if left:  # somebody else's timer goes on
+        if left:  # a timer of other code: restart it
             left = max(0.001, left - (time.monotonic() - self._entered))
         signal.setitimer(signal.ITIMER_REAL, left, every)
         signal.signal(signal.SIGALRM, self._before)
@@ -72,22 +71,22 @@ class ScoringWatchdog:
         seconds: int,
         tell: Tell | None = None,
     ) -> Awaitable[T]:
-        """The result of a ``solve``, to be awaited once.
+        """Wrap a ``solve``; its result is awaited once.
 
         Args:
-            row: of the sample.
-            solving: what ``solve`` gave.
-            seconds: how long one step of it may take.
-            tell: told of a step that is long.
+            row: the sample's row.
+            solving: the coroutine that ``solve`` returned.
+            seconds: how long one step may take.
+            tell: called when a step takes long.
 
         Raises:
-            ScoringTimeout: a step of it took too long.
-            Interrupted: it was long, and the run is to stop.
+            ScoringTimeout: a step took too long.
+            Interrupted: a step was long and the run is stopping.
         """
         return _Steps(self, row, solving, seconds, tell)
 
     def stop_soon(self) -> None:
-        """Let no long step hold up a stop any more. May be called by a signal's handler."""
+        """Interrupt long steps so that a stop can end. Safe to call from a signal handler."""
         self._stopping = True
         self._looks += 1  # the same step may have been seen a moment ago
 
@@ -110,7 +109,7 @@ class ScoringWatchdog:
 
 
 class _Steps:
-    """A coroutine, each step of which is known to the watch."""
+    """A coroutine whose every step is visible to the watchdog."""
 
     def __init__(
         self,
@@ -144,12 +143,12 @@ class _Steps:
             given, failure = None, None
             try:
                 given = yield waits
-            except BaseException as error:  # handed to the coroutine, whatever it is
+            except BaseException as error:  # passed to the coroutine, whatever it is
                 failure = error
 
 
 def _in_benchmark(frame: FrameType | None) -> bool:
-    """Whether the step is in the benchmark's code, or what that calls, and not in ours."""
+    """Whether the step is in the benchmark's code or something it calls, not in ours."""
     while frame is not None:
         name = str(frame.f_globals.get("__name__", ""))
         if frame.f_code is _Steps.__await__.__code__:

@@ -1,7 +1,6 @@
 """Where a model could run on this machine, and how much memory is free there.
 
-Asked without torch: of the driver's library for NVIDIA cards, of the system
-for the rest.
+Determined without torch: from the driver library for NVIDIA GPUs, from the system for the rest.
 """
 
 from __future__ import annotations
@@ -22,14 +21,14 @@ _CGROUP = Path("/sys/fs/cgroup")
 
 @dataclass(frozen=True, slots=True)
 class DeviceMemory:
-    """One device, or all cards together.
+    """One device, or all GPUs together.
 
     Attributes:
         device: ``cpu``, ``cuda`` or ``mps``.
-        name: for people.
+        name: display name.
         free, total: bytes.
-        cards: how many there are.
-        bf16: whether it computes in bfloat16.
+        cards: number of GPUs.
+        bf16: whether it supports bfloat16.
     """
 
     device: str
@@ -40,7 +39,7 @@ class DeviceMemory:
     bf16: bool = True
 
     def shared_out(self, workers: int) -> DeviceMemory:
-        """What each of several workers has: a card of its own, or a part of main memory."""
+        """What each of several workers gets: a GPU of its own, or a share of main memory."""
         if workers == 1:
             return self
         parts = self.cards if self.device == "cuda" else workers
@@ -48,7 +47,7 @@ class DeviceMemory:
 
 
 def device_memory(device: str = "auto") -> DeviceMemory:
-    """The room on a device; ``auto`` takes what a local model would take."""
+    """The memory of a device; ``auto`` selects what a local model would use."""
     if device in ("auto", "cuda") and (cards := _cards(forced=device == "cuda")):
         return cards
     apple = sys.platform == "darwin" and platform.machine() == "arm64"
@@ -59,10 +58,10 @@ def device_memory(device: str = "auto") -> DeviceMemory:
 
 
 def cards_to_use(device: str = "auto") -> list[Mapping[str, Any]]:
-    """The cards on which a model could be loaded, each by itself.
+    """The GPUs on which a model could be loaded, individually.
 
     Args:
-        device: what was asked for; none but ``auto`` and ``cuda`` have cards.
+        device: the requested device; only ``auto`` and ``cuda`` have GPUs.
     """
     if device not in ("auto", "cuda") or (device == "auto" and _torch_is_for_cpus()):
         return []
@@ -70,7 +69,7 @@ def cards_to_use(device: str = "auto") -> list[Mapping[str, Any]]:
 
 
 def _cards(*, forced: bool) -> DeviceMemory | None:
-    """All cards together; None where there are none or torch could not use them."""
+    """All GPUs together; None if there are none or torch could not use them."""
     named = _together(cards_to_use("cuda" if forced else "auto"))
     cards = [card for card in named if card["total"] and card["free"] is not None]
     if not cards:
@@ -87,16 +86,16 @@ def _cards(*, forced: bool) -> DeviceMemory | None:
 
 
 def visible(cards: Sequence[Mapping[str, Any]], named: str | None) -> list[Mapping[str, Any]]:
-    """The cards that a program may use, as CUDA reads ``CUDA_VISIBLE_DEVICES``.
+    """The GPUs that a program may use, as CUDA interprets ``CUDA_VISIBLE_DEVICES``.
 
-    Numbers, or beginnings of UUIDs, up to the first that names no card; None
-    leaves all. Of MIG devices a program can use but one.
+    Numbers, or UUID prefixes, up to the first that matches no GPU; None allows all. A program can
+    use only one MIG device.
     """
     return _together(named_cards(cards, named))
 
 
 def named_cards(cards: Sequence[Mapping[str, Any]], named: str | None) -> list[Mapping[str, Any]]:
-    """The cards that programs may use, if not together; see :func:`visible`."""
+    """The GPUs that programs may use, though not necessarily together; see :func:`visible`."""
     found: list[Mapping[str, Any]] = []
     for word in ("" if named is None else named).split(","):
         word = word.strip()
@@ -116,7 +115,7 @@ def _together(cards: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
 
 
 def _torch_is_for_cpus() -> bool:
-    # Takes its time to load, and models in the cloud have no use for it.
+    # Slow to import, and not needed for models in the cloud.
     from importlib.metadata import PackageNotFoundError, version
 
     try:
@@ -126,7 +125,7 @@ def _torch_is_for_cpus() -> bool:
 
 
 def system_memory(cgroup: Path = _CGROUP) -> tuple[int, int]:
-    """Bytes of main memory: free for a new process, and in all; within the container's limit."""
+    """Bytes of main memory, free for a new process and total, within the container's limit."""
     free, total = _meminfo() or _sysconf()
     try:
         limit = (cgroup / "memory.max").read_text().strip()
@@ -139,7 +138,7 @@ def system_memory(cgroup: Path = _CGROUP) -> tuple[int, int]:
 
 
 def _meminfo() -> tuple[int, int] | None:
-    """As Linux counts it, caches that can be dropped included."""
+    """As reported by Linux, including caches that can be dropped."""
     try:
         lines = Path("/proc/meminfo").read_text().splitlines()
         held = {line.split(":")[0]: int(line.split()[1]) * 1024 for line in lines if ":" in line}
@@ -149,6 +148,6 @@ def _meminfo() -> tuple[int, int] | None:
 
 
 def _sysconf() -> tuple[int, int]:
-    """Elsewhere all of it counts as free: macOS gives memory back when it is asked for."""
+    """Elsewhere all memory counts as free: macOS frees memory on demand."""
     total = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     return total, total

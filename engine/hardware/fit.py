@@ -1,8 +1,8 @@
-"""Does a model fit into memory? Estimated from its configuration, before anything is loaded.
+"""Does a model fit in memory? Estimated from its configuration, before anything is loaded.
 
-The need is the sum of the weights, the keys and values of the tokens that are
-held at the same time, what one forward pass takes, and the logits. The formulas
-were checked against models loaded by transformers 5.24 and bitsandbytes 0.50.
+The need is the sum of the weights, the keys and values of all tokens held at the same time, the
+memory of one forward pass, and the logits. The formulas were checked against models loaded by
+transformers 5.24 and bitsandbytes 0.50.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from evalbench.engine.hardware.devices import DeviceMemory
 
 BYTES = {"float32": 4.0, "bfloat16": 2.0, "float16": 2.0}
 _QUANTISED = {"8bit": 1.0, "4bit": 0.516}
-"""Bytes of one weight of a linear layer: int8, and nf4 with doubly quantised scales."""
+"""Bytes per weight of a linear layer: int8, and nf4 with doubly quantised scales."""
 
 SMALLEST_BATCH = 32
-"""Tokens of a forward pass that is not made any smaller."""
+"""Minimum tokens of a forward pass."""
 
 _BATCH = {"cpu": 512}
 _BATCH_GPU = 4096
 FIXED_BATCH = 512
-"""Tokens of a forward pass where answers may not depend on what is free."""
+"""Tokens of a forward pass if answers must not depend on free memory."""
 
 _SLOTS = {"cpu": 32}
 _SLOTS_GPU = 64
@@ -34,28 +34,28 @@ _PROCESS = {"cpu": 400_000_000, "mps": 400_000_000}
 """Resident memory of a worker without its model: Python, torch and transformers."""
 
 _CUDA_CONTEXT = 800_000_000
-"""The driver's context and the libraries' workspaces, on each card: 0.6 to 1.2 GB were seen."""
+"""The driver's context and the libraries' workspaces, per GPU: 0.6 to 1.2 GB were seen."""
 
 _WIDENED = {"cpu": 4 << 20}
 _WIDENED_GPU = 64 << 20
-"""Weights of the head in float32, of which there is a piece at a time unless all are."""
+"""Head weights in float32, processed in pieces unless all weights are float32."""
 
 _USUAL_TOKENS = 2048
 
 
 @dataclass(frozen=True, slots=True)
 class Footprint:
-    """What decides how much memory a model takes.
+    """What determines the memory use of a model.
 
     Attributes:
-        parameters: all weights.
-        linear: those of them in linear layers, which quantising shrinks.
-        kept: numbers kept for each token of a context: keys and values of all layers.
-        passing: numbers that a forward pass holds for each of its tokens: hidden
-            states, heads and the widest layer.
-        vocabulary: logits of one position.
-        context_tokens: most tokens of prompt and answer together.
-        download: bytes of the files; None when unknown.
+        parameters: number of weights.
+        linear: those in linear layers, which quantisation shrinks.
+        kept: numbers stored per token of context: keys and values of all layers.
+        passing: numbers that a forward pass holds per token: hidden states, heads and the
+            widest layer.
+        vocabulary: logits per position.
+        context_tokens: maximum tokens of prompt and answer together.
+        download: bytes of the files; None if unknown.
     """
 
     parameters: int
@@ -84,23 +84,23 @@ class Footprint:
 
 @runtime_checkable
 class Sized(Protocol):
-    """A provider of models on this machine that can tell how large they are."""
+    """A provider of models on this machine that can report their size."""
 
     def footprint(self, model: str) -> Footprint:
-        """What decides the memory of ``model``, without loading it.
+        """What determines the memory use of ``model``, without loading it.
 
         Raises:
-            ProviderError: it cannot be known; a hub may have to be asked.
+            ProviderError: it cannot be determined; a model hub may have to be queried.
         """
 
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What a benchmark asks of the model at its most.
+    """The largest work that a benchmark asks of the model.
 
     Attributes:
-        tokens: of the longest prompt and its answer.
-        calls: most of them at the same time.
+        tokens: of the longest prompt plus its answer.
+        calls: maximum number at the same time.
     """
 
     tokens: int = _USUAL_TOKENS
@@ -113,8 +113,8 @@ class Loading:
 
     Attributes:
         form: a number format, ``8bit`` or ``4bit``.
-        limit: most bytes it may take, whatever is free now; None: what is free.
-        batch, slots: as the options of the same names; 0: chosen from the free memory.
+        limit: maximum bytes, regardless of free memory; None for what is free.
+        batch, slots: see the options of the same names; 0 to derive them from free memory.
     """
 
     form: str
@@ -124,7 +124,7 @@ class Loading:
 
     @classmethod
     def chosen(cls, options: Mapping[str, Any], memory: DeviceMemory) -> Loading:
-        """By a provider's options, as far as it has them, on a device."""
+        """From a provider's options, as far as it has them, for a device."""
         if options.get("deterministic"):
             batch = options.get("max_batch_tokens") or FIXED_BATCH
             options = {**options, "dtype": "float32", "slots": 1, "max_batch_tokens": batch}
@@ -139,7 +139,7 @@ class Loading:
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """Bytes that a model takes at its most, by what they are for."""
+    """Maximum bytes needed by a model, by purpose."""
 
     weights: int
     cache: int
@@ -149,7 +149,7 @@ class Need:
 
     @property
     def total(self) -> int:
-        """All of them."""
+        """The total."""
         return self.weights + self.cache + self.passing + self.logits + self.process
 
 
@@ -173,12 +173,12 @@ class Fit:
 
     Attributes:
         verdict: whether it fits.
-        form: the number format it is about; of ``other-format`` the first that fits.
-        need: bytes with ``batch`` and ``slots``; those of the smallest batch when
-            it does not fit.
-        free: bytes that there are, or may be taken.
-        batch, slots: tokens of a forward pass and answers side by side with which it fits.
-        tokens: of the longest prompt and answer that were expected.
+        form: the number format it refers to; for ``other-format`` the first that fits.
+        need: bytes with ``batch`` and ``slots``; those of the smallest batch if it does not
+            fit.
+        free: bytes available, or allowed.
+        batch, slots: tokens of a forward pass and concurrent answers with which it fits.
+        tokens: of the longest expected prompt and answer.
         least: bytes with the smallest batch, by number format.
     """
 
@@ -192,7 +192,7 @@ class Fit:
     least: Mapping[str, int]
 
     def to_json(self) -> dict[str, Any]:
-        """A JSON form; ``need`` gets its total."""
+        """A JSON form; ``need`` includes its total."""
         return asdict(self) | {
             "verdict": str(self.verdict),
             "need": asdict(self.need) | {"total": self.need.total},
@@ -200,7 +200,7 @@ class Fit:
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Fit:
-        """Read what :meth:`to_json` has written."""
+        """Inverse of :meth:`to_json`."""
         own = {one.name: value[one.name] for one in fields(cls)}
         need = Need(**{one.name: value["need"][one.name] for one in fields(Need)})
         return cls(**{**own, "verdict": Verdict(value["verdict"]), "need": need})
@@ -212,10 +212,10 @@ def fit(
     """Whether a model fits, and how.
 
     Args:
-        footprint: of the model.
+        footprint: the model's footprint.
         memory: the device and what is free there.
         loading: how it would be loaded.
-        work: what it would be asked; left out, prompts of a usual length.
+        work: what it would be asked (default: prompts of typical length).
     """
     work = work or Work()
     tokens = min(work.tokens, footprint.context_tokens)
@@ -243,7 +243,7 @@ def fit(
 
 
 def _smaller_forms(form: str, memory: DeviceMemory) -> list[str]:
-    """Number formats that take less, the nearest to ``form`` first."""
+    """Number formats that take less memory, the closest to ``form`` first."""
     # bitsandbytes has no kernels for Apple's GPUs.
     forms = ["bfloat16"] if memory.device == "mps" else ["bfloat16", "8bit", "4bit"]
     sizes = {**BYTES, **_QUANTISED}
@@ -253,18 +253,18 @@ def _smaller_forms(form: str, memory: DeviceMemory) -> list[str]:
 def needed(
     footprint: Footprint, form: str, memory: DeviceMemory, *, tokens: int, batch: int, slots: int
 ) -> Need:
-    """Bytes that a model takes at its most.
+    """Maximum bytes needed by a model.
 
     Args:
-        footprint: of the model.
+        footprint: the model's footprint.
         form: a number format, ``8bit`` or ``4bit``.
         memory: the device.
-        tokens: of the longest prompt and its answer.
+        tokens: of the longest prompt plus its answer.
         batch: tokens of one forward pass.
-        slots: answers side by side.
+        slots: concurrent answers.
     """
     size = BYTES.get(form, 2.0)
-    # One context more: a prompt is computed by itself before it gets a slot.
+    # One context extra: a prompt is computed separately before it gets a slot.
     held = (slots + 1) * tokens if slots > 1 else tokens
     rows = max(slots, batch // 16)
     head = 0 if form == "float32" else _WIDENED.get(memory.device, _WIDENED_GPU)
@@ -282,10 +282,10 @@ _POWERS = {"k": 1, "m": 2, "g": 3, "t": 4}
 
 
 def parse_bytes(text: str | None) -> int | None:
-    """Bytes from ``6GB``, ``512MiB`` or ``6``, which means gigabytes; None from an empty text.
+    """Bytes from ``6GB``, ``512MiB`` or ``6`` (gigabytes); None for an empty text.
 
     Raises:
-        SpecError: it is no amount of memory.
+        SpecError: it is not an amount of memory.
     """
     if not text or not text.strip():
         return None

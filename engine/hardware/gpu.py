@@ -1,9 +1,9 @@
-"""What NVIDIA cards say about themselves, read from the driver's library (NVML).
+"""Readings of NVIDIA GPUs from the driver library (NVML).
 
-The reader never fails: without ``nvidia-ml-py``, a driver or a card there is
-nothing to read, :attr:`Gpus.trouble` says why, and a counter that a card does
-not have is None. Of a card that is cut into MIG devices these are told, not the
-card; what only the card has (heat, power) is told with each of them.
+The reader never fails: without ``nvidia-ml-py``, a driver or a GPU there is nothing to read,
+:attr:`Gpus.trouble` says why, and a value that a GPU does not report is None. For a GPU split
+into MIG devices, these are listed instead; what only the whole GPU has (temperature, power) is
+repeated for each of them.
 """
 
 from __future__ import annotations
@@ -16,27 +16,27 @@ from typing import Any, NamedTuple, TypeVar
 T = TypeVar("T")
 
 HISTORY = 120
-"""Readings of which the load is kept."""
+"""Number of readings for which utilisation is kept."""
 
 
 @dataclass(slots=True)
 class Card:
-    """One reading of one card; None for what it does not tell.
+    """One reading of one GPU; None for anything not reported.
 
     Attributes:
-        name: as its maker calls it.
-        used, peak, total: bytes of its memory: now by all processes, at most
-            since reading began, and in all.
-        free: bytes that can still be taken; with ``used`` less than ``total`` where the
-            driver keeps some for itself.
-        utilisation: percent of the last moment in which it was busy.
+        name: the vendor's name.
+        used, peak, total: bytes of its memory: used now by all processes, maximum since
+            reading began, and total.
+        free: bytes that can still be allocated; with ``used`` less than ``total`` if the driver
+            reserves some for itself.
+        utilisation: percentage of the last sampling period in which it was busy.
         temperature: degrees Celsius.
         power, power_limit: watts.
-        clock, clock_limit, memory_clock: MHz of its cores, at most, and of its memory.
+        clock, clock_limit, memory_clock: MHz of its cores, their maximum, and of its memory.
         capability: CUDA's compute capability, major and minor.
-        uuid: as CUDA_VISIBLE_DEVICES takes it.
-        processes: bytes that each process holds there, by its number; None where unknown.
-        history: utilisation at this and earlier readings, the newest last.
+        uuid: in the form of CUDA_VISIBLE_DEVICES.
+        processes: bytes held by each process, by process id; None if unknown.
+        history: utilisation at this and earlier readings, newest last.
     """
 
     name: str
@@ -58,14 +58,14 @@ class Card:
 
 
 class _Source(NamedTuple):
-    """What is read: a card, or a MIG device and the card that it is a part of."""
+    """What is read: a GPU, or a MIG device and the GPU it belongs to."""
 
     handle: Any
     card: Any
 
 
 class Gpus:
-    """The cards of this machine. One thread at a time may read them.
+    """The GPUs of this machine. Only one thread at a time may read them.
 
     The driver's library stays open until the process ends.
 
@@ -84,7 +84,7 @@ class Gpus:
         self.driver = ""
 
     def read(self) -> list[dict[str, Any]]:
-        """A :class:`Card` as a mapping for every card; empty where there is none.
+        """A :class:`Card` as a mapping for every GPU; empty if there is none.
 
         The first call loads the driver's library, which may take a second.
         """
@@ -118,7 +118,7 @@ class Gpus:
         self.trouble = "" if self._sources else "the NVIDIA driver sees no card"
 
     def _parts(self, card: Any) -> list[_Source]:
-        """The MIG devices of a card that is cut into some, else the card."""
+        """The MIG devices of a GPU if it is split, else the GPU."""
         nvml = self._nvml
         mode = self._told(lambda: nvml.nvmlDeviceGetMigMode(card))
         if not mode or mode[0] != nvml.NVML_DEVICE_MIG_ENABLE:
@@ -141,7 +141,7 @@ class Gpus:
             self._loads.setdefault(number, deque(maxlen=HISTORY)).append(int(rates.gpu))
 
         def of_card(ask: Callable[[Any], T]) -> T | None:
-            """What the part tells, or else the card."""
+            """What the MIG device reports, or else the GPU."""
             found = self._told(lambda: ask(handle))
             return self._told(lambda: ask(source.card)) if found is None else found
 
@@ -167,7 +167,7 @@ class Gpus:
         )
 
     def _memory(self, handle: Any) -> Any:
-        """As nvidia-smi tells it; drivers before 510 count what they keep themselves as used."""
+        """As shown by nvidia-smi; drivers before 510 count what they reserve as used."""
         nvml = self._nvml
         ask = nvml.nvmlDeviceGetMemoryInfo
         told = self._told(lambda: ask(handle, version=nvml.nvmlMemory_v2))
@@ -185,7 +185,7 @@ class Gpus:
 
 
 def _text(told: Any) -> str | None:
-    """Old versions of the library give bytes."""
+    """Old versions of the library return bytes."""
     return told.decode("utf-8", "replace") if isinstance(told, bytes) else told
 
 

@@ -1,4 +1,4 @@
-"""How fast a local model answered, and how much memory it took."""
+"""Measurements of a local model: speed and memory."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Measures:
-    """What one model did in workers of one run.
+    """Measurements of one model in the workers of one run.
 
     Attributes:
-        answers: how many it gave.
-        seconds: all answers' own times together, each from its beginning to its end;
-            answers that were written side by side count in full.
+        answers: number of answers.
+        seconds: total time of all answers, each from start to end; answers written
+            concurrently count in full.
         slowest: the longest of them.
         input_tokens, output_tokens: of all answers.
-        busy_s: seconds in which the worker computed.
-        peak: most bytes that the model took: of its card, or of the worker's process.
-        total: bytes of the card, or of the machine.
-        device: where it ran, in words.
-        numbers: its number format, or how it was quantised.
-        layout: ``alone`` where every call was computed by itself, ``together`` where not.
-        expected: most bytes that it was estimated to take before it was loaded; 0: unknown.
+        busy_s: seconds during which the worker computed.
+        peak: maximum bytes used by the model: on its GPU, or by the worker's process.
+        total: bytes of the GPU, or of the machine.
+        device: where it ran, as text.
+        numbers: its number format or quantisation.
+        layout: ``alone`` if every call was computed separately, else ``together``.
+        expected: maximum bytes estimated before it was loaded; 0 if unknown.
     """
 
     answers: int = 0
@@ -43,7 +43,7 @@ class Measures:
     expected: int = 0
 
     def loaded(self, info: Mapping[str, Any]) -> None:
-        """Take over how the model was loaded, as its worker tells it."""
+        """Record how the model was loaded, as reported by its worker."""
         quantize = str(info.get("quantize") or "none")
         self.device = str(info.get("device") or "")
         self.numbers = str(info.get("dtype") or "") if quantize == "none" else quantize
@@ -58,7 +58,7 @@ class Measures:
         self.output_tokens += reply.usage.output_tokens or 0
 
     def add(self, other: Measures) -> None:
-        """Add what another worker did."""
+        """Add another worker's measurements."""
         for name in ("answers", "seconds", "input_tokens", "output_tokens", "busy_s"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
         for name in ("slowest", "peak", "total", "expected"):
@@ -68,16 +68,16 @@ class Measures:
 
     @property
     def seconds_per_answer(self) -> float | None:
-        """The mean; None without answers."""
+        """The mean; None if there are no answers."""
         return self.seconds / self.answers if self.answers else None
 
     @property
     def tokens_per_second(self) -> float | None:
-        """Tokens written in a second of computing; None where none were."""
+        """Tokens generated per second of computing; None if there are none."""
         return self.output_tokens / self.busy_s if self.busy_s and self.output_tokens else None
 
     def to_json(self) -> dict[str, Any]:
-        """A JSON form that :meth:`from_json` reads back, with both rates for people."""
+        """The JSON form read by :meth:`from_json`, plus both rates for display."""
         rates = {
             "seconds_per_answer": self.seconds_per_answer,
             "tokens_per_second": self.tokens_per_second,
@@ -87,12 +87,12 @@ class Measures:
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Measures:
-        """Read a stored form; what is missing is zero."""
+        """Inverse of :meth:`to_json`; missing values are zero."""
         return cls(**{one.name: value[one.name] for one in fields(cls) if one.name in value})
 
 
 def together(told: Iterable[Mapping[str, Any]]) -> dict[str, Measures]:
-    """The measures of each model over all engines of a run, from what each has told."""
+    """The measurements of each model over all engines of a run, from their reports."""
     found: dict[str, Measures] = {}
     for one in told:
         found.setdefault(str(one.get("model", "")), Measures()).add(Measures.from_json(one))

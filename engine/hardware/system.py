@@ -1,7 +1,7 @@
-"""How busy this machine is: its processors, its main memory, and chosen processes.
+"""The load of this machine: CPUs, main memory, and selected processes.
 
-Linux tells it in ``/proc``; elsewhere psutil does where it is installed (it comes with local
-models), and without it only the load average and the size of the memory are known.
+Linux reports it in ``/proc``; elsewhere psutil does if it is installed (it comes with local
+models); without it only the load average and the memory size are known.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ class Process(NamedTuple):
 
     Attributes:
         parent: the process that started it.
-        name: of its program, as the system cuts it.
-        memory: bytes resident.
-        cpu: processors that it kept busy since the reading before; None at its first.
+        name: its program's name, truncated by the system.
+        memory: resident bytes.
+        cpu: CPUs kept busy since the previous reading; None at the first.
     """
 
     pid: int
@@ -37,16 +37,16 @@ class Process(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SystemReading:
-    """One look at the machine.
+    """One reading of the machine.
 
     Attributes:
-        cores: share of each processor that was busy since the reading before, from 0 to 1;
-            empty at the first, and where the system does not tell.
-        load: average number of processes that want to run, over 1, 5 and 15 minutes.
-        used, total: bytes of main memory, within the container's limit; ``used`` None where
+        cores: fraction of each CPU that was busy since the previous reading, from 0 to 1; empty
+            at the first reading, and if not reported.
+        load: average number of runnable processes over 1, 5 and 15 minutes.
+        used, total: bytes of main memory, within the container's limit; ``used`` is None if
             unknown.
         swap_used, swap_total: bytes; both 0 without swap.
-        processes: those asked for with all that they started, by id.
+        processes: the requested processes and all their descendants, by id.
     """
 
     cores: tuple[float, ...] = ()
@@ -59,19 +59,19 @@ class SystemReading:
 
     @property
     def busy(self) -> float | None:
-        """Share of all processors; None where unknown."""
+        """Fraction over all CPUs; None if unknown."""
         return sum(self.cores) / len(self.cores) if self.cores else None
 
 
 class _Times(NamedTuple):
-    """Of a process or a processor: seconds busy, and the clock they were read at."""
+    """Busy seconds of a process or CPU, and when they were read."""
 
     busy: float
     at: float
 
 
 class System:
-    """Reads this machine again and again; shares are over the time between two readings."""
+    """Reads this machine repeatedly; fractions cover the time between two readings."""
 
     def __init__(self, proc: Path = Path("/proc")) -> None:
         self._proc = proc
@@ -79,10 +79,10 @@ class System:
         self._spent: dict[int, _Times] = {}
 
     def read(self, roots: Collection[int] = ()) -> SystemReading:
-        """How things are now. Takes milliseconds; never raises.
+        """The current state. Takes milliseconds; never raises.
 
         Args:
-            roots: processes to tell of, with all that they started.
+            roots: processes to include, with all their descendants.
         """
         free, total = system_memory()
         try:
@@ -108,7 +108,7 @@ class System:
             self._family(roots, self._ask_processes(psutil, roots)) if roots else {},
         )
 
-    # -- processors --------------------------------------------------------------
+    # -- CPUs --------------------------------------------------------------------
 
     def _read_cores(self) -> tuple[float, ...]:
         lines = _text(self._proc / "stat").splitlines()
@@ -117,7 +117,7 @@ class System:
             name, *words = line.split()
             if name.startswith("cpu") and name != "cpu":
                 ticks = [int(word) for word in words[:8]]
-                # Waiting for a disk is idling too.
+                # Waiting for a disk counts as idle.
                 found.append(_Times(sum(ticks) - sum(ticks[3:5]), sum(ticks)))
         return self._shares(found)
 
@@ -150,7 +150,7 @@ class System:
         for entry in os.scandir(self._proc):
             if not entry.name.isdecimal():
                 continue
-            # Fields are counted after the parenthesised name, which may hold spaces.
+            # Fields are counted after the parenthesised name, which may contain spaces.
             head, _, rest = _text(self._proc / entry.name / "stat").rpartition(")")
             words = rest.split()
             if len(words) < 22:
@@ -179,7 +179,7 @@ class System:
     def _family(
         self, roots: Collection[int], every: Iterable[tuple[Process, _Times]]
     ) -> dict[int, Process]:
-        """Those of the processes that the roots are, or that came from them."""
+        """The root processes and their descendants."""
         known = {one.pid: (one, times) for one, times in every}
         children: dict[int, list[int]] = {}
         for pid, (one, _) in known.items():
@@ -202,7 +202,7 @@ class System:
 
 
 def process_name(pid: int) -> str:
-    """What the program of a process is called; empty where the system does not tell."""
+    """A process's program name; empty if not reported."""
     return _text(Path(f"/proc/{pid}/comm")).strip()
 
 
@@ -213,7 +213,7 @@ def _busy_of(times: object) -> _Times:
 
 
 def _text(path: Path) -> str:
-    """A file of the system; empty when it has just gone."""
+    """The content of a system file; empty if it has just disappeared."""
     try:
         return path.read_text("utf-8", "replace")
     except OSError:

@@ -1,7 +1,7 @@
 """The run's SQLite file: one writer, any number of readers.
 
-``schema`` says what is in it, ``codec`` how texts are packed, ``writer`` is the engine's
-side (in transactions of ``file``) and ``reader`` everybody else's.
+``schema`` defines its contents, ``codec`` the compression of texts; ``writer`` is the engine's
+side (in transactions of ``file``) and ``reader`` is for everything else.
 """
 
 from importlib import import_module
@@ -17,7 +17,7 @@ _LATER = {
     "JournalReader": "reader",
     **dict.fromkeys(("CallKey", "CallRow", "Event", "SampleRow", "ScoreRow"), "records"),
 }
-"""What nobody needs who only lists runs, and the modules that hold it."""
+"""Names not needed for listing runs, and the modules that define them."""
 
 
 def __getattr__(name: str) -> Any:

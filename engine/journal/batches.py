@@ -1,4 +1,4 @@
-"""The batches of a journal: which there are, and which call is in which line."""
+"""The batches of a journal, and the calls in their lines."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from evalbench.engine.journal.schema import has_batches, understand
 
 
 def batches(decoder: RowDecoder, path: Path) -> list[BatchRow]:
-    """Every batch, in the order in which they were begun."""
+    """All batches, in the order in which they were started."""
     try:
         if not has_batches(decoder.db):
             return []
@@ -29,19 +29,19 @@ def batches(decoder: RowDecoder, path: Path) -> list[BatchRow]:
 
 
 def _row(path: Path, ident: int, name: str, state: str, body: bytes) -> BatchRow:
-    """A batch; its name is a part of the names of its files, which may lead nowhere else."""
+    """A batch; its name is part of file names, so it must not lead to another folder."""
     if not re.fullmatch(r"\w+", name):
         raise JournalError(f"the journal {path} cannot be used", why="it names a batch oddly")
     return BatchRow(ident, name, state, orjson.loads(body))
 
 
 def calls_in(decoder: RowDecoder, path: Path, batch: int, requests: int) -> array[int]:
-    """The calls of a batch by the number of their line; 0 where a call has left it since.
+    """The calls of a batch by line number; 0 if a call has left it since.
 
     Args:
         decoder, path: the journal.
-        batch: its number.
-        requests: lines that it has, where that is known; 0 for one that was never finished.
+        batch: the batch's number.
+        requests: its number of lines, if known; 0 for a batch that was never completed.
     """
     try:
         rows = decoder.db.execute(
@@ -57,7 +57,7 @@ def calls_in(decoder: RowDecoder, path: Path, batch: int, requests: int) -> arra
 
 
 def line_of(decoder: RowDecoder, path: Path, call: int) -> tuple[BatchRow, int] | None:
-    """The batch that a call went out in, and its line; None for one that went alone."""
+    """The batch in which a call was sent, and its line; None if it was not in a batch."""
     try:
         if not has_batches(decoder.db):
             return None
@@ -75,17 +75,17 @@ def line_of(decoder: RowDecoder, path: Path, call: int) -> tuple[BatchRow, int] 
 
 
 def answered(decoder: RowDecoder, path: Path, calls: Collection[int]) -> set[int]:
-    """Those of some calls that have a reply."""
+    """Those of these calls that have a reply."""
     return _replied(decoder, path, calls, ignoring=-1)
 
 
 def well_answered(decoder: RowDecoder, path: Path, calls: Collection[int]) -> set[int]:
-    """Those of some calls that have a reply that is no error."""
+    """Those of these calls that have a reply that is not an error."""
     return _replied(decoder, path, calls, ignoring=OUTCOME_CODE[Outcome.ERROR])
 
 
 def _replied(decoder: RowDecoder, path: Path, calls: Collection[int], *, ignoring: int) -> set[int]:
-    """Those of some calls that have a reply, but for replies of one outcome."""
+    """Those of these calls that have a reply, not counting replies of one outcome."""
     try:
         rows = decoder.db.execute(
             "SELECT id FROM reply WHERE outcome != ? AND id IN (SELECT value FROM json_each(?))",

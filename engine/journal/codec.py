@@ -1,10 +1,9 @@
-"""How texts are packed in the journal.
+"""Compression of texts in the journal.
 
-Four kinds of repetition are taken out. Text that many calls share is stored
-once by content hash. What is alike from call to call (the skeleton of a
-prompt) is interned as a *shape*. Where a prompt quotes its sample, it names the
-place. What is left is compressed with zstd, by dictionaries trained on the
-run's first records.
+Four kinds of redundancy are removed. Text shared by many calls is stored once by content hash.
+The common skeleton of prompts is interned as a *shape*. Where a prompt quotes its sample, it
+refers to it. The rest is compressed with zstd, using dictionaries trained on the run's first
+records.
 """
 
 from __future__ import annotations
@@ -37,10 +36,10 @@ class DictionaryMissing(JournalError):
 
 
 def train(examples: Sequence[bytes]) -> bytes:
-    """A dictionary for records like these; empty when they are too few or too alike for one."""
+    """A dictionary for records like these; empty if they are too few or too similar for one."""
     given: list[bytes | bytearray | memoryview] = [e[:_LONGEST_EXAMPLE] for e in examples]
     try:
-        # Without k and d the trainer tries many: a few percent better, three times slower.
+        # Without k and d the trainer tries many values: a few percent better, three times slower.
         return zstandard.train_dictionary(_DICTIONARY_BYTES, given, k=1000, d=8).as_bytes()
     except zstandard.ZstdError:
         return b""
@@ -64,7 +63,7 @@ class Packer:
             self.use(dictionary)
 
     def use(self, dictionary: bytes) -> None:
-        """Pack with this dictionary from now on; an empty one ends the learning without."""
+        """Use this dictionary from now on; an empty one ends training without a dictionary."""
         self.trained = True
         self._seen = []
         if dictionary:
@@ -76,11 +75,11 @@ class Packer:
             self._without = zstandard.ZstdDecompressor(dict_data=known)
 
     def enough(self) -> list[bytes]:
-        """The records packed so far, once they are enough to train on; else empty."""
+        """The records compressed so far, once they are enough to train on; else empty."""
         return self._seen if len(self._seen) >= TRAIN_AFTER else []
 
     def pack(self, data: bytes) -> bytes:
-        """A tagged frame that :meth:`unpack` reads."""
+        """A tagged frame for :meth:`unpack`."""
         if self._with is not None:
             return _smaller(data, _TRAINED + self._with.compress(data))
         if not self.trained:
@@ -118,7 +117,7 @@ def quotable(sample: Sample) -> list[str]:
     """The texts of a sample that its prompts may quote, longest first."""
     found: set[str] = set()
     values: list[Any] = [sample.inputs, sample.gold]
-    for value in values:  # which grows meanwhile
+    for value in values:  # grows during the loop
         if isinstance(value, str):
             if len(value) >= _LEAST_QUOTE and _MARK not in value:
                 found.add(value)
@@ -132,9 +131,9 @@ def quotable(sample: Sample) -> list[str]:
 
 
 def quote(texts: Sequence[str], quotes: Sequence[str]) -> bytes:
-    """Texts as JSON, where every text of ``quotes`` is only named by its number.
+    """Texts as JSON, with references by number to every text of ``quotes``.
 
-    A text that quotes becomes a list: words of its own and numbers, in turns.
+    A text with quotes becomes a list that alternates between literal text and numbers.
     """
     out: list[str | list[str]] = []
     for text in texts:
@@ -159,16 +158,16 @@ def unquote(body: bytes, quotes: Sequence[str]) -> list[str]:
 
 
 def sample_body(sample: Sample) -> bytes:
-    """The bytes of a sample in the journal."""
+    """The bytes of a sample as stored in the journal."""
     return orjson.dumps([sample.inputs, sample.gold])
 
 
 def split_prompt(prompt: Prompt) -> tuple[str, list[str], dict[bytes, bytes]]:
-    """Take a prompt apart.
+    """Split a prompt for storage.
 
     Returns:
-        Its shape (JSON text, alike for many prompts), the texts that are its
-        own, and shared texts and media by SHA-256, to be stored once.
+        Its shape (JSON text, the same for many prompts), its own texts, and shared texts and
+        media by SHA-256, to be stored once.
     """
     texts: list[str] = []
     blobs: dict[bytes, bytes] = {}
@@ -179,7 +178,7 @@ def split_prompt(prompt: Prompt) -> tuple[str, list[str], dict[bytes, bytes]]:
             if isinstance(part, MediaPart):
                 digest = bytes.fromhex(part.sha256)
                 blobs[digest] = part.data
-                # Each its own, so its name goes with the texts: a shape stands for many.
+                # Different for each, so the hash goes with the texts: a shape is shared by many.
                 texts.append(part.sha256)
                 parts.append(part.media_type)
             elif part.shared:
@@ -200,7 +199,7 @@ def split_prompt(prompt: Prompt) -> tuple[str, list[str], dict[bytes, bytes]]:
 
 
 def join_prompt(shape: str, texts: list[str], blobs: dict[bytes, bytes]) -> Prompt:
-    """Inverse of :func:`split_prompt`. A blob that is missing reads as empty."""
+    """Inverse of :func:`split_prompt`. A missing blob reads as empty."""
     kind, raw_messages, continuations, asked = orjson.loads(shape)
     own = iter(texts)
     messages = []
@@ -239,7 +238,7 @@ def prompt_blobs(shape: str, texts: list[str]) -> list[bytes]:
 
 
 def reply_body(reply: Reply) -> bytes:
-    """What the body column of a reply holds: everything that has no column of its own."""
+    """The body column of a reply: everything that has no column of its own."""
     body = reply_to_json(reply)
     body.pop("outcome", None)
     if usage := body.get("usage"):

@@ -1,10 +1,9 @@
-"""A journal's file in the hands of its one writer: rows gather for a turn, then commit at once.
+"""The journal file as its one writer sees it: rows are collected for a turn, then committed.
 
-With ``synchronous=NORMAL`` a commit survives the death of the process at any
-moment; a power cut may take the last ones. There is no thread: a commit only
-reaches the system's page cache, a few tens of microseconds, which is less than
-handing it to a thread costs; the disk itself is waited for once per four
-megabytes.
+With ``synchronous=NORMAL`` a commit survives the death of the process at any moment; a power cut
+may lose the last ones. There is no writer thread: a commit only reaches the system's page cache,
+in a few tens of microseconds, which is less than handing it to a thread would cost; the disk
+itself is waited for once per four megabytes.
 """
 
 from __future__ import annotations
@@ -53,7 +52,7 @@ _INTO = {
 
 
 class JournalFile:
-    """Opened, written in one transaction a turn of the event loop, and brought to rest.
+    """Opened, written in one transaction per turn of the event loop, and closed as one file.
 
     Attributes:
         rollback_on: type of the network file system that forced a rollback log, or empty.
@@ -93,7 +92,7 @@ class JournalFile:
         self._sums.follow(self._db)
 
     def query(self, read: Callable[[RowDecoder], T]) -> T:
-        """What ``read`` finds, with everything stored so far in sight."""
+        """Run a query that also sees everything stored so far."""
         self._commit()
         if self.broken:
             raise self.broken
@@ -104,16 +103,16 @@ class JournalFile:
 
     @property
     def replies(self) -> int:
-        """How many replies are committed."""
+        """Number of committed replies."""
         return self._sums.replies
 
     def check_place(self) -> None:
-        """See that what lies at the journal's path is what is written, and so will be found.
+        """Check that the file at the journal's path is the one being written.
 
-        Costs two looks at the folder; for about once a second.
+        Costs two file-system lookups; meant to run about once a second.
 
         Raises:
-            JournalError: it was deleted, moved, replaced or cut off.
+            JournalError: it was deleted, moved, replaced or truncated.
         """
         what = f"the journal {self.path} is not what this engine writes any more"
         again = f"evalbench resume {self.path.parent.name}"
@@ -149,10 +148,10 @@ class JournalFile:
         return ""
 
     def _see_others(self) -> None:
-        """Notice whether somebody wrote into the file since this connection did.
+        """Detect whether another process has written to the file since this connection did.
 
-        With a write-ahead log it changes at checkpoints alone, which are part of commits. On
-        network disks servers have clocks of their own, and so times say nothing.
+        With a write-ahead log it changes only at checkpoints, which are part of commits. On network
+        disks the servers have their own clocks, so times prove nothing.
         """
         if self._modified is not None and not self.rollback_on:
             now = self._modified_now()
@@ -177,14 +176,14 @@ class JournalFile:
         return ""
 
     def recount(self) -> None:
-        """Count every row, for whoever does not trust what is kept: rows may be changed by hand."""
+        """Count every row, if stored sums are not trusted: rows may have been edited by hand."""
         counted = self.query(lambda decoder: recount(decoder.db))
         if counted != self._sums:
             self._sums.become(counted)
             self._delete("DELETE FROM run WHERE key = ?", [(KEY,)])
 
     def use_dictionary(self, kind: str, dictionary: bytes) -> None:
-        """Pack further records of a kind with this dictionary, unless one is in use already."""
+        """Compress further records of a kind with this dictionary, unless it already has one."""
         packer = self._decoder.packers[kind]
         if not packer.trained:
             self._put("blob", f"dictionary/{kind}".encode(), "dictionary", dictionary)
@@ -194,17 +193,17 @@ class JournalFile:
         """Commit everything stored so far.
 
         Raises:
-            JournalError: when it could not be written.
+            JournalError: it could not be written.
         """
         self._commit()
         if self.broken:
             raise self.broken
 
     async def close(self) -> None:
-        """Commit what is stored, then leave a single file behind.
+        """Commit what is stored, then leave a single file.
 
         Raises:
-            JournalError: when the last records could not be written.
+            JournalError: the last records could not be written.
         """
         self._commit()
         if not self._kept and not self.broken and (held := self._sums.dump()):
@@ -238,7 +237,7 @@ class JournalFile:
         return future
 
     def _commit(self) -> None:
-        """Write all rows in one transaction and tell who waits for them."""
+        """Write all rows in one transaction and resolve the waiting futures."""
         if self._due is not None:
             self._due.cancel()
             self._due = None
@@ -264,11 +263,11 @@ class JournalFile:
                 future.set_result(None)
 
     def _write(self, tables: dict[str, list[tuple[Any, ...]]]) -> None:
-        """Write rows by their tables, or by the statement that deletes them."""
+        """Write rows by table, or by the statement that deletes them."""
         self._see_others()
         self._db.execute("BEGIN IMMEDIATE")
         if self._kept:
-            # From here on they are right in memory alone, until the journal rests again.
+            # From here on the sums are correct only in memory, until the journal is closed.
             self._db.execute("DELETE FROM run WHERE key = ?", (KEY,))
         for table, rows in tables.items():
             self._db.executemany(_INTO.get(table, table), rows)
@@ -279,14 +278,14 @@ class JournalFile:
 
     def _rest(self) -> None:
         try:
-            # Where another file is in its place, the log beside that is worth more as it is.
+            # If another file has taken its place, the log next to it is better left as it is.
             if not self._displaced():
                 self._db.execute("PRAGMA busy_timeout = 300")
                 self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
                 self._db.execute("PRAGMA journal_mode = DELETE")
         except sqlite3.Error as error:
-            # A reader may hold the file, or the disk may be full: the write-ahead
-            # log beside the file keeps everything, so this is no loss.
+            # A reader may hold the file open, or the disk may be full: the write-ahead log next to
+            # the file keeps everything, so nothing is lost.
             if not self.broken and "lock" not in str(error):
                 self.broken = understand(error, self.path)
         self._db.close()

@@ -1,4 +1,4 @@
-"""Samples page by page: those that are unfinished, and those that have scores."""
+"""Pages of samples: unfinished ones, and scored ones."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from evalbench.engine.journal.schema import EPOCH_BITS, SLOT_BITS, understand
 
 
 def count_scores(decoder: RowDecoder, ignoring: Iterable[Outcome] = ()) -> int:
-    """How many scores there are, leaving out those of some outcomes."""
+    """Number of scores, not counting some outcomes."""
     if known := decoder.sums():
         return known.count(set(OUTCOME_CODE.values()) - {OUTCOME_CODE[one] for one in ignoring})
     sql = "SELECT count(*) FROM score WHERE ? >> outcome & 1 = 0"
@@ -29,7 +29,7 @@ def _mask(outcomes: Iterable[Outcome]) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Unfinished:
-    """A sample that lacks a score in some epochs, with the calls it has already made."""
+    """A sample without a score in some epochs, with its calls so far."""
 
     row: int
     sample: Sample
@@ -53,7 +53,7 @@ WHERE s.row > :after
     AND (asked OR NOT :asked_only)
 ORDER BY s.row LIMIT :most
 """
-# Apart, so that looking for a few rows does not walk over all.
+# A separate query, so that looking for a few rows does not scan all.
 _ONLY = "AND s.row IN (SELECT value FROM json_each(:rows))"
 
 
@@ -68,16 +68,16 @@ def unfinished(
     asked_only: bool = False,
     rows: Collection[int] | None = None,
 ) -> list[Unfinished]:
-    """Samples beyond row ``after`` without a score in every epoch, in row order.
+    """Samples after row ``after`` that lack a score in any epoch, in row order.
 
     Args:
         decoder, path: the journal.
-        after: the last row of the page before; 0 at first.
-        epochs: how many scores a finished sample has.
-        most: samples to return at most.
+        after: the last row of the previous page; 0 at first.
+        epochs: number of scores of a finished sample.
+        most: maximum number of samples.
         ask_again: scores of these outcomes do not count.
-        asked_only: leave out samples that have made no call.
-        rows: look at these samples only.
+        asked_only: leave out samples that have made no calls.
+        rows: consider only these samples.
     """
     limits = {
         "after": after,
@@ -106,7 +106,7 @@ def unfinished(
 
 
 class SampleCalls(NamedTuple):
-    """A sample with all the calls that it has made."""
+    """A sample with all its calls."""
 
     row: int
     sample: Sample
@@ -114,7 +114,7 @@ class SampleCalls(NamedTuple):
 
 
 def samples_with_calls(decoder: RowDecoder, path: Path, rows: Collection[int]) -> list[SampleCalls]:
-    """Samples by their rows, with their calls; in row order. Rows that are gone are left out."""
+    """Samples by row, with their calls, in row order. Rows that no longer exist are left out."""
     try:
         columns = decoder.db.execute(
             "SELECT row, hash, occurrence, tags, body FROM sample"
@@ -129,12 +129,12 @@ def samples_with_calls(decoder: RowDecoder, path: Path, rows: Collection[int]) -
 
 
 class CutOff(NamedTuple):
-    """A call without a reply that no engine is at work on.
+    """A call without a reply that no engine is working on.
 
     Attributes:
         call: as stored.
-        billed: attempts at it that came to nothing and may have been billed.
-        flying: 1 while another one may have been on the wire, else 0.
+        billed: failed attempts that may have been billed.
+        flying: 1 if another attempt may have been in flight, else 0.
     """
 
     call: CallRow
@@ -143,7 +143,7 @@ class CutOff(NamedTuple):
 
 
 def cut_off(decoder: RowDecoder, path: Path) -> list[CutOff]:
-    """Calls that have no reply although no engine is at work on them any more."""
+    """Calls that have no reply although no engine is working on them any more."""
     known = decoder.sums()
     if known and known.calls == known.replies:
         return []
@@ -165,7 +165,7 @@ def cut_off(decoder: RowDecoder, path: Path) -> list[CutOff]:
 
 
 class Scored(NamedTuple):
-    """A sample with all its calls, and outcome and values of each epoch that has a score."""
+    """A sample with all its calls, and the outcome and values of each scored epoch."""
 
     row: int
     sample: Sample
@@ -174,7 +174,7 @@ class Scored(NamedTuple):
 
 
 def scored_samples(decoder: RowDecoder, path: Path, after: int, most: int) -> list[Scored]:
-    """Samples beyond row ``after``, at most so many, in row order."""
+    """Samples after row ``after``, at most ``most``, in row order."""
     try:
         rows = decoder.db.execute(
             "SELECT row, hash, occurrence, tags, body FROM sample WHERE row > ?"
@@ -200,12 +200,12 @@ def scored_samples(decoder: RowDecoder, path: Path, after: int, most: int) -> li
 
 
 class InternedScores(NamedTuple):
-    """All scores of a journal as it holds them; see ``RowDecoder.named`` for what the numbers mean.
+    """All scores of a journal in stored form; see ``RowDecoder.named`` for the numbers.
 
     Attributes:
-        ids: content id of every sample, by its row.
-        rows: (row, number of the tags, outcome, number of the values) of every score,
-            in row order; a sample has one for each epoch.
+        ids: content id of every sample, by row.
+        rows: (row, number of the tags, outcome, number of the values) of every score, in row
+            order; a sample has one per epoch.
     """
 
     ids: dict[int, str]
@@ -213,7 +213,7 @@ class InternedScores(NamedTuple):
 
 
 def interned_scores(decoder: RowDecoder, path: Path) -> InternedScores:
-    """All scores, with tags and values as numbers: few distinct ones, which are read once."""
+    """All scores, with tags and values as numbers: the few distinct ones are decoded once."""
     try:
         samples = decoder.db.execute("SELECT row, hash, occurrence FROM sample ORDER BY row")
         ids = {row: decoder.ident(digest, occurrence) for row, digest, occurrence in samples}

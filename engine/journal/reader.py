@@ -1,4 +1,4 @@
-"""Reading a journal: live, at rest or left by a crash, the same code."""
+"""Reads a journal in any state: live, at rest, or left by a crash."""
 
 from __future__ import annotations
 
@@ -45,13 +45,13 @@ _WRONG = (
     *(AttributeError, LookupError, TypeError, ValueError, ArithmeticError, StopIteration),
     sqlite3.Error,
 )
-"""What comes of columns that are not of the types that they were written with."""
+"""Errors raised by columns whose types are not those that were written."""
 
 PACKED = ("sample", "call", "reply", "detail")
 
 
 def damaged(what: str, error: Exception) -> JournalError:
-    """The error for a record that is not what was ever written."""
+    """The error for a record that cannot have been written like this."""
     why = str(error) or type(error).__name__
     return JournalError(f"{what} in the journal cannot be read", why=why)
 
@@ -59,7 +59,7 @@ def damaged(what: str, error: Exception) -> JournalError:
 def _decoding(
     what: str,
 ) -> Callable[[Callable[Concatenate[RowDecoder, P], T]], Callable[Concatenate[RowDecoder, P], T]]:
-    """Make a decoder's method raise ``JournalError`` for a record that is not what it should be."""
+    """Make a decoder's method raise ``JournalError`` for an invalid record."""
 
     def wrap(
         method: Callable[Concatenate[RowDecoder, P], T],
@@ -79,7 +79,7 @@ class RowDecoder:
     """Decodes rows of one open journal; caches names, slots and blobs.
 
     Attributes:
-        live: what the writer counts along; None for everybody else.
+        live: the writer's running sums; None for other readers.
     """
 
     def __init__(self, connection: sqlite3.Connection) -> None:
@@ -98,7 +98,7 @@ class RowDecoder:
         return row[0] if row else b""
 
     def unpack(self, kind: str, frame: bytes) -> bytes:
-        """The bytes behind a packed frame; picks up a dictionary learned since opening.
+        """The content of a packed frame; picks up a dictionary learned since opening.
 
         Raises:
             JournalError: the frame is damaged.
@@ -135,7 +135,7 @@ class RowDecoder:
 
     @_decoding("the detail of a score")
     def detail(self, told: int | bytes) -> dict[str, Any]:
-        """What a score tells besides its values, interned or packed."""
+        """The details of a score besides its values, interned or packed."""
         raw = self.name(told) if isinstance(told, int) else self.unpack("detail", told)
         value: dict[str, Any] = orjson.loads(raw)
         DETAIL(value)
@@ -143,7 +143,7 @@ class RowDecoder:
 
     @_decoding("an outcome")
     def outcome(self, code: int) -> Outcome:
-        """The outcome that a number stands for."""
+        """The outcome for its number."""
         if code < 0:
             raise IndexError(code)
         return OUTCOMES[code]
@@ -154,7 +154,7 @@ class RowDecoder:
         return None if row is None else _fact(key, row[0])
 
     def origin(self, ident: int) -> str:
-        """The id of the earlier run that an interned text names."""
+        """The id of an earlier run from its interned name."""
         return self.name(ident).strip('"')
 
     def meta(self) -> dict[str, Any]:
@@ -163,7 +163,7 @@ class RowDecoder:
         return {key: _fact(key, value) for key, value in rows}
 
     def sums(self) -> Sums | None:
-        """What all rows add up to, where that is known without a look at them."""
+        """The sums over all rows, if known without a scan."""
         if self.live is None:
             return kept(self.db)
         return self.live if self.live.certain else None
@@ -182,7 +182,7 @@ class RowDecoder:
         return self._slots[ident]
 
     def blob(self, digest: bytes) -> bytes:
-        """A blob by content hash, decompressed; empty when missing."""
+        """A blob by content hash, decompressed; empty if missing."""
         if digest not in self._blobs:
             row = self.db.execute("SELECT data FROM blob WHERE hash = ?", (digest,)).fetchone()
             if len(self._blobs) > 256:
@@ -206,7 +206,7 @@ class RowDecoder:
 
     @_decoding("a prompt")
     def prompt(self, shape: int, frame: bytes, quotes: Sequence[str]) -> Prompt:
-        """A prompt from its columns and what it may quote, see ``codec.quotable``."""
+        """A prompt from its columns and the texts it may quote, see ``codec.quotable``."""
         skeleton = self.name(shape)
         texts = codec.unquote(self.unpack("call", frame), quotes)
         blobs = {digest: self.blob(digest) for digest in codec.prompt_blobs(skeleton, texts)}
@@ -239,7 +239,7 @@ class JournalReader:
     """Read-only view of one journal. Cheap to open; keep queries short while a run is live.
 
     Raises:
-        JournalError: when the file cannot be read; also from every method.
+        JournalError: the file cannot be read; also raised by every method.
     """
 
     def __init__(self, path: Path) -> None:
@@ -278,7 +278,7 @@ class JournalReader:
             raise understand(error, self.path) from error
 
     def answered_without_score(self, most: int) -> list[int]:
-        """Rows of samples whose calls all have a reply, and that have no score; the first few."""
+        """Rows of up to ``most`` unscored samples whose calls all have a reply."""
         sql = (
             "SELECT DISTINCT r.id >> :slots AS row FROM reply r"
             " WHERE NOT EXISTS (SELECT 1 FROM score k WHERE k.id"
@@ -312,12 +312,12 @@ class JournalReader:
             )
 
     def calls(self, row: int) -> list[CallRow]:
-        """Every call of one sample, in the order of their slots."""
+        """All calls of one sample, in slot order."""
         samples = {one.row: one.sample for one in self.samples(row, 1) if one.row == row}
         return calls_of(self._decoder, self.path, samples).get(row, [])
 
     def query(self, read: Callable[[RowDecoder, Path], T]) -> T:
-        """What a function of this package that takes a decoder and its path finds."""
+        """Run a function of this package that takes a decoder and its path."""
         try:
             return read(self._decoder, self.path)
         except sqlite3.Error as error:
@@ -329,7 +329,7 @@ class JournalReader:
         return [_event(*columns) for columns in self._rows(sql, (after, count))]
 
     def newest_event(self, kind: str = "", before: int | None = None) -> Event | None:
-        """The newest event, or the newest of a kind; None when there is none.
+        """The newest event, or the newest of a kind; None if there is none.
 
         ``before`` is the id of a later event.
         """
@@ -342,23 +342,23 @@ class JournalReader:
         return None
 
     def score_times(self, every_ms: int, since_ms: int = 0) -> list[tuple[int, int]]:
-        """How many scores were stored in each stretch of time that has any, by one scan.
+        """Number of scores stored in each non-empty time interval, from one scan.
 
         Args:
-            every_ms: length of a stretch.
-            since_ms: leave out what was stored before, in milliseconds since the run's creation.
+            every_ms: interval length.
+            since_ms: leave out earlier ones, in milliseconds since the run's creation.
 
         Returns:
-            (number of the stretch since the run's creation, scores stored in it), in order.
+            (interval number since the run's creation, number of scores), in order.
         """
         sql = "SELECT at / ?, count(*) FROM score WHERE at >= ? GROUP BY 1 ORDER BY 1"
         return [(number, count) for number, count in self._rows(sql, (every_ms, since_ms))]
 
     def scored_since(self, at_ms: int) -> list[tuple[int, int, int]]:
-        """Scores in the order in which they were stored, by one scan.
+        """Scores in the order in which they were stored, from one scan.
 
         Args:
-            at_ms: leave out what was stored before, in milliseconds since the run's creation.
+            at_ms: leave out earlier ones, in milliseconds since the run's creation.
 
         Returns:
             (milliseconds, row, epoch) of each.
@@ -367,13 +367,13 @@ class JournalReader:
         return [(at, ident >> EPOCH_BITS, ident & ((1 << EPOCH_BITS) - 1)) for at, ident in rows]
 
     def tally(self, epochs: int = 1) -> Tally:
-        """All scores, grouped; with several epochs also the means of each sample."""
+        """All scores, grouped; with several epochs also each sample's means."""
         return tally_of(self._decoder, self.path, epochs)
 
     def taken(self) -> list[tuple[Decimal, int, int]]:
-        """US dollars, input and output tokens that each scored sample took, over all epochs.
+        """US dollars, input and output tokens of each scored sample, over all epochs.
 
-        Replies whose price or tokens are unknown count as nothing here.
+        Replies whose price or tokens are unknown count as zero here.
         """
         rows = self._rows(
             "SELECT coalesce(sum(r.cost), 0), coalesce(sum(r.input), 0), coalesce(sum(r.output), 0)"
@@ -408,7 +408,7 @@ def _event(ident: int, at: int, kind: str, count: int, raw: bytes) -> Event:
 
 
 def tally_of(decoder: RowDecoder, path: Path, epochs: int = 1) -> Tally:
-    """All scores of a journal, grouped; with several epochs by a scan."""
+    """All scores of a journal, grouped; with several epochs this takes a scan."""
     tally = Tally(epochs=epochs)
     if epochs > 1:
         tally.means = Tally()
@@ -441,7 +441,7 @@ def scores_by_sample(
         raise understand(error, path) from error
 
 
-# The samples lead, so that each is one look at a stretch of the calls.
+# Samples come first in the join, so that each reads one contiguous range of the calls.
 _CALLS = """
 SELECT c.id, c.hash, c.sent, c.shape, c.body,
     r.outcome, r.input, r.output, r.cost, r.possible, r.body
@@ -455,7 +455,7 @@ ORDER BY c.id
 def calls_of(
     decoder: RowDecoder, path: Path, samples: Mapping[int, Sample]
 ) -> dict[int, list[CallRow]]:
-    """Every call of some samples, by row and in the order of their slots."""
+    """All calls of these samples, by row, in slot order."""
     found: dict[int, list[CallRow]] = {}
     if not samples:
         return found
@@ -480,10 +480,10 @@ def calls_of(
 
 
 class Totals(NamedTuple):
-    """Sums over all replies that were asked for in the run.
+    """Sums over all replies that were asked for in this run.
 
-    ``cost`` is what they cost in US dollars, ``possible`` what failed attempts
-    may have cost besides.
+    ``cost`` is their cost in US dollars, ``possible`` what failed attempts may have cost in
+    addition.
     """
 
     input_tokens: int = 0
@@ -493,7 +493,7 @@ class Totals(NamedTuple):
 
 
 def totals(decoder: RowDecoder, path: Path) -> Totals:
-    """Sums over all replies but those of earlier runs."""
+    """Sums over all replies except reused ones."""
     try:
         if known := decoder.sums():
             sums = known.input, known.output, known.cost, known.possible
@@ -505,7 +505,7 @@ def totals(decoder: RowDecoder, path: Path) -> Totals:
 
 
 def reused_replies(decoder: RowDecoder, path: Path) -> dict[str, int]:
-    """How many replies were taken from earlier runs, by the run's id."""
+    """Number of replies reused from earlier runs, by run id."""
     try:
         if not has_reused(decoder.db):
             return {}
@@ -516,7 +516,7 @@ def reused_replies(decoder: RowDecoder, path: Path) -> dict[str, int]:
 
 
 def count_samples(decoder: RowDecoder) -> int:
-    """How many samples there are."""
+    """Number of samples."""
     if known := decoder.sums():
         return known.samples
     return int(decoder.db.execute("SELECT count(*) FROM sample").fetchone()[0])

@@ -1,4 +1,4 @@
-"""Rows of the journal as readers see them."""
+"""Rows of the journal in decoded form."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ class SampleRow:
 
 @dataclass(frozen=True, slots=True)
 class CallRow:
-    """A call as stored. ``reply`` is None while it is in flight, or when it was cut off.
+    """A call as stored. ``reply`` is None while it is in flight, or if it was cut off.
 
-    ``id`` is its number in the journal, of which ``row`` is the upper part.
+    ``id`` is its number in the journal; ``row`` is the upper part of it.
     """
 
     id: int
@@ -88,7 +88,7 @@ class BatchRow:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """Something worth telling: a wait, an error class, a state change."""
+    """Something worth reporting: a wait, an error class, a state change."""
 
     id: int
     at_ms: int
@@ -102,7 +102,7 @@ OUTCOME_CODE = {outcome: code for code, outcome in enumerate(OUTCOMES)}
 
 
 def picodollars(amount: Decimal) -> int:
-    """US dollars as the whole picodollars that the journal holds, rounded up."""
+    """US dollars as whole picodollars for the journal, rounded up."""
     return int((amount * _PICO).to_integral_value(ROUND_CEILING))
 
 

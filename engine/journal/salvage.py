@@ -1,8 +1,8 @@
-"""What can still be read of a damaged journal, as a whole one of its own.
+"""Salvages what can still be read from a damaged journal into a new one.
 
-SQLite refuses a file that is shorter than it should be. Filled up with nothing
-it can be opened, and every row whose pages are there can be read. What is kept
-of a sample is kept whole: one of which something cannot be read is left out.
+SQLite refuses a file that is shorter than it should be. Padded with zeros it can be opened, and
+every row whose pages exist can be read. Samples are salvaged whole: if anything of a sample
+cannot be read, it is left out.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from evalbench.engine.journal.sums import KEY as SUMS
 _MAGIC = b"SQLite format 3\x00"
 _HEAD = 100
 _MOST_STEPS = 2_000
-"""Keys that are tried one after the other behind a row that cannot be read."""
+"""How many keys are tried one by one after a row that cannot be read."""
 
 _NUMBERED = {
     "name": ("id", 0), "slot": ("id", 0), "sample": ("row", 0), "event": ("id", 0),
@@ -40,20 +40,20 @@ _NUMBERED = {
     "batched": ("call", SLOT_BITS), "reused": ("call", SLOT_BITS),
     "attempts": ("call", SLOT_BITS), "score": ("id", EPOCH_BITS),
 }  # fmt: skip
-"""Tables in order of a number: its column, and how many of its bits are not the sample's."""
+"""Tables keyed by number: the key column, and how many of its low bits are not the sample row."""
 _KEYS = {"run": "key", "blob": "hash"}
 _DICTIONARIES = ("sample", "call", "reply", "detail")
 
 
 class Salvaged(NamedTuple):
-    """How much could still be read."""
+    """How much was salvaged."""
 
     samples: int
     scores: int
 
 
 def salvage(path: Path, into: Path) -> Salvaged:
-    """Make a journal at ``into`` of what can be read at ``path``, which stays as it is.
+    """Create a journal at ``into`` from what can be read at ``path``, which is left unchanged.
 
     Raises:
         JournalError: no sample can be read.
@@ -84,7 +84,7 @@ def salvage(path: Path, into: Path) -> Salvaged:
 
 
 def _fill_up(path: Path, scratch: Path) -> None:
-    """Copy a journal, as long as its head says that it is."""
+    """Copy a journal, padded to the length given in its header."""
     try:
         with open_plain(path) as file:
             head = file.read(_HEAD)
@@ -114,7 +114,7 @@ def _readable(damaged: sqlite3.Connection, table: str) -> Iterator[tuple[Any, ..
                 last, steps = row[0], 0
                 yield row
         except sqlite3.DatabaseError:
-            # The next that may be readable is a later sample's.
+            # The next readable row may belong to a later sample.
             steps += 1
             last = ((last >> bits) + 1 << bits) | (1 << bits) - 1
         else:
@@ -138,7 +138,7 @@ def _from_both_ends(damaged: sqlite3.Connection, table: str, key: str) -> Iterat
 
 
 def _unreadable(path: Path) -> list[int]:
-    """The samples of which something is missing that others stand on."""
+    """The samples for which something required is missing."""
     bad = []
     with JournalReader(path) as reader:
         rows = reader.query(
@@ -148,7 +148,7 @@ def _unreadable(path: Path) -> list[int]:
             try:
                 list(reader.samples(row, 1))
                 reader.calls(row)
-            except Exception:  # Whatever a record that is not whole leads to.
+            except Exception:  # an incomplete record may raise anything
                 bad.append(row)
     return bad
 

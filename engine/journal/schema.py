@@ -1,4 +1,4 @@
-"""Tables of the journal, opening it, and its version.
+"""The journal's tables, their version, and how to open it.
 
 Row numbers carry structure, so no table needs a second index::
 
@@ -9,24 +9,22 @@ Row numbers carry structure, so no table needs a second index::
     attempts.call        a call.id
     score.id             sample.row << 10 | epoch
 
-A *slot* is the rest of a call's key: epoch, role, model, step, repeat and
-re-ask number; a run has few of them. Times are milliseconds since the run's
-creation. Texts that repeat (tags, values, prompt shapes) are interned in
-``name``; ``score.detail`` is such a number too, or a packed text when it is
-long. Money is whole picodollars (10⁻¹² US dollars).
+A *slot* is the rest of a call's key: epoch, role, model, step, repeat and re-ask number; a run
+has few of them. Times are milliseconds since the run's creation. Repeated texts (tags, values,
+prompt shapes) are interned in ``name``; ``score.detail`` is such a number too, or a compressed
+text if it is long. Money is in whole picodollars (10⁻¹² US dollars).
 
-Version 2 added ``batch`` and ``batched``: what went out in provider batches,
-and which call is in which line of which. A call is in one batch at most, the
-newest it was sent in.
+Version 2 added ``batch`` and ``batched``: the provider batches, and which call is in which line
+of which batch. A call is in at most one batch, the newest it was sent in.
 
-Version 3 added ``reused``: replies that were taken from earlier runs, each with
-the run (a ``name``) and the call's number there.
+Version 3 added ``reused``: replies reused from earlier runs, each with the run (a ``name``) and
+the call's number there.
 
-Version 4 added no table: sums over all rows may stand in ``run``, see ``sums``, and
-whoever writes a row takes them out.
+Version 4 added no table: sums over all rows may be stored in ``run``, see ``sums``, and any
+write of a row deletes them.
 
-Version 5 added ``attempts``: calls that were tried and not answered, so that an engine
-that comes after a crash knows which of them were on the wire.
+Version 5 added ``attempts``: calls that were attempted but not answered, so that an engine after
+a crash knows which of them were in flight.
 """
 
 from __future__ import annotations
@@ -54,7 +52,7 @@ SLOT_BITS = 20
 EPOCH_BITS = 10
 
 _HEAD = 100
-"""Bytes that every SQLite file has at least."""
+"""Minimum size of an SQLite file in bytes."""
 MOUNTS = Path("/proc/mounts")
 
 _TABLES = """
@@ -89,14 +87,14 @@ _ATTEMPTS_TABLE = """
 CREATE TABLE attempts (call INTEGER PRIMARY KEY, billed INTEGER, flying INTEGER);
 """
 _ADDED = {2: _BATCH_TABLES, 3: _REUSED_TABLE, 4: "", 5: _ATTEMPTS_TABLE}
-"""What each version added to the one before."""
+"""The changes in each version."""
 
 
 def connect(path: Path, *, readonly: bool = False) -> sqlite3.Connection:
-    """Open a journal and check that this evalbench understands it.
+    """Open a journal and check that this evalbench supports it.
 
     Raises:
-        JournalError: not there, not a journal, or damaged.
+        JournalError: missing, not a journal, or damaged.
         JournalTooNew: written by a newer version.
     """
     _check_file(path)
@@ -111,7 +109,7 @@ def connect(path: Path, *, readonly: bool = False) -> sqlite3.Connection:
             check_same_thread=False,
             timeout=5,
         )
-        # The file may be somebody else's: nothing in its schema may call more than is harmless.
+        # The file may come from someone else: its schema must not call anything harmful.
         connection.execute("PRAGMA trusted_schema = OFF")
         version = connection.execute("PRAGMA user_version").fetchone()[0]
         connection.execute("SELECT 1 FROM run LIMIT 1").fetchone()
@@ -128,9 +126,9 @@ def connect(path: Path, *, readonly: bool = False) -> sqlite3.Connection:
 
 
 def _check_file(path: Path) -> None:
-    """Refuse what SQLite would wait for, take for empty, or follow to another place.
+    """Reject what SQLite would block on, treat as empty, or follow to another location.
 
-    Of an empty file it would throw the write-ahead log away.
+    For an empty file it would delete the write-ahead log.
     """
     try:
         found = path.lstat()
@@ -153,7 +151,7 @@ def _check_file(path: Path) -> None:
 
 
 def create(path: Path) -> None:
-    """Make an empty journal, complete or not at all (built beside and renamed)."""
+    """Create an empty journal atomically (built next to it and renamed)."""
     partial = path.with_name(path.name + ".new")
     partial.unlink(missing_ok=True)
     try:
@@ -177,7 +175,7 @@ def create(path: Path) -> None:
 
 
 def migrate(connection: sqlite3.Connection) -> None:
-    """Bring a journal that is about to be written to the newest version."""
+    """Migrate a journal to the newest version before it is written."""
     found = _version(connection)
     if found < VERSION:
         missing = "".join(tables for version, tables in _ADDED.items() if version > found)
@@ -185,12 +183,12 @@ def migrate(connection: sqlite3.Connection) -> None:
 
 
 def has_batches(connection: sqlite3.Connection) -> bool:
-    """Whether the journal is of a version that knows batches."""
+    """Whether the journal's version supports batches."""
     return _version(connection) >= 2
 
 
 def has_reused(connection: sqlite3.Connection) -> bool:
-    """Whether the journal is of a version that knows replies of earlier runs."""
+    """Whether the journal's version supports reused replies."""
     return _version(connection) >= 3
 
 
@@ -199,12 +197,12 @@ def _version(connection: sqlite3.Connection) -> int:
 
 
 def understand(error: Exception, path: Path) -> JournalError:
-    """The error of the tree that an SQLite or operating-system error means."""
+    """Translate an SQLite or operating-system error into our own."""
     text = str(error)
     code = getattr(error, "sqlite_errorname", "")
     failure: BaseException | None = error
     if code.startswith(("SQLITE_IOERR", "SQLITE_CANTOPEN")):
-        # SQLite tells a full disk from other failures, but no quota and no limit of open files.
+        # SQLite distinguishes a full disk from other failures, but not a quota or open-file limit.
         failure = _failure_in(path.parent)
     number = getattr(failure, "errno", None)
     if code == "SQLITE_FULL" or number in NO_SPACE:
@@ -234,14 +232,14 @@ def _unreadable(path: Path, why: str) -> JournalError:
 
 
 def page_size(head: bytes) -> int:
-    """Bytes of a page of an SQLite file that begins so (its file format, section 1.3.2)."""
+    """Page size in bytes from an SQLite file header (its file format, section 1.3.2)."""
     return int.from_bytes(head[16:18]) if head[16:18] != b"\x00\x01" else 1 << 16
 
 
 def needs_its_log(path: Path) -> bool:
-    """Whether a journal was left by a killed engine, and the write-ahead log beside it is gone.
+    """Whether a killed engine left the journal, and the write-ahead log next to it is missing.
 
-    At rest a journal is in another mode, as its head says (file format of SQLite, 1.3.3).
+    A journal at rest is in another mode, as its header shows (SQLite file format, 1.3.3).
     """
     log = path.with_name(path.name + "-wal")
     try:
@@ -253,7 +251,7 @@ def needs_its_log(path: Path) -> bool:
 
 
 def _ends_in_a_page(path: Path) -> bool:
-    """Whether the end of a journal at rest is missing, which SQLite would take for zeros."""
+    """Whether the end of a journal at rest is missing, which SQLite would read as zeros."""
     if any(path.with_name(path.name + log).exists() for log in ("-wal", "-journal")):
         return False
     try:
@@ -261,16 +259,16 @@ def _ends_in_a_page(path: Path) -> bool:
             head = file.read(18)
             size = file.seek(0, os.SEEK_END)
     except OSError:
-        return False  # SQLite will tell why.
+        return False  # SQLite will report why
     return len(head) == 18 and page_size(head) > 0 and size % page_size(head) > 0
 
 
 _FILES = 4
-"""Files that SQLite has open at once, the journal's own and the log's among them."""
+"""Files that SQLite keeps open at once, including the journal and its log."""
 
 
 def _failure_in(folder: Path) -> OSError | None:
-    """How the system refuses to write a little more there, if it does."""
+    """The error when writing a little more there, if there is one."""
     try:
         with contextlib.ExitStack() as opened, tempfile.TemporaryFile(dir=folder) as file:
             file.write(bytes(64 * 1024))
@@ -297,15 +295,15 @@ _NETWORK_TYPES = {
 
 
 def journal_mode(path: Path) -> str:
-    """SQLite's journal mode for a journal that is being written."""
+    """SQLite's journal mode for a journal being written."""
     return "DELETE" if on_network_disk(path) else "WAL"
 
 
 def on_network_disk(path: Path) -> str:
-    """The type of network file system that holds ``path``, or empty for a local disk.
+    """The type of the network file system that holds ``path``, or empty for a local disk.
 
-    SQLite's write-ahead log needs shared memory, which network file systems
-    do not give; there the journal uses a rollback log.
+    SQLite's write-ahead log needs shared memory, which network file systems do not provide; there
+    the journal uses a rollback log.
     """
     try:
         mounts = MOUNTS.read_text("utf-8").splitlines()

@@ -1,8 +1,8 @@
-"""What the rows of a journal add up to, kept so that nobody has to look at each of them again.
+"""Sums over the rows of a journal, kept so that they need not be recounted.
 
-The writer counts along in memory and stores the sums when the journal comes to rest; its
-first row after that takes them out in the same transaction. So they are in the journal only
-while they are right. After a kill they are not there, and are counted anew.
+The writer counts in memory and stores the sums when the journal comes to rest; its first row
+after that deletes them in the same transaction. So the journal contains them only while they
+are correct. After a kill they are missing and are recounted.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from evalbench.engine.journal.schema import has_reused
 from evalbench.engine.shapes import list_of, record, whole
 
 KEY = "sums"
-"""Their place in the table ``run``."""
+"""Their key in the table ``run``."""
 
 COUNTED = ("sample", "call", "reply", "score")
-"""The tables whose rows they add up."""
+"""The tables that they cover."""
 
 _FEW_KINDS = 1000
 _SCORES_A_KIND = 10
-"""Scores that nearly all differ are not worth it: their counts take as much room as they do."""
+"""If nearly all scores differ, the sums are not stored: they would be as large as the scores."""
 
 _OWN_REPLIES = (
     "SELECT coalesce(sum(input), 0), coalesce(sum(output), 0), coalesce(sum(cost), 0),"
@@ -40,7 +40,7 @@ _KEPT = record(
 )
 
 Kind = tuple[int, int, int]
-"""Tags, outcome and values of a score, as the numbers that the journal holds."""
+"""Tags, outcome and values of a score, as the numbers in the journal."""
 
 
 @dataclass(slots=True)
@@ -48,11 +48,11 @@ class Sums:
     """Counts and sums over the rows of one journal.
 
     Attributes:
-        samples, calls, replies: how many there are.
-        input, output: tokens of the replies that were not taken from earlier runs.
-        cost, possible: what those cost, and may have cost besides, in picodollars.
-        scores: how many there are of each kind.
-        certain: whether they are known to be right.
+        samples, calls, replies: number of each.
+        input, output: tokens of the replies that were not reused from earlier runs.
+        cost, possible: their cost, and possible further cost, in picodollars.
+        scores: number of scores of each kind.
+        certain: whether they are known to be correct.
     """
 
     samples: int = 0
@@ -66,17 +66,17 @@ class Sums:
     certain: bool = True
 
     def count(self, outcomes: Iterable[int]) -> int:
-        """How many scores have one of these outcomes."""
+        """Number of scores with one of these outcomes."""
         codes = set(outcomes)
         return sum(count for (_, code, _), count in self.scores.items() if code in codes)
 
     def add(self, tables: Mapping[str, Sequence[tuple[Any, ...]]]) -> None:
-        """Count the rows that one transaction stored, by table."""
+        """Count the rows stored by one transaction, by table."""
         self.samples += len(tables.get("sample", ()))
         self.calls += len(tables.get("call", ()))
         replies = tables.get("reply", ())
         self.replies += len(replies)
-        # A reply is marked as an earlier run's in the transaction that stores it.
+        # A reply is marked as reused in the transaction that stores it.
         reused = {call for call, _, _ in tables.get("reused", ())}
         for ident, _, _, given, made, cost, possible, _ in replies:
             if ident not in reused:
@@ -88,13 +88,13 @@ class Sums:
             self._score(tags, outcome, values, 1)
 
     def become(self, other: Sums) -> None:
-        """Take over what another has counted."""
+        """Copy the sums of another instance."""
         for name in self.__slots__:
             setattr(self, name, getattr(other, name))
 
     def follow(self, connection: sqlite3.Connection) -> None:
-        """Take off every row that this connection deletes or replaces from now on."""
-        # Without it, triggers do not hear of rows that are replaced.
+        """Subtract every row that this connection deletes or replaces from now on."""
+        # Without this, triggers do not fire for replaced rows.
         connection.execute("PRAGMA recursive_triggers = ON")
         for table in COUNTED:
             connection.execute(
@@ -115,7 +115,7 @@ class Sums:
 
     def _reply_gone(self) -> None:
         self.replies -= 1
-        # Nothing replaces a reply. If anything ever does, it is not known whose that one was.
+        # Replies are never replaced. If one ever were, we could not tell whether it was reused.
         self.certain = False
 
     def _score_gone(self, tags: int, outcome: int, values: int) -> None:
@@ -129,7 +129,7 @@ class Sums:
             del self.scores[kind]
 
     def dump(self) -> bytes | None:
-        """As the table ``run`` holds them; None when they are not to be kept."""
+        """Their form in the table ``run``; None if they should not be stored."""
         scores = [[*kind, count] for kind, count in self.scores.items()]
         few = max(_FEW_KINDS, sum(self.scores.values()) // _SCORES_A_KIND)
         if not self.certain or len(scores) > few:
@@ -140,7 +140,7 @@ class Sums:
 
 
 def kept(connection: sqlite3.Connection) -> Sums | None:
-    """The sums that a journal at rest holds; None when it holds none."""
+    """The sums stored in a journal at rest; None if there are none."""
     row = connection.execute("SELECT value FROM run WHERE key = ?", (KEY,)).fetchone()
     if row is None:
         return None
@@ -150,11 +150,11 @@ def kept(connection: sqlite3.Connection) -> Sums | None:
         held["scores"] = {(tags, code, values): n for tags, code, values, n in held["scores"]}
         return Sums(**held)
     except (TypeError, ValueError):
-        return None  # Edited: whoever asks counts.
+        return None  # edited: the caller recounts
 
 
 def recount(connection: sqlite3.Connection) -> Sums:
-    """The sums by a look at every row."""
+    """Compute the sums from every row."""
     samples, calls, replies = connection.execute(
         "SELECT (SELECT count(*) FROM sample), (SELECT count(*) FROM call),"
         " (SELECT count(*) FROM reply)"
@@ -171,8 +171,8 @@ def count_own_replies(connection: sqlite3.Connection) -> tuple[int, int, int, in
 
 
 def count_by_kind(connection: sqlite3.Connection) -> dict[Kind, int]:
-    """How many scores there are of each kind."""
-    # Grouped by one number, which SQLite sorts in half the time of three.
+    """Number of scores of each kind."""
+    # Grouped by a single number, which SQLite sorts in half the time of three.
     rows = connection.execute(
         "SELECT tags, outcome, vals, count(*) FROM score"
         " GROUP BY (tags << 36) | (vals << 4) | outcome"

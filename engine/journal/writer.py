@@ -1,7 +1,7 @@
-"""The engine's side of the journal: what it stores, and under which numbers and names.
+"""The writing side of the journal: what the engine stores, under which numbers and names.
 
-Methods that store something return (where anybody needs to wait) a future that
-is done once the record is committed, see :mod:`evalbench.engine.journal.file`.
+Methods that store something return, where a caller may need to wait, a future that is done once
+the record is committed, see :mod:`evalbench.engine.journal.file`.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _MOST_NUMBER = 2**63 - 1
 
 
 class Journal(JournalFile):
-    """What an engine stores. Make it inside a running event loop; close it to bring it to rest."""
+    """The journal of an engine. Create it in a running event loop; close it to bring it to rest."""
 
     def _open(self) -> None:
         super()._open()
@@ -55,7 +55,7 @@ class Journal(JournalFile):
         self._last_event: tuple[str, bytes, int, int] | None = None
 
     def now_ms(self) -> int:
-        """Milliseconds since the run's creation. They never go back, as clocks may."""
+        """Milliseconds since the run's creation, monotonic unlike the system clock."""
         now = int((time.time() - self.created) * 1000)
         if now > self._now:
             self._now = now
@@ -82,7 +82,7 @@ class Journal(JournalFile):
     def intend(
         self, row: int, key: CallKey, reask: int, call: Call, digest: bytes, quotes: Sequence[str]
     ) -> asyncio.Future[None]:
-        """Store a call before it leaves. ``quotes`` are its sample's ``codec.quotable`` texts."""
+        """Store a call before it is sent. ``quotes`` are its sample's ``codec.quotable`` texts."""
         shape, texts, blobs = codec.split_prompt(call.prompt)
         for blob_hash, data in blobs.items():
             if blob_hash not in self._blobs:
@@ -105,16 +105,16 @@ class Journal(JournalFile):
         return row << SLOT_BITS | self._slot(key, reask)
 
     def put_batch(self, batch: BatchRow) -> asyncio.Future[None]:
-        """Store where a batch stands."""
+        """Store a batch's current state."""
         self._put("batch", batch.id, batch.name, batch.state, orjson.dumps(batch.body))
         return self._committed()
 
     def put_in_batch(self, call: int, batch: int, item: int) -> None:
-        """Store that a call is in a line of a batch, and in no other batch any more."""
+        """Store that a call is in a line of a batch, and no longer in any other."""
         self._put("batched", call, batch, item)
 
     def forget_calls(self, calls: Iterable[int]) -> None:
-        """Delete calls that never left, and that they were to go into a batch."""
+        """Delete calls that were never sent, and their places in a batch."""
         gone: list[tuple[Any, ...]] = [(call,) for call in calls]
         self._delete("DELETE FROM call WHERE id = ?", gone)
         self._delete("DELETE FROM batched WHERE call = ?", gone)
@@ -123,12 +123,12 @@ class Journal(JournalFile):
     def store_reply(self, row: int, key: CallKey, reask: int, reply: Reply) -> asyncio.Future[None]:
         """Store the reply to an intended call.
 
-        What cannot be stored is refused here, where it is known whose it is: a row that
-        SQLite refuses would take the whole transaction with it.
+        Anything that cannot be stored is refused here, where the call is known: a row refused by
+        SQLite would fail the whole transaction.
 
         Raises:
-            TypeError, ValueError, OverflowError: the reply holds what the journal cannot
-                hold, see ``replies.plain``.
+            TypeError, ValueError, OverflowError: the reply contains something that the journal
+                cannot store, see ``replies.plain``.
         """
         ident = row << SLOT_BITS | self._slot(key, reask)
         cost = None if reply.cost is None else picodollars(reply.cost)
@@ -154,10 +154,10 @@ class Journal(JournalFile):
     def store_any_reply(
         self, row: int, key: CallKey, reask: int, reply: Reply
     ) -> tuple[Reply, asyncio.Future[None]]:
-        """As :meth:`store_reply`, for one that came from outside and may hold anything.
+        """Like :meth:`store_reply`, for an external reply that may contain anything.
 
         Returns:
-            The reply as it is stored, see ``replies.plain``, and when it is.
+            The reply as stored, see ``replies.plain``, and a future for its commit.
         """
         try:
             return reply, self.store_reply(row, key, reask, reply)
@@ -166,29 +166,28 @@ class Journal(JournalFile):
             return reply, self.store_reply(row, key, reask, reply)
 
     def put_attempts(self, call: int, billed: int, *, in_flight: bool) -> asyncio.Future[None]:
-        """Note how the attempts at an intended call stand that its first one did not answer.
+        """Record the attempts at an intended call after its first one failed.
 
         Args:
-            call: its number.
-            billed: attempts that came to nothing and may have been billed.
-            in_flight: another one is about to leave.
+            call: the call's number.
+            billed: failed attempts that may have been billed.
+            in_flight: whether another one is about to be sent.
         """
         self._put("attempts", call, billed, int(in_flight))
         return self._committed()
 
     def close_cut_calls(self, worst_case: Callable[[Call], Decimal]) -> int:
-        """Give every call that an earlier engine left without a reply one of outcome ``error``.
+        """Give every call that an earlier engine left unanswered a reply of outcome ``error``.
 
-        What was on the wire may have been answered, and billed, by a provider that
-        nobody listened to any more, so it counts at its worst case; a call that only
-        waited for another try does not. All are asked again. Calls in a batch are not
-        cut: their replies are still to come.
+        A call in flight may have been answered, and billed, after its engine was gone, so it
+        counts at its worst case; a call that was only waiting to be retried does not. All are
+        asked again. Calls in a batch are not affected: their replies are still to come.
 
         Args:
-            worst_case: asked once for each attempt that may have been billed.
+            worst_case: called once for each attempt that may have been billed.
 
         Returns:
-            How many were on the wire.
+            How many were in flight.
         """
         cut = self.query(partial(cut_off, path=self.path))
         for row, billed, flying in cut:
@@ -235,7 +234,7 @@ class Journal(JournalFile):
         )
 
     def event(self, kind: str, /, **body: Any) -> None:
-        """Store an event. Equal ones in a row within 10 s become one with a count."""
+        """Store an event. Equal consecutive ones within 10 s are merged, with a count."""
         told, now = orjson.dumps(body), self.now_ms()
         last = self._last_event
         if last and last[:2] == (kind, told) and now - last[2] < _MERGE_MS:
@@ -247,14 +246,14 @@ class Journal(JournalFile):
         self._put("event", self._events, at, kind, count, told)
 
     def forget_scores(self, outcomes: Iterable[Outcome]) -> None:
-        """Delete scores of the given outcomes: their samples are unfinished again."""
+        """Delete scores with these outcomes: their samples are unfinished again."""
         codes = [OUTCOME_CODE[what] for what in outcomes]
         known = self.query(RowDecoder.sums)
         if known is None or known.count(codes):
             self._delete("DELETE FROM score WHERE outcome = ?", [(code,) for code in codes])
 
     def forget_samples(self, rows: Iterable[int]) -> None:
-        """Take samples and their scores out; their calls stay as a record of what was paid."""
+        """Remove samples and their scores; their calls stay as a record of what was paid."""
         gone = list(rows)
         self._delete("DELETE FROM sample WHERE row = ?", [(row,) for row in gone])
         self._delete(
@@ -263,7 +262,7 @@ class Journal(JournalFile):
         )
 
     def forget_epochs(self, first: int) -> None:
-        """Take out the scores of epoch ``first`` and all later ones; their calls stay."""
+        """Delete the scores of epoch ``first`` and later; their calls stay."""
         self._delete("DELETE FROM score WHERE id & ? >= ?", [((1 << EPOCH_BITS) - 1, first)])
 
     # -- interning ------------------------------------------------------------

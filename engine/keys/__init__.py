@@ -1,9 +1,8 @@
-"""Keys of providers: where they are found, kept, listed, and kept out of sight.
+"""Provider keys: finding, storing, listing and hiding them.
 
-A key is looked for in this order: what the command names (a named key of the
-keychain, or ``--env-file``), the environment, the operating system's keychain.
-Asking a person is the caller's business. Journals and records hold a
-:class:`KeyRef`, never a key.
+A key is looked up in this order: what the command names (a named key in the keychain, or
+``--env-file``), the environment, the operating system's keychain. Prompting the user is up to
+the caller. Journals and records hold a :class:`KeyRef`, never a key.
 """
 
 from evalbench.engine.config.env_file import read_env_file

@@ -1,13 +1,12 @@
-"""The process that talks to the keychain, so that one that hangs can be killed.
+"""The process that accesses the keychain, so that it can be killed if it hangs.
 
-Started with the request on its standard input, one JSON object; one JSON line
-comes back::
+It reads the request from standard input, one JSON object, and writes one line of JSON back::
 
     {"do": "get" | "set" | "delete", "service": S, "user": U, "secret": only for set, "within": s}
     {"state": ..., "backend": NAME, "secret": only for get and found, "why": TEXT}
 
-It alone imports ``keyring``. A keychain that has not answered ``within`` so many seconds
-ends it by SIGALRM; starting Python, which a busy machine is slow at, is not its fault.
+It alone imports ``keyring``. If the keychain has not answered ``within`` so many seconds, SIGALRM
+ends the process; the time to start Python, long on a busy machine, does not count.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ _INTERACTION_NOT_ALLOWED = "-25308"  # macOS: the keychain is locked and may sho
 
 
 def serve(request: dict[str, Any]) -> dict[str, str]:
-    """Carry out one request; every failure is an answer."""
+    """Execute one request; failures are returned as answers."""
     try:
         import keyring.core
         from keyring.backends import fail, null
@@ -32,7 +31,7 @@ def serve(request: dict[str, Any]) -> dict[str, str]:
         return {"state": "no keychain", "why": str(error)}
     signal.setitimer(signal.ITIMER_REAL, float(request["within"]))
     try:
-        # Without the limit an installed plain-text store would be taken where no keychain is.
+        # Without this limit, an installed plain-text backend would replace a missing keychain.
         keyring.core.init_backend(limit=keyring.core.recommended)
     except Exception as error:
         return {"state": "failed", "why": f"the store chosen for keyring cannot be had: {error}"}
@@ -81,7 +80,7 @@ def _failure(error: Exception, secret: str) -> dict[str, str]:
 def main() -> None:
     """Serve one request from standard input."""
     no_core_dumps()
-    # Libraries print where they like; the pipe is ours alone.
+    # Libraries may print anywhere; the pipe is reserved for our answer.
     pipe = os.fdopen(os.dup(1), "wb", buffering=0)
     os.dup2(2, 1)
     answer = serve(json.loads(sys.stdin.buffer.read()))

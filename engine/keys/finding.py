@@ -1,4 +1,4 @@
-"""Finding a provider's key: what the command names, the environment, the keychain."""
+"""Finds a provider's key: as named by the command, in the environment, or in the keychain."""
 
 from __future__ import annotations
 
@@ -25,32 +25,31 @@ def find_key(
     env_file: Path | None = None,
     profile: str | None = None,
 ) -> tuple[KeyRef, str]:
-    """A provider's key and where it lay.
+    """A provider's key and its source.
 
-    Looks at what the command names first (``name`` in the keychain, or
-    ``env_file``), then at the environment, then at the keychain's key named
-    ``default``. For a provider that often runs without a key the keychain is
-    asked only when a key was set there, so that local servers start at once.
-    Credentials that the provider's SDK finds itself come last, unless a
-    profile is named: they are never read here, so that they can refresh.
+    Looks first at what the command names (``name`` in the keychain, or ``env_file``), then in the
+    environment, then at the keychain's key named ``default``. If a provider often runs without
+    a key the keychain is queried only if a key was set there, so that local servers start at once.
+    Credentials that the provider's SDK finds itself come last, unless a profile is named: they are
+    never read here, so that the SDK can refresh them.
 
     Args:
-        provider: its name.
-        need: what it takes.
-        name: of a key in the keychain; nothing else is looked at then.
-        timeout: seconds that the keychain gets, see :mod:`.keychain`.
+        provider: the provider's name.
+        need: the key that it needs.
+        name: a key in the keychain; if given, nothing else is searched.
+        timeout: time limit for the keychain in seconds, see :mod:`.keychain`.
         env_file: a ``.env`` file to read first.
         profile: the provider's option of this name.
 
     Returns:
-        The reference and the key; a reference with source ``none`` (or
-        ``profile``) and an empty key where none is needed and none was found.
+        The reference and the key; a reference with source ``none`` (or ``profile``) and an
+        empty key if none is needed and none was found.
 
     Raises:
-        KeyUnavailable: a key is needed (or named) and was not found; ``state``
-            says how the keychain answered.
+        KeyUnavailable: a key is needed (or named) and was not found; ``state`` gives the
+            keychain's answer.
         SpecError: both ``name`` and ``env_file`` are given.
-        DataError: the file is not readable as a ``.env`` file.
+        DataError: the file is not a readable ``.env`` file.
         UsageError: what was found cannot be a key.
     """
     if name and env_file:
@@ -77,13 +76,13 @@ def find_key(
 
 
 def find_again(ref: KeyRef, need: KeyNeed, timeout: float = UNATTENDED_S) -> tuple[KeyRef, str]:
-    """The key behind a stored reference, for a run that goes on later.
+    """The key behind a stored reference, for resuming a run.
 
-    The same named key or the same file; a key that came from the environment
-    is looked for in the usual order, so that it may have moved to the keychain.
+    Uses the same named key or the same file; a key that came from the environment is looked up in
+    the usual order, so that it may have moved to the keychain.
 
     Raises:
-        KeyUnavailable, DataError, UsageError: as :func:`find_key`.
+        KeyUnavailable, DataError, UsageError: see :func:`find_key`.
     """
     named = ref.name if ref.source is KeySource.KEYCHAIN else None
     file = Path(ref.name) if ref.source is KeySource.FILE else None
@@ -101,11 +100,11 @@ def _from_file(provider: str, need: KeyNeed, path: Path) -> tuple[KeyRef, str] |
 
 
 def key_in(held: Mapping[str, str], need: KeyNeed, variable: str) -> str:
-    """The key in a variable and those that hold its other parts; empty when there is none.
+    """The key in a variable and those with its other parts; empty if there is none.
 
     Args:
-        held: variables by name: the environment, or what a file says.
-        need: whose key.
+        held: variables by name: the environment, or the content of a file.
+        need: the key needed.
         variable: one of ``need.variables``.
     """
     parts = [held.get(name, "").strip() for name in (variable, *need.parts.get(variable, ()))]
@@ -129,19 +128,19 @@ def with_variables(
 ) -> str:
     """A key and the secrets that headers and query parameters refer to, as one secret.
 
-    Each variable is looked for in the file, in the environment, and among the provider's keys
-    of the keychain, where it is kept under its own name.
+    Each variable is looked up in the file, in the environment, and among the provider's keys in the
+    keychain, where it is stored under its own name.
 
     Args:
-        provider: whose.
+        provider: the provider's name.
         secret: its key.
-        texts: headers and parameters, with ``${VARIABLE}`` in them.
+        texts: headers and parameters that contain ``${VARIABLE}``.
         env_file: a ``.env`` file to read first.
-        timeout: seconds that the keychain gets.
+        timeout: time limit for the keychain in seconds.
 
     Raises:
-        KeyUnavailable: a variable is nowhere, or the keychain did not answer.
-        DataError: the file is not readable as a ``.env`` file.
+        KeyUnavailable: a variable was not found, or the keychain did not answer.
+        DataError: the file is not a readable ``.env`` file.
     """
     names = variables_in(texts)
     if not names:
@@ -162,10 +161,10 @@ def with_variables(
 
 
 def clean_value(raw: str, name: str) -> str:
-    """The value of a variable for a header, without white space and quotation marks around it.
+    """The value of a variable for a header, without surrounding whitespace and quotation marks.
 
     Raises:
-        UsageError: it holds what no header can.
+        UsageError: it contains characters not allowed in a header.
     """
     value = raw.strip()
     if len(value) > 1 and value[0] == value[-1] and value[0] in "'\"":

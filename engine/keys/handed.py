@@ -1,7 +1,7 @@
-"""Keys that whoever starts a command hands to it: found like variables, and in no environment.
+"""Keys passed to a command by its parent: found like variables, but not in the environment.
 
-An environment is inherited by every process that is started, and can be read from outside. What
-comes by a pipe is held by this process alone.
+The environment is inherited by every child process and can be read from outside. Data from a pipe
+is held by this process alone.
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ import stat
 from collections.abc import Mapping
 
 NAMED_BY = "EVALBENCH_KEYS_FD"
-"""The variable that names the pipe's end; it is gone once that was read."""
+"""The variable that names the pipe's descriptor; removed once it has been read."""
 
 _FIRST = 3
-"""Those before are the standard streams."""
+"""Lower ones are the standard streams."""
 _MOST = 1 << 20
 _held: dict[str, str] = {}
 
 
 def take_handed() -> None:
-    """Read what was handed over, once. What is no such pipe is left alone."""
+    """Read what was passed, once. A descriptor that is not such a pipe is left alone."""
     number = os.environ.pop(NAMED_BY, "")
     try:
         end = int(number)
@@ -36,5 +36,5 @@ def take_handed() -> None:
 
 
 def variables() -> Mapping[str, str]:
-    """The variables in which keys are looked for: those of the environment, and handed ones."""
+    """The variables in which keys are looked up: the environment, and those passed by a pipe."""
     return {**os.environ, **_held} if _held else os.environ

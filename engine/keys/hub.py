@@ -1,4 +1,4 @@
-"""Trying a token of the Hugging Face hub: it is no provider, but its token is kept like a key."""
+"""Checks a Hugging Face token: the Hub is not a provider, but its token is stored like a key."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ _REFUSED = (401, 403)
 
 
 def check_hub_token(token: str) -> str:
-    """Ask the hub whose token this is; for the preflight only, since it imports the hub's client.
+    """Ask the Hub whose token this is; only for the preflight, since it imports the Hub's client.
 
     Returns:
-        One line on what the hub said.
+        One line on the Hub's answer.
 
     Raises:
-        BadKey: the hub does not know the token.
-        ProviderError: the hub cannot be reached or is out of order.
+        BadKey: the Hub rejects the token.
+        ProviderError: the Hub cannot be reached or is not working.
     """
     from huggingface_hub import HfApi
     from huggingface_hub.errors import HfHubHTTPError
@@ -25,7 +25,7 @@ def check_hub_token(token: str) -> str:
     except HfHubHTTPError as error:
         raise _explained(error.response.status_code) from None
     except Exception as error:
-        # The client lets errors of its HTTP library through; they may quote what was sent.
+        # The client passes on errors of its HTTP library, which may quote what was sent.
         why = type(error).__name__
         raise ConnectionFailed(
             "the Hugging Face hub cannot be reached", why=why, hint="check the connection"

@@ -1,7 +1,7 @@
-"""Setting, listing and removing keys of the keychain.
+"""Sets, lists and removes keys in the keychain.
 
-Keychains cannot be listed portably, so a small file beside the user's settings
-remembers the names (never a key): ``keys.json``, readable by its owner only.
+Keychains cannot be listed portably, so a small file next to the user's settings records the names
+(never a key): ``keys.json``, readable only by its owner.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ HUGGINGFACE = KeyNeed(
     pattern=r"hf_\w{20,}",
     required=False,
 )
-"""The Hugging Face hub is no provider, but private models and data need its token."""
+"""The Hugging Face Hub is not a provider, but private models and data need its token."""
 
 GALILEO_KEY = KeyNeed(("GALILEO_API_KEY",), page="https://app.galileo.ai/settings/api-keys")
 """For traces, see :mod:`evalbench.engine.telemetry`."""
@@ -35,24 +35,24 @@ GALILEO_KEY = KeyNeed(("GALILEO_API_KEY",), page="https://app.galileo.ai/setting
 OTLP_HEADERS = KeyNeed(
     ("OTEL_EXPORTER_OTLP_TRACES_HEADERS", "OTEL_EXPORTER_OTLP_HEADERS"), required=False
 )
-"""Headers for those who take traces, ``NAME=VALUE,…``, percent-encoded."""
+"""Headers for trace destinations, ``NAME=VALUE,…``, percent-encoded."""
 
 NOT_PROVIDERS = {"galileo": GALILEO_KEY, "huggingface": HUGGINGFACE, "otlp": OTLP_HEADERS}
-"""Keys that are kept like those of providers, by the name to set them under."""
+"""Keys stored like those of providers, by the name under which they are set."""
 
 _VARIABLE = re.compile(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
 def key_needs() -> dict[str, KeyNeed]:
-    """What keys can be set, by the name to set them under: of providers and others."""
+    """The keys that can be set, by the name under which they are set: of providers and others."""
     return {**provider_needs(), **NOT_PROVIDERS}
 
 
 def is_variable(name: str) -> bool:
-    """Whether a key of this name is no key but what headers refer to: ``${GATEWAY_TOKEN}``.
+    """Whether a name is not a key's but a variable's that headers refer to: ``${GATEWAY_TOKEN}``.
 
-    Variables are told from keys by their names: capitals, with an underscore.
+    Variables are recognised by their names: capitals, with an underscore.
     """
     return _VARIABLE.fullmatch(name) is not None
 
@@ -64,7 +64,7 @@ def looks_like_key(text: str) -> bool:
 
 
 def not_here() -> UsageError:
-    """What a user reads who wrote a key onto a command line; the text does not quote it."""
+    """The error for a key given on the command line; its text does not quote the key."""
     return UsageError(
         "a key does not belong on the command line",
         why="command lines are visible to all users of this machine, and shells save them",
@@ -74,11 +74,11 @@ def not_here() -> UsageError:
 
 
 def user_name(provider: str, name: str) -> str:
-    """The user name that a key has in the keychain, under the service ``evalbench``.
+    """The user name of a key in the keychain, under the service ``evalbench``.
 
     Raises:
         UsageError: the name looks like a key.
-        SpecError: a name that could be misread.
+        SpecError: the name is ambiguous.
     """
     if looks_like_key(name):
         raise not_here()
@@ -92,10 +92,10 @@ def user_name(provider: str, name: str) -> str:
 
 
 def clean_key(raw: str, where: str = "what was typed") -> str:
-    """A key without the white space and quotation marks that pasting leaves around it.
+    """A key without the whitespace and quotation marks left around it by pasting.
 
     Raises:
-        UsageError: it is empty, or holds what no key holds. The text does not quote it.
+        UsageError: it is empty, or contains invalid characters. The text does not quote it.
     """
     secret = raw.strip()
     if len(secret) > 1 and secret[0] == secret[-1] and secret[0] in "'\"`":
@@ -112,7 +112,7 @@ def clean_key(raw: str, where: str = "what was typed") -> str:
 
 
 def implausible(need: KeyNeed, secret: str) -> str:
-    """A warning when a key does not look like this provider's keys; empty when it does."""
+    """A warning if a key does not look like this provider's keys; otherwise empty."""
     if not need.pattern or re.fullmatch(need.pattern, secret):
         return ""
     return "this does not look like such a key" + (
@@ -123,12 +123,12 @@ def implausible(need: KeyNeed, secret: str) -> str:
 def set_key(
     provider: str, secret: str, name: str = DEFAULT_NAME, timeout: float = ATTENDED_S
 ) -> KeyRef:
-    """Keep a key in the keychain; an older one of the same name is replaced.
+    """Store a key in the keychain, replacing an older one of the same name.
 
     Raises:
         UsageError: it cannot be a key.
-        SpecError: the name cannot be one.
-        KeyUnavailable: the keychain did not take it.
+        SpecError: the name is not valid.
+        KeyUnavailable: the keychain did not accept it.
     """
     user = user_name(provider, name)
     answer = keychain.store(user, clean_key(secret), timeout)
@@ -141,10 +141,10 @@ def set_key(
 
 
 def remove_key(provider: str, name: str = DEFAULT_NAME, timeout: float = ATTENDED_S) -> bool:
-    """Remove a key from the keychain and from the list. False when it was not there.
+    """Remove a key from the keychain and from the list. False if it was not there.
 
     Raises:
-        KeyUnavailable: the keychain could not be asked; the key stays listed.
+        KeyUnavailable: the keychain did not respond; the key stays listed.
     """
     answer = keychain.forget(user_name(provider, name), timeout)
     if answer.state not in (KeychainState.FOUND, KeychainState.ABSENT):
@@ -156,10 +156,10 @@ def remove_key(provider: str, name: str = DEFAULT_NAME, timeout: float = ATTENDE
 
 
 def list_keys() -> list[KeyRef]:
-    """Where keys are, by provider: set variables first, then names in the keychain.
+    """The sources of keys, by provider: set variables first, then names in the keychain.
 
-    Asks no keychain, so it never waits; a name may be listed whose key was
-    removed by other means.
+    Does not query the keychain, so it never blocks; a listed key may have been removed by other
+    means.
     """
     needs, names, held = key_needs(), _read_names(), handed.variables()
     found = []

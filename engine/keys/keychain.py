@@ -1,8 +1,8 @@
-"""The operating system's keychain, asked through a child process that can be killed.
+"""Access to the operating system's keychain, through a child process that can be killed.
 
-A Secret Service that is not there answers only after two minutes, and a locked
-keychain may wait for a dialog that nobody sees. So every question has a limit:
-three seconds when nobody is there to answer a dialog, a minute when somebody is.
+A missing Secret Service answers only after two minutes, and a locked keychain may wait for a
+dialog that no one sees. So every query has a time limit: three seconds when unattended, a minute
+when a user can answer a dialog.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ _CHILD = Path(__file__).with_name("child.py")
 UNATTENDED_S = 3.0
 ATTENDED_S = 60.0
 _STARTING_S = 30.0
-"""What the helper process is given besides, to start on a busy machine."""
+"""Extra time for the helper process to start on a busy machine."""
 
 
 class KeychainState(StrEnum):
-    """How a question to the keychain ended."""
+    """The result of a keychain query."""
 
     FOUND = "found"
     ABSENT = "absent"
@@ -41,14 +41,14 @@ class KeychainState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What the keychain said.
+    """A keychain's answer.
 
     Attributes:
-        state: how it ended; ``found`` also after storing and removing.
+        state: the result; also ``found`` after storing and removing.
         secret: the key, after a successful :func:`fetch`.
         backend: the keychain's own name.
-        why: its words for a failure.
-        limit_s: how long it was given.
+        why: its message after a failure.
+        limit_s: the time limit.
     """
 
     state: KeychainState
@@ -64,12 +64,12 @@ def fetch(user: str, timeout: float) -> Answer:
 
 
 def probe(timeout: float = UNATTENDED_S) -> Answer:
-    """Whether the keychain answers at all: ``absent`` says that it works."""
+    """Whether the keychain responds at all: ``absent`` means that it works."""
     return fetch("nobody/nothing", timeout)
 
 
 def store(user: str, secret: str, timeout: float) -> Answer:
-    """Keep a key, replacing one of the same name."""
+    """Store a key, replacing one of the same name."""
     return _ask({"do": "set", "service": SERVICE, "user": user, "secret": secret}, timeout)
 
 
@@ -81,7 +81,7 @@ def forget(user: str, timeout: float) -> Answer:
 def _ask(request: dict[str, str], timeout: float) -> Answer:
     # By path, not by module name: importing this package would cost a third of a second.
     # -P: a file called keyring.py in the current folder must not be imported.
-    # Its own process group: whatever the keychain's library starts dies with it.
+    # In its own process group: anything the keychain's library starts dies with it.
     child = subprocess.Popen(
         [sys.executable, "-P", str(_CHILD)],
         stdin=subprocess.PIPE,
@@ -124,12 +124,12 @@ def _end(child: subprocess.Popen[bytes]) -> None:
 
 
 def unavailable(answer: Answer, provider: str, name: str, variable: str = "") -> KeyUnavailable:
-    """What a user reads when the keychain gave no key.
+    """The error for a keychain that returned no key.
 
     Args:
         answer: any state but ``found``.
-        provider, name: whose key, and which.
-        variable: the environment variable that would do instead.
+        provider, name: which key.
+        variable: the environment variable to use instead.
     """
     export = f"export {variable}=…" if variable else ""
     set_it = f"evalbench keys set {provider}" + (f" --name {name}" if name != "default" else "")

@@ -1,7 +1,7 @@
-"""With which machines this user's keys have been used: what a stranger's file may not decide.
+"""Hosts with which this user's keys have been used, so that no one else's file can choose them.
 
-One small file beside the settings, readable by its owner only. It holds fingerprints of keys,
-which reveal nothing of them, and the hosts that each was sent to on the user's own word.
+One small file next to the settings, readable only by its owner. It holds fingerprints of keys,
+which reveal nothing about them, and the hosts to which the user has let each be sent.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def _file() -> Path:
 
 
 def hosts_of(mark: str) -> frozenset[str]:
-    """Where a key has been used, by its fingerprint."""
+    """The hosts where a key has been used, by its fingerprint."""
     try:
         return frozenset(_read(read_plain(_file(), SETTINGS)).get(mark, ()))
     except OSError:
@@ -30,17 +30,17 @@ def hosts_of(mark: str) -> frozenset[str]:
 
 
 def remember_hosts(used: Iterable[tuple[str, str]]) -> None:
-    """Note that keys, by their fingerprints, go to hosts. One that is not noted is asked again.
+    """Remember the hosts of keys, by fingerprint. If that fails, the user is asked again.
 
     Args:
-        used: pairs of a fingerprint and a host.
+        used: pairs of fingerprint and host.
     """
     fresh = [(mark, host) for mark, host in used if host not in hosts_of(mark)]
     if not fresh:
         return
     with contextlib.suppress(OSError):
         make_private(_file().parent)
-        # Written in place, under a lock: several commands may begin at once.
+        # Written in place, under a lock: several commands may start at once.
         with os.fdopen(os.open(_file(), os.O_RDWR | os.O_CREAT, 0o600), "r+b") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             held = _read(file.read())

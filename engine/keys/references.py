@@ -1,4 +1,4 @@
-"""What may be written down about a key: where it lies, and marks that do not reveal it."""
+"""What may be stored about a key: its source, and fingerprints that do not reveal it."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ class KeySource(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class KeyRef:
-    """Where a key was found. Safe to store and to show.
+    """The source of a key. Safe to store and to show.
 
     Attributes:
-        provider: whose key.
-        source: kind of place.
-        name: in the keychain, the key's name; for a file, its absolute path; for
-            credentials that the SDK finds itself, the profile's name or empty.
-        variable: for environment and file, the variable that held it.
+        provider: the provider's name.
+        source: kind of source.
+        name: in the keychain, the key's name; for a file, its absolute path; for credentials
+            found by the SDK, the profile's name or empty.
+        variable: for environment and file, the variable that contained it.
     """
 
     provider: str
@@ -68,11 +68,11 @@ class KeyRef:
 
 
 def fingerprint(secret: str) -> str:
-    """Twelve hex digits that stand for a key on this machine and reveal nothing of it.
+    """Twelve hex digits that identify a key on this machine and reveal nothing about it.
 
-    A keyed hash with a random salt that is made once per installation, so
-    engines of one user agree on it (they share rate limits by it) and nobody
-    can test guesses against a published journal.
+    A keyed hash with a random salt that is created once per installation, so that engines of one
+    user agree on it (they share rate limits by it) and no one can test guesses against a published
+    journal.
     """
     return hashlib.blake2b(secret.encode(), key=_salt(), digest_size=6).hexdigest()
 
@@ -83,7 +83,7 @@ def _salt() -> bytes:
         make_private(path.parent)
         partial = path.with_name(f".{path.name}.{os.getpid()}")
         write_file(partial, secrets.token_bytes(16))
-        # A link, not a rename: whoever comes second must not replace the first one's salt.
+        # A link, not a rename: the loser of a race must not replace the winner's salt.
         with contextlib.suppress(FileExistsError):
             os.link(partial, path)
         partial.unlink()
@@ -91,11 +91,10 @@ def _salt() -> bytes:
 
 
 def masked(secret: str) -> str:
-    """A key as it may be shown on a screen to its owner: ``sk-…wxyz``.
+    """A key as it may be shown to its owner: ``sk-…wxyz``.
 
-    The first three and last four characters, as providers show keys on their
-    own pages, so that one key can be told from another. Keys under 20
-    characters are hidden altogether. Never stored.
+    The first three and last four characters, as providers show keys on their pages, so that keys
+    can be told apart. Keys under 20 characters are hidden completely. Never stored.
     """
     if len(secret) < _MASK_FROM:
         return "…"

@@ -1,4 +1,4 @@
-"""Keeping keys out of texts and out of the environment of processes."""
+"""Keeps keys out of texts and out of the environment of child processes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from evalbench.engine.errors import SpecError
 
 _OTHER_SECRETS = frozenset(
     {
-        # Of what is no provider: traces, and the hub of models and data.
+        # Not providers: traces, and the Hugging Face Hub.
         "GALILEO_API_KEY",
         "HF_TOKEN",
         "HUGGING_FACE_HUB_TOKEN",
@@ -26,11 +26,11 @@ _OTHER_SECRETS = frozenset(
 
 
 def scrub(text: str, secrets: Iterable[str]) -> str:
-    """``text`` with every secret replaced by ``[key]``, however it is spelled.
+    """``text`` with every secret replaced by ``[key]``, in any spelling.
 
-    Secrets shorter than 8 characters are left: they are the placeholders that
-    servers without keys are given, and replacing them would garble texts. Of a
-    key of several parts, joined by colons, each part goes too.
+    Secrets shorter than 8 characters are kept: they are placeholders for servers without keys, and
+    replacing them would garble texts. If a key has several parts, joined by colons, each part is
+    replaced too.
     """
     return _redactor(frozenset(secrets)).text(text)
 
@@ -41,9 +41,9 @@ def _redactor(secrets: frozenset[str]) -> Redactor:
 
 
 def header_secrets(text: str) -> list[str]:
-    """What must not appear of headers as OTEL_EXPORTER_OTLP_HEADERS has them; a key as it is.
+    """The secrets in headers in the format of OTEL_EXPORTER_OTLP_HEADERS; a plain key as it is.
 
-    A value may be percent-encoded, and begin with the name of a scheme.
+    A value may be percent-encoded and start with the name of a scheme.
     """
     values = [part.partition("=")[2] for part in text.split(",")]
     words = [word for value in values for word in unquote(value).split()]
@@ -51,10 +51,10 @@ def header_secrets(text: str) -> list[str]:
 
 
 class ScrubbedFormatter(logging.Formatter):
-    """A log format whose every line, trace-backs included, is scrubbed.
+    """A log formatter that scrubs every line, including tracebacks.
 
     Attributes:
-        secrets: what to remove; keys that are found later are added here.
+        secrets: what to remove; keys found later are added.
     """
 
     def __init__(self, fmt: str | None = None, secrets: Iterable[str] = ()) -> None:
@@ -76,7 +76,7 @@ def provider_variables() -> frozenset[str]:
 
 
 def _of_headers() -> set[str]:
-    """Variables that the headers of the user's own servers refer to."""
+    """Variables that the headers of user-defined servers refer to."""
     found: set[str] = set()
     for name in registry.provider_names():
         try:
@@ -88,7 +88,7 @@ def _of_headers() -> set[str]:
 
 
 def provider_needs() -> dict[str, KeyNeed]:
-    """What keys the installed providers take, by provider name."""
+    """The keys that the installed providers need, by provider name."""
     needs = {}
     for name in registry.provider_names():
         try:
@@ -101,12 +101,12 @@ def provider_needs() -> dict[str, KeyNeed]:
 
 
 def strip_environment(env: Mapping[str, str], keep: Collection[str] = ()) -> dict[str, str]:
-    """A copy of an environment without keys, for starting a process that needs none.
+    """A copy of an environment without keys, for a child process that needs none.
 
     Args:
         env: usually ``os.environ``.
-        keep: variables that this process does need, for example ``HF_TOKEN``
-            for a worker that downloads a model.
+        keep: variables that the process does need, for example ``HF_TOKEN`` for a worker that
+            downloads a model.
     """
     hidden = provider_variables() - set(keep)
     return {name: value for name, value in env.items() if name not in hidden}

@@ -1,8 +1,8 @@
-"""The preflight: a short-lived child that answers questions before a run.
+"""The preflight: a short-lived child process that answers questions before a run.
 
-It alone loads providers and data sets outside an engine, so the command line
-and the screen stay light and cannot be frozen by an import. What it answers,
-and how, says :mod:`evalbench.engine.preflight.child`.
+Apart from the engine, only it loads providers and data sets, so the command line and the screen
+stay light and are never blocked by an import. :mod:`evalbench.engine.preflight.child` defines
+the requests and answers.
 """
 
 from __future__ import annotations
@@ -41,15 +41,13 @@ from evalbench.engine.keys.handed import variables
 
 @dataclass(frozen=True, slots=True)
 class CheckedSpec:
-    """A spec that can start: its prepared sample file, how many samples it selects, unit prices.
+    """A spec that is ready to start: prepared sample file, number of samples, unit prices.
 
-    ``prices`` holds by role the JSON form of
-    :class:`evalbench.engine.cost.unit_prices.UnitPrices`; None where they are unknown.
-    ``fits`` says by role whether local models fit; see
-    :meth:`evalbench.engine.hardware.fit.Fit.to_json`.
-    ``estimate`` is as :func:`evalbench.engine.cost.estimated.estimate_to_json` gives it;
-    None when it was not asked for, or the run costs nothing. ``mode`` is the run's, chosen
-    where it was open.
+    ``prices`` holds the JSON form of :class:`evalbench.engine.cost.unit_prices.UnitPrices` by role;
+    None if unknown. ``fits`` says by role whether local models fit; see
+    :meth:`evalbench.engine.hardware.fit.Fit.to_json`. ``estimate`` has the form of
+    :func:`evalbench.engine.cost.estimated.estimate_to_json`; None if not requested, or the run
+    costs nothing. ``mode`` is the run's, chosen if it was open.
     """
 
     file: Path
@@ -61,7 +59,7 @@ class CheckedSpec:
 
 
 Secrets = Sequence[Mapping[str, str]]
-"""Keys of specs by role, in their order; for providers that tell prices themselves."""
+"""Keys of specs by role, in order; for providers that report prices themselves."""
 
 
 def check(
@@ -73,13 +71,13 @@ def check(
 ) -> list[CheckedSpec]:
     """Validate specs against their providers and prepare their data.
 
-    In a child process, unless everything is at hand already.
+    In a child process, unless everything is already available.
 
     Args:
-        specs: what is to run.
-        progress: told what is being prepared.
-        estimate: estimate, besides, the runs that cost something.
-        secrets: with these a price that no table has is asked for.
+        specs: the specs to check.
+        progress: called with the progress of preparation.
+        estimate: whether to estimate the runs that cost something.
+        secrets: keys for looking up prices that no table has.
 
     Raises:
         EvalbenchError: the child's error, as raised there.
@@ -88,7 +86,7 @@ def check(
 
 
 def prepare_data(spec: RunSpec, progress: ProgressCallback | None = None) -> CheckedSpec:
-    """Prepare the data of a spec whatever its model, in a child process.
+    """Prepare the data of a spec, regardless of its model, in a child process.
 
     Raises:
         EvalbenchError: the child's error, as raised there.
@@ -107,7 +105,7 @@ def _checked(
     from evalbench.engine.preflight.child import look_at, nothing_heavy
 
     if all(nothing_heavy(spec) for spec in specs):
-        # A child would only cost its start.
+        # Starting a child would only cost time.
         answers = [look_at(spec, ask, progress, estimated=estimate) for spec in specs]
     else:
         request = {
@@ -133,9 +131,9 @@ def _checked(
 def estimates(
     specs: Sequence[RunSpec], progress: ProgressCallback | None = None, secrets: Secrets = ()
 ) -> list[dict[str, Any]]:
-    """Estimate runs in a child process; each as ``money.estimated.estimate_to_json`` gives it.
+    """Estimate runs in a child process; each in the form of ``cost.estimated.estimate_to_json``.
 
-    Needs no key, and asks no provider but for a price that no table has.
+    Needs no key, and contacts a provider only for a price that no table has.
 
     Raises:
         EvalbenchError: the child's error, as raised there.
@@ -150,10 +148,10 @@ def estimates(
 def prompts(
     spec: RunSpec, count: int, progress: ProgressCallback | None = None
 ) -> list[dict[str, Any]]:
-    """What the first samples of a run would be asked; see :func:`.rendering.render`.
+    """The prompts of the first samples of a run; see :func:`.prompts.render`.
 
-    In a child process. Needs no key, asks no provider, and does not mind whether the
-    models of the spec could answer.
+    In a child process. Needs no key, contacts no provider, and works even if the models of the
+    spec could not answer.
 
     Raises:
         EvalbenchError: the child's error, as raised there.
@@ -166,7 +164,7 @@ def prompts(
 def models(
     provider: str, secret: str = "", settings: Mapping[str, Any] | None = None
 ) -> list[dict[str, Any]]:
-    """The models that a provider offers: ``ModelInfo`` and abilities as dictionaries.
+    """A provider's models: ``ModelInfo`` and capabilities as dictionaries.
 
     See :func:`evalbench.engine.preflight.probe.models_with_abilities`.
 
@@ -203,7 +201,7 @@ def fit_models(
 
 
 def check_key(provider: str, secret: str, settings: Mapping[str, Any] | None = None) -> str:
-    """Try a key by the provider's cheapest real call; a line on what it can see.
+    """Test a key with the provider's cheapest real call; returns one line on what it can access.
 
     Raises:
         ProviderError: the provider refuses it, or cannot be reached.
@@ -221,11 +219,11 @@ def probe_model(
     params: Mapping[str, Any],
     price: Sequence[str] = (),
 ) -> dict[str, Any]:
-    """Ask a model one short question in a child process; see :func:`.probing.probe`.
+    """Ask a model one short question in a child process; see :func:`.probe.probe`.
 
     Raises:
-        SpecError: the model would have to be loaded for it.
-        ProviderError: it gave no answer.
+        SpecError: the model would have to be loaded first.
+        ProviderError: it did not answer.
     """
     request = {
         "ask": "probe",
@@ -241,15 +239,15 @@ def probe_model(
 
 
 def _whole(provider: str, secret: str, settings: Mapping[str, Any] | None) -> str:
-    """A key with what the headers of its requests refer to; the child has no such variables."""
+    """A key with the variables used in its request headers; the child does not have them."""
     if provider not in registry.provider_names():
         return secret
     return with_variables(provider, secret, texts_of(provider, settings or {}))
 
 
 def _ask(request: dict[str, Any], progress: ProgressCallback | None) -> Any:
-    # Libraries may print more than a pipe holds, hence a file. A session of its own,
-    # so that a terminal that closes does not cut a download short.
+    # A file, because libraries may print more than a pipe holds. A session of its own, so that
+    # closing the terminal does not interrupt a download.
     with (
         tempfile.TemporaryFile() as said,
         subprocess.Popen(
@@ -257,7 +255,7 @@ def _ask(request: dict[str, Any], progress: ProgressCallback | None) -> Any:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=said,
-            # Keys come through the pipe. Data sets may need the hub's token.
+            # Keys are sent through the pipe. Data sets may need the Hugging Face token.
             env=strip_environment(os.environ, keep=HUGGINGFACE.variables) | _hub_token(request),
             start_new_session=True,
         ) as child,
@@ -270,15 +268,15 @@ def _ask(request: dict[str, Any], progress: ProgressCallback | None) -> Any:
         except BaseException:
             child.kill()
             raise
-    # The last line of a trace-back may hold what the process was given.
+    # The last line of a traceback may contain what the process was given.
     why = scrub(words[-1], _secrets(request)) if words else "it said nothing"
     raise EvalbenchError("the helper process ended without an answer", why=why)
 
 
 def _hub_token(request: Mapping[str, Any]) -> dict[str, str]:
-    """The hub's token out of the keychain, for a set that ``--data`` or ``--dataset`` names there.
+    """The Hugging Face token from the keychain, if ``--data`` or ``--dataset`` needs the Hub.
 
-    The hub's client finds it only in its environment. One that is set there comes first.
+    The Hub's client reads it only from its environment. One set there takes precedence.
     """
     if any(os.environ.get(variable) for variable in HUGGINGFACE.variables):
         return {}
@@ -294,7 +292,7 @@ def _hub_token(request: Mapping[str, Any]) -> dict[str, str]:
         return {}
     try:
         _, token = find_key("huggingface", HUGGINGFACE)
-    except EvalbenchError:  # a public set needs none; of a private one the hub says so
+    except EvalbenchError:  # public sets need none; for a private one the Hub reports the error
         return {}
     return {HUGGINGFACE.variables[0]: token}
 

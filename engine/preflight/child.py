@@ -1,4 +1,4 @@
-"""What the preflight answers; also the program that its child runs.
+"""The requests that the preflight answers; also the program of its child process.
 
 Requests and answers are JSON lines on its pipes::
 
@@ -6,17 +6,17 @@ Requests and answers are JSON lines on its pipes::
                                       ->  {"answer": [{"file": P, "count": N, "prices": {...}}]}
     {"ask": "prepare", "specs": [...]}   the same answer, without asking the provider
     {"ask": "estimate", "specs": [...], "secrets": [...]}
-                                      ->  {"answer": [{...}, ...]}, see money.estimate
-    {"ask": "prompts", "specs": [...], "count": N}  ->  {"answer": [[{...}, ...]]}, see rendering
+                                      ->  {"answer": [{...}, ...]}, see cost.estimated
+    {"ask": "prompts", "specs": [...], "count": N}  ->  {"answer": [[{...}, ...]]}, see prompts
     {"ask": "models", "provider": P, "secret": S}  ->  {"answer": [{"name": ..., ...}, ...]}
     {"ask": "fit", "provider": P, "models": [...], "settings": {...}, "asked": SPEC}
                                       ->  {"answer": [{...}, ...]}, see :func:`.fitting.fit_models`
     {"ask": "key", "provider": P, "secret": S}     ->  {"answer": "what the key can see"}
     {"ask": "probe", "provider": P, "model": M, "params": {...}, "price": [...], "secret": S}
-                                      ->  {"answer": {...}}, see :func:`.probing.probe`
+                                      ->  {"answer": {...}}, see :func:`.probe.probe`
 
-Before an answer any number of ``{"progress": [what, done, total]}`` lines may
-come. A failure is ``{"error": {...}}``, see :func:`evalbench.engine.errors.error_to_json`.
+An answer may be preceded by any number of ``{"progress": [what, done, total]}`` lines. A failure
+is ``{"error": {...}}``, see :func:`evalbench.engine.errors.error_to_json`.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def _prompts(
     file = prepare(
         spec, cache_dir(), lambda what, done, total: say({"progress": [what, done, total]})
     )
-    # Filters that leave nothing are told, not answered with nothing.
+    # Filters that leave nothing are an error, not an empty answer.
     selected_count(file, spec, registry.benchmark_class(spec.benchmark))
     return asyncio.run(render(spec, file, count))
 
@@ -103,7 +103,7 @@ def look_at(
     estimated: bool = False,
     secrets: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
-    """The answer about one spec: ``prepare``, ``check`` or ``estimate`` it."""
+    """The answer for one spec: ``prepare``, ``check`` or ``estimate`` it."""
     book = PriceBook(spec.settings.price, spec.candidate)
     if ask != "prepare":
         check_spec(spec)
@@ -135,7 +135,7 @@ def _estimated(spec: RunSpec, file: Path, book: PriceBook) -> dict[str, Any]:
 
 
 def nothing_heavy(spec: RunSpec) -> bool:
-    """Whether a check needs no heavy import: prepared data, and a price that is at hand."""
+    """Whether a check needs no heavy imports: data already prepared, and price known."""
     book = PriceBook(spec.settings.price, spec.candidate)
     parts = spec.roles().values()
     if modes.is_open(spec) or any(part.batched for part in parts):
@@ -146,7 +146,7 @@ def nothing_heavy(spec: RunSpec) -> bool:
 
 
 def _tells_price(part: RoleSpec, book: PriceBook) -> bool:
-    """Whether only the provider itself can tell what a model costs."""
+    """Whether only the provider itself knows what a model costs."""
     cls = registry.provider_class(part.ref.provider)
     if not cls.tells_prices:
         return False
@@ -154,7 +154,7 @@ def _tells_price(part: RoleSpec, book: PriceBook) -> bool:
 
 
 async def _learn_prices(spec: RunSpec, book: PriceBook, secrets: Mapping[str, str]) -> None:
-    """Ask the providers whose lists alone have a price, where there is a key for them."""
+    """Ask providers whose lists alone have a price, if there is a key for them."""
     for role, part in spec.roles().items():
         if not (secret := secrets.get(role)) or not _tells_price(part, book):
             continue
@@ -164,7 +164,7 @@ async def _learn_prices(spec: RunSpec, book: PriceBook, secrets: Mapping[str, st
 
 
 def _prices(spec: RunSpec, book: PriceBook) -> dict[str, UnitPrices | None]:
-    """The prices of every model of a run, by role; of one asked in batches both kinds."""
+    """The prices of every model of a run, by role; both kinds if a role is asked in batches."""
     found = {}
     for role, part in spec.roles().items():
         at_once = book.prices(part.ref, service_tier=part.service_tier)
@@ -185,7 +185,7 @@ async def _ask_provider(request: dict[str, Any]) -> Any:
     if request["ask"] == "key" and request["provider"] == "huggingface":
         return check_hub_token(request["secret"])
     if request["ask"] == "key" and request["provider"] in ("galileo", "otlp"):
-        # Nobody knows yet where it will be sent.
+        # Where it will be sent is not known yet.
         return "kept as it is; it is tried when traces are sent"
     cls = registry.provider_class(request["provider"])
     settings = parse_options(cls.options, request["settings"], f"provider {cls.name}")
@@ -215,7 +215,7 @@ def _failed(error: OSError) -> EvalbenchError:
 def main() -> None:
     """Serve one request from standard input."""
     no_core_dumps()
-    # Libraries print where they like; the pipe is ours alone.
+    # Libraries may print anywhere; the pipe is reserved for our answer.
     pipe = os.fdopen(os.dup(1), "wb", buffering=0)
     os.dup2(2, 1)
 

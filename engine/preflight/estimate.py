@@ -1,9 +1,8 @@
-"""What a run will take and cost, found by running its benchmark without any model.
+"""Estimates what a run needs and costs by running its benchmark without a model.
 
-``solve`` is run with an ``ask`` that only counts: once with short replies for
-the low end of the range, once with every reply as long as it may get for the
-high end. Later turns and judges are asked about those replies, so multi-turn
-and judged benchmarks are counted like any other.
+``solve`` runs with an ``ask`` that only counts: once with short replies for the low end of the
+range, once with every reply at its maximum length for the high end. Later turns and judges are
+asked about those replies, so multi-turn and judged benchmarks are counted like any other.
 """
 
 from __future__ import annotations
@@ -34,18 +33,18 @@ if TYPE_CHECKING:
     from evalbench.engine.execution.reuse import EarlierReplies
 
 SAMPLES_COUNTED = 200
-"""More samples than this are estimated from as many, drawn at random."""
+"""From more samples than this, this many are drawn at random for the estimate."""
 
 TEXT_LOW, TEXT_HIGH = 0.65, 1.1
-"""Real text tokens against the guess by characters: from 0.65 (short English
-questions) to 1.0 (Python), measured over MMLU, MT-Bench, GSM8K and CRUXEval
-with the vocabularies cl100k and o200k."""
+"""Actual text tokens relative to the estimate by characters: from 0.65 (short English
+questions) to 1.0 (Python), measured on MMLU, MT-Bench, GSM8K and CRUXEval with the vocabularies
+cl100k and o200k."""
 
 SHORT_REPLY = 0.1
-"""A short reply is taken to use a tenth of the tokens that it may use."""
+"""A short reply is assumed to use a tenth of its token limit."""
 
 CACHED_FROM = 1024
-"""Fewer tokens than this are not cached by most providers."""
+"""Most providers do not cache fewer tokens than this."""
 
 _UNCAPPED = 4096
 _NORMAL_95 = 1.96
@@ -54,9 +53,9 @@ _MICRO = Decimal("0.000001")
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Who plays a role, and how it is asked; the model is None when it is not known yet.
+    """A role and how it is asked; the model is None if not known yet.
 
-    ``batches``: its provider takes batches; else it is asked at once whatever the mode.
+    ``batches``: whether its provider supports batches; if not, it is asked in realtime in any mode.
     """
 
     model: ModelRef | None
@@ -77,17 +76,16 @@ async def estimate(
     at_most: int = SAMPLES_COUNTED,
     earlier: EarlierReplies | None = None,
 ) -> Estimate:
-    """Estimate a run. Asks no provider and needs no key.
+    """Estimate a run. Contacts no provider and needs no key.
 
-    A benchmark that needs a judge is estimated with one of unknown price until
-    there is one.
+    A benchmark that needs a judge but has none yet is estimated with a judge of unknown price.
 
     Args:
         spec: the run.
         file: its prepared samples.
         book: prices.
-        at_most: how many samples to count.
-        earlier: replies of earlier runs that will be taken.
+        at_most: maximum number of samples to count.
+        earlier: replies of earlier runs that will be reused.
     """
     benchmark = build_benchmark(spec, read_header(file).shared)
     roles = {role: _part(part) for role, part in spec.roles().items()}
@@ -120,13 +118,13 @@ def _part(spec: RoleSpec) -> Part:
 
 @dataclass(frozen=True, slots=True)
 class Draw:
-    """The samples of a run, of which some are counted.
+    """The samples of a run, some of which are counted.
 
     Attributes:
         samples: all of them, in order.
-        total: how many they are.
-        at_most: how many to count; more are drawn at random.
-        seed: of the draw.
+        total: number of samples.
+        at_most: how many to count; if there are more, they are drawn at random.
+        seed: seed of the draw.
     """
 
     samples: Iterable[Sample]
@@ -154,7 +152,7 @@ async def estimate_samples(
     epochs: int = 1,
     earlier: EarlierReplies | None = None,
 ) -> Estimate:
-    """Estimate a benchmark over some of its samples; see :func:`estimate`."""
+    """Estimate a benchmark from some of its samples; see :func:`estimate`."""
     judges = benchmark.judges or ((JUDGE,) if benchmark.needs_judge() else ())
     names = [CANDIDATE, *judges]
     names += [role for role in benchmark.roles if role not in (CANDIDATE, JUDGE)]
@@ -174,7 +172,7 @@ async def estimate_samples(
         try:
             ends = [await _ends_well(benchmark, sample, ask) for ask in (low, high)]
         except ScoringTimeout:
-            # So it would be with every other sample: there is nothing to read in replies now.
+            # The same would happen with every other sample: these replies have no content.
             silent = True
             low, high = asks()
             ends = [await _ends_well(benchmark, sample, ask) for ask in (low, high)]
@@ -197,14 +195,14 @@ async def _ends_well(benchmark: Benchmark, sample: Sample, ask: _CountingAsk) ->
     except ScoringTimeout:
         raise
     except Exception:
-        # A made-up reply may be one that the benchmark cannot work with.
+        # The benchmark may be unable to handle a made-up reply.
         return False
     return True
 
 
 @dataclass(slots=True)
 class _Prefix:
-    """A beginning that calls share: its tokens, and how often it was met."""
+    """A shared prefix: its tokens, and how often it was seen."""
 
     tokens: int
     uses: int = 0
@@ -215,7 +213,7 @@ def _price(prices: UnitPrices, tokens: int, **cache: int) -> Decimal:
 
 
 class _Scale:
-    """What one role's calls are measured with."""
+    """The scale for measuring one role's calls."""
 
     def __init__(self, part: Part, book: PriceBook) -> None:
         self.model = part.model
@@ -240,10 +238,10 @@ class _Scale:
         return book.prices(self.model, mode, tier) if self.model else None
 
     def fill_caches(self, columns: dict[str, Range], scale: float, epochs: int) -> dict[str, Range]:
-        """Add to the low end what it costs to fill caches that all calls were taken to read.
+        """Add the cost of filling caches to the low end, where all calls were assumed to read them.
 
-        A prefix that was met once stands for as many as samples were left out; without
-        a second call to read it, it is not cached at all.
+        A prefix seen once represents as many as the number of samples per counted one; without a
+        second call to read it, it is not cached at all.
         """
         for column, prices in (("realtime", self.prices), ("batch", self.batch_prices)):
             if prices is None:
@@ -262,7 +260,7 @@ class _Scale:
         return columns
 
     def capped(self, prompt: Prompt) -> int:
-        """The most tokens that the reply may have."""
+        """The maximum tokens of the reply."""
         if prompt.kind == "choose":
             return 0
         model = self.model or ModelRef("unknown", "unknown")
@@ -275,7 +273,7 @@ _Row = tuple[_Sums, _Sums]
 
 
 class _CountingAsk(SequentialAsk):
-    """An ``ask`` that answers at once with made-up text and adds up what it was asked."""
+    """An ``ask`` that answers immediately with made-up text and totals the calls."""
 
     def __init__(
         self,
@@ -294,7 +292,7 @@ class _CountingAsk(SequentialAsk):
     async def __call__(
         self, role: str, prompt: Prompt, *, step: str = "answer", repeat: int = 0
     ) -> Reply:
-        """Count the call; the reply has the length that is supposed here."""
+        """Count the call; the reply has the assumed length."""
         scale = self._scales[role]
         if held := self._held(role, scale, prompt, step, repeat):
             self.sums[role]["reused"] += 1
@@ -310,7 +308,7 @@ class _CountingAsk(SequentialAsk):
     def _held(
         self, role: str, scale: _Scale, prompt: Prompt, step: str, repeat: int
     ) -> Reply | None:
-        """The reply that an earlier run has to this call."""
+        """The reply of an earlier run to this call."""
         if self._earlier is None or scale.model is None:
             return None
         call = bind(prompt, scale.model, scale.overrides, repeat=repeat)
@@ -343,7 +341,7 @@ class _CountingAsk(SequentialAsk):
 
 
 def _scaled(rows: Sequence[_Row], total: int, epochs: int) -> dict[str, Range]:
-    """Sums over all samples: exact when all were counted, else with a 95 % margin for the draw."""
+    """Sums over all samples: exact if all were counted, else with a 95 % margin for the draw."""
     out = {}
     for column in _COLUMNS:
         low = [row[0][column] for row in rows]
@@ -367,7 +365,7 @@ def _total(values: Sequence[Decimal], total: int, side: int) -> Decimal:
 
 
 def project(costs: Sequence[Decimal], total: int) -> Range:
-    """The cost of ``total`` samples from what the first few did cost, with a 95 % margin."""
+    """The cost of ``total`` samples from the actual cost of the first few, with a 95 % margin."""
     spent = sum(costs, ZERO)
     return Range(max(spent, _total(costs, total, -1)), _total(costs, total, 1))
 

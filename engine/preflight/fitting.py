@@ -1,4 +1,4 @@
-"""Do the local models of a run fit? Asked before anything is downloaded or loaded."""
+"""Checks whether the local models of a run fit, before anything is downloaded or loaded."""
 
 from __future__ import annotations
 
@@ -26,28 +26,28 @@ from evalbench.engine.hardware.fit import Fit, Loading, Sized, Verdict, Work, fi
 from evalbench.engine.paths import cache_dir
 
 _LONGEST = 16
-"""So many of the longest samples are looked at, and the longest of each group."""
+"""How many of the longest samples are checked, in addition to the longest of each group."""
 
 _GROUPS = 64
 _TOKENS_HIGH = 1.1
-"""Real text tokens against the guess by characters, at most; see money.estimate."""
+"""Maximum of actual text tokens relative to the estimate by characters; see ``estimate``."""
 
 _MADE_UP_TOKENS = 1024
 _WHOLE_CONTEXT = 1 << 40
 _KEPT_PREFIXES = 8
-"""Without answers to write, what is held besides the prompt are the beginnings of others."""
+"""If there are no answers to write, memory beyond the prompt is used for other prefixes."""
 
 
 async def fits(spec: RunSpec, file: Path) -> dict[str, Fit]:
-    """Whether the run's local models fit, by role; roles that share a worker are told once.
+    """Whether the run's local models fit, by role; roles that share a worker are listed once.
 
-    Models of which nothing can be known yet are left out: loading them will tell.
+    Models about which nothing can be known yet are left out: loading them will show.
 
     Args:
         spec: the run.
         file: its prepared samples.
     """
-    # What the nodes of a cluster have is known only there.
+    # What a cluster's nodes have is known only there.
     parts = [part for part in _workers(spec) if _sized(part) and not part.clustered]
     if not parts:
         return {}
@@ -80,20 +80,20 @@ async def fit_models(
     """Whether models fit on this machine.
 
     Args:
-        provider: whose models they are.
-        names: of the models.
-        settings: the provider's options, raw.
-        asked: a run whose longest prompt to expect, each model in place of its own;
-            left out, a prompt of a usual length.
-        progress: told what is being prepared.
+        provider: the models' provider.
+        names: the models' names.
+        settings: the provider's raw options.
+        asked: a run whose longest prompt is assumed, with each model in place of its own
+            (default: a prompt of typical length).
+        progress: called with the progress of preparation.
 
     Returns:
-        For each ``model``: its ``footprint``, ``device``, ``fit`` and ``error``, a text;
-        what is not known is None.
+        For each ``model``: its ``footprint``, ``device``, ``fit`` and ``error``, a text; None for
+        anything unknown.
 
     Raises:
-        SpecError: the provider runs no models here, or a setting does not fit.
-        EvalbenchError: the benchmark's data cannot be had.
+        SpecError: the provider runs no models here, or a setting is invalid.
+        EvalbenchError: the benchmark's data is not available.
     """
     cls = registry.provider_class(provider)
     values = parse_options(cls.options, settings, f"provider {provider}")
@@ -126,7 +126,7 @@ async def fit_models(
 async def _work(
     asked: RunSpec | None, model: str, progress: ProgressCallback | None
 ) -> Work | None:
-    """The most that a run asks of a model."""
+    """The largest work that a run asks of a model."""
     if asked is None:
         return None
     spec = replace(asked, model=model)
@@ -134,7 +134,7 @@ async def _work(
 
 
 def _workers(spec: RunSpec) -> Iterator[RoleSpec]:
-    """The roles whose model needs a worker of its own."""
+    """The roles whose model needs its own worker."""
     seen: list[tuple[str, Mapping[str, Any]]] = []
     for part in spec.roles().values():
         loaded = part.model, part.provider_options
@@ -149,10 +149,10 @@ def _sized(part: RoleSpec) -> bool:
 
 
 def refuse_what_does_not_fit(spec: RunSpec, found: Mapping[str, Fit]) -> None:
-    """Refuse a run before it loads what cannot fit.
+    """Reject a run with models that cannot fit, before loading them.
 
     Raises:
-        SpecError: with the figures, and what would fit.
+        SpecError: with the numbers, and what would fit.
     """
     roles = spec.roles()
     for role, one in found.items():
@@ -174,14 +174,14 @@ def refuse_what_does_not_fit(spec: RunSpec, found: Mapping[str, Fit]) -> None:
 
 
 def gigabytes(number: float) -> str:
-    """Bytes in words."""
+    """Bytes as text."""
     return f"{number / 1e9:.1f} GB"
 
 
 async def longest(spec: RunSpec, file: Path) -> dict[str, Work]:
-    """The most that each role is asked at once, found by running the benchmark without a model.
+    """The largest work of each role at once, found by running the benchmark without a model.
 
-    Every reply is taken to be as long as it may get, since later turns carry it along.
+    Every reply is assumed to have its maximum length, since later turns include it.
     """
     benchmark = build_benchmark(spec, read_header(file).shared)
     if benchmark.needs_judge() and not benchmark.judges:
@@ -194,7 +194,7 @@ async def longest(spec: RunSpec, file: Path) -> dict[str, Work]:
     }
     asks = _Measuring(roles, images)
     for sample in samples:
-        # A made-up reply may be one that the benchmark cannot work with.
+        # The benchmark may be unable to handle a made-up reply.
         with contextlib.suppress(Exception):
             await benchmark.solve(sample, asks)
     calls = count * spec.settings.epochs
@@ -205,7 +205,7 @@ async def longest(spec: RunSpec, file: Path) -> dict[str, Work]:
 
 
 def _largest(samples: Iterator[Sample]) -> tuple[int, list[Sample]]:
-    """How many there are, and those with the most text: over all, and of each group."""
+    """The number of samples, and those with the most text: overall, and in each group."""
     count = 0
     groups: dict[tuple[Any, ...], tuple[int, int, Sample]] = {}
     top: list[tuple[int, int, Sample]] = []
@@ -221,13 +221,13 @@ def _largest(samples: Iterator[Sample]) -> tuple[int, list[Sample]]:
 
 @dataclass(slots=True)
 class _Measuring:
-    """An ``ask`` that sends nothing and keeps the most that was asked of each role.
+    """An ``ask`` that sends nothing and records the largest request to each role.
 
     Attributes:
         roles: the models of the roles.
-        per_image: tokens of an image by role, 0 where they depend on its size.
-        tokens: of the longest prompt and its answer, by role.
-        writing: roles that are to write text, not only to choose.
+        per_image: tokens per image by role, 0 if they depend on its size.
+        tokens: of the longest prompt plus its answer, by role.
+        writing: roles that generate text rather than only choose.
     """
 
     roles: Mapping[str, RoleSpec]
@@ -238,7 +238,7 @@ class _Measuring:
     async def __call__(
         self, role: str, prompt: Prompt, *, step: str = "answer", repeat: int = 0
     ) -> Reply:
-        """Measure the prompt; the reply is as long as it may be."""
+        """Measure the prompt; the reply has its maximum length."""
         part = self.roles.get(role)
         if part:
             prompt = bind(prompt, part.ref, part.overrides(), repeat=repeat).prompt

@@ -1,8 +1,8 @@
-"""Trying a run's parameters on its providers before anything is sent: do they fit together?
+"""Checks before a run that its parameters are compatible for its providers.
 
-A thinking budget above the cap, for example, fails every call of a run in the
-same way. The first sample's parameters are put in the providers' terms, with
-a question of one word, so that only what the user set can be at fault.
+A thinking budget above the cap, for example, fails every call of a run in the same way. The first
+sample's parameters are translated for the providers, with a one-word question, so that only what
+the user set can be at fault.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ from evalbench.engine.execution.ask import bind
 
 
 async def check_parameters(spec: RunSpec, file: Path) -> None:
-    """Try the parameters of the first sample's calls.
+    """Check the parameters of the first sample's calls.
 
     Args:
         spec: the run.
         file: its prepared samples.
 
     Raises:
-        SpecError: a provider could not send a call with such parameters.
+        SpecError: a provider could not send a call with these parameters.
     """
     benchmark = build_benchmark(spec, read_header(file).shared)
     with file.open("rb") as lines:
         ident, tags, inputs, gold = orjson.loads(lines.readline())
     ask = _ParameterCheck(spec.roles())
-    # Such replies may not be what a benchmark can go on with.
+    # The benchmark may be unable to continue with such replies.
     with contextlib.suppress(Exception):
         await benchmark.solve(Sample(ident, inputs, gold, tags), ask)
     if ask.fault:
@@ -46,7 +46,7 @@ async def check_parameters(spec: RunSpec, file: Path) -> None:
 
 @dataclass(slots=True)
 class _ParameterCheck:
-    """An ``ask`` that sends nothing; ``fault`` is the first refusal."""
+    """An ``ask`` that sends nothing; ``fault`` is the first rejection."""
 
     roles: Mapping[str, RoleSpec]
     fault: SpecError | None = None
@@ -60,11 +60,11 @@ class _ParameterCheck:
         if prompt.kind == "generate" and (role, unseeded) not in self.tried:
             self.tried.add((role, unseeded))
             self._try(role, replace(prompt, messages=(user("Hello"),)))
-        # Empty replies are not given to judges.
+        # Empty replies are not passed to judges.
         return Reply("Hello")
 
     async def many(self, asks: Sequence[Asked]) -> list[Reply]:
-        """Try them all."""
+        """Check all of them."""
         return [await self(named[0], named[1]) for named in asks]
 
     def _try(self, role: str, prompt: Prompt) -> None:

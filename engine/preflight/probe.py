@@ -1,4 +1,4 @@
-"""What a provider says of its models: what each can do, and one short question to one of them."""
+"""Queries a provider's models: what each supports, and one short question to one of them."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ _THINKING_TOKENS = 4096
 
 
 async def models_with_abilities(provider: BaseProvider) -> list[dict[str, Any]]:
-    """The models on offer, each with ``able``: its ``Capabilities``, and what it does not take.
+    """The available models, each with ``able``: its ``Capabilities``, and what it does not accept.
 
-    ``able.untaken`` holds, by name, why a parameter would be left out. ``footprint``
-    is what the memory of a model on this machine depends on; None for others.
+    ``able.untaken`` gives, by name, why a parameter would be dropped. ``footprint`` determines the
+    memory use of a model on this machine; None for others.
     """
     listed = await provider.models()
     store_listed(provider.name, listed)
@@ -50,17 +50,17 @@ async def models_with_abilities(provider: BaseProvider) -> list[dict[str, Any]]:
 
 
 async def learn_prices(provider: BaseProvider) -> None:
-    """Ask a provider's own list for prices, where it tells any; what fails stays unknown."""
+    """Query a provider's own list for prices, if it has any; on failure they stay unknown."""
     if provider.tells_prices:
         with contextlib.suppress(ProviderError):
             store_listed(provider.name, await provider.models())
 
 
 def _untaken(provider: BaseProvider, model: str) -> dict[str, str]:
-    """Parameters that the provider would leave out of a call to this model, with its reasons.
+    """Parameters that the provider would drop from a call to this model, with its reasons.
 
-    Each is asked for alone, since some exclude one another. A provider that
-    does not say beforehand what it would send leaves out nothing.
+    Each is requested alone, since some exclude one another. For a provider that does not say in
+    advance what it would send, the result is empty.
     """
     reasons: dict[str, str] = {}
     for name, parameter in PARAMETERS.items():
@@ -84,19 +84,19 @@ async def probe(
     """Ask a model one short question, once.
 
     Args:
-        provider: who has the model.
-        model: whom to ask.
-        params: fields of :class:`evalbench.engine.calls.Params` to ask for.
-        book: where to look up what it cost.
-        service_tier: that the provider is asked for.
+        provider: the model's provider.
+        model: the model to ask.
+        params: fields of :class:`evalbench.engine.calls.Params` to request.
+        book: where to look up the cost.
+        service_tier: the service tier to request.
 
     Returns:
-        The reply as ``reply_to_json`` gives it, without the provider's body, and
-        ``cost``: US dollars as text, or None when unknown.
+        The reply in the form of ``reply_to_json``, without the provider's body, and ``cost``:
+        US dollars as text, or None if unknown.
 
     Raises:
-        SpecError: the model would have to be loaded for it.
-        ProviderError: it gave no answer.
+        SpecError: the model would have to be loaded first.
+        ProviderError: it did not answer.
     """
     if isinstance(provider, WorkerProvider):
         raise SpecError(

@@ -1,7 +1,7 @@
-"""What a benchmark would send: the prompts of its first samples, without any model.
+"""Previews the prompts of a benchmark's first samples, without a model.
 
-``solve`` is run with an ``ask`` that keeps what it is asked and answers at once
-with a short made-up text, so that later turns and judges are seen too.
+``solve`` runs with an ``ask`` that records the prompts and answers immediately with a short
+made-up text, so that later turns and judges are included.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ from evalbench.engine.execution.ask import bind
 
 
 async def render(spec: RunSpec, file: Path, count: int) -> list[dict[str, Any]]:
-    """The prompts of the first samples that a run selects.
+    """The prompts of the first samples selected by a run.
 
-    A benchmark that needs a judge and has none yet asks one that is called ``judge``.
+    A benchmark that needs a judge but has none yet asks one called ``judge``.
 
     Args:
         spec: the run.
         file: its prepared samples.
-        count: how many samples.
+        count: number of samples.
 
     Returns:
-        For each sample its ``id``, ``tags``, ``calls`` in the order in which they are
-        asked, and ``unfinished``: why it could not be followed to its end, or empty.
-        A call has ``role``, ``step``, ``repeat``, ``prompt`` and the made-up ``reply``.
+        For each sample its ``id``, ``tags``, ``calls`` in the order asked, and ``unfinished``:
+        why it could not be followed to its end, or empty. A call has ``role``, ``step``,
+        ``repeat``, ``prompt`` and the made-up ``reply``.
     """
     benchmark = build_benchmark(spec, read_header(file).shared)
     if benchmark.needs_judge() and not benchmark.judges:
@@ -47,7 +47,7 @@ async def render(spec: RunSpec, file: Path, count: int) -> list[dict[str, Any]]:
         try:
             await benchmark.solve(sample, ask)
         except Exception as error:
-            # A made-up reply may be one that the benchmark cannot work with.
+            # The benchmark may be unable to handle a made-up reply.
             unfinished = f"{type(error).__name__}: {error}"
         body = {"id": sample.id, "tags": dict(sample.tags)}
         rendered.append({**body, "calls": ask.calls, "unfinished": unfinished})
@@ -56,7 +56,7 @@ async def render(spec: RunSpec, file: Path, count: int) -> list[dict[str, Any]]:
 
 @dataclass(slots=True)
 class _Keeping(SequentialAsk):
-    """An ``ask`` that sends nothing and keeps what it would have sent."""
+    """An ``ask`` that sends nothing and records what it would have sent."""
 
     roles: Mapping[str, RoleSpec]
     calls: list[dict[str, Any]] = field(default_factory=list)
@@ -64,7 +64,7 @@ class _Keeping(SequentialAsk):
     async def __call__(
         self, role: str, prompt: Prompt, *, step: str = "answer", repeat: int = 0
     ) -> Reply:
-        """Keep the prompt as it would be sent; the reply says that it is made up."""
+        """Record the prompt as it would be sent; the reply says that it is made up."""
         if part := self.roles.get(role):
             prompt = bind(prompt, part.ref, part.overrides(), repeat=repeat).prompt
         text = f"(made-up reply to {step})" if prompt.kind == "generate" else ""
@@ -74,7 +74,7 @@ class _Keeping(SequentialAsk):
 
 
 def _to_json(prompt: Prompt) -> dict[str, Any]:
-    """The prompt, with the sizes of its media in place of their bytes."""
+    """The prompt, with the sizes of its media instead of their bytes."""
     body = prompt_to_json(prompt)
     for message, told in zip(prompt.messages, body["messages"], strict=True):
         for part, said in zip(message.parts, told["parts"], strict=True):

@@ -1,1 +1,1 @@
-"""Engine processes: launched, steered by commands, stopped."""
+"""Engine processes: starting, controlling and stopping them."""

@@ -1,4 +1,4 @@
-"""A command of the user's own that is run when a run has come to rest."""
+"""A user-defined command that runs when a run is at rest."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _LONGEST_S = 60.0
 
 
 def read_command(text: str) -> tuple[str, ...]:
-    """A command line as program and arguments; quotes work as in a shell, nothing else does.
+    """Split a command line into program and arguments; only quoting works as in a shell.
 
     Raises:
-        UsageError: it cannot be read, or there is no such program.
+        UsageError: it cannot be parsed, or the program does not exist.
     """
     try:
         words = shlex.split(text)
@@ -41,12 +41,12 @@ def read_command(text: str) -> tuple[str, ...]:
 
 
 async def run_hook(command: Sequence[str], folder: RunFolder) -> None:
-    """Run it for one run, whose facts are in its environment and nowhere among its arguments.
+    """Run the command for one run; the run's facts are in its environment, not its arguments.
 
     ``EVALBENCH_RUN`` (id), ``EVALBENCH_RUN_DIR``, ``EVALBENCH_STATE``, ``EVALBENCH_SCORE`` (of the
-    headline metric; empty without one), ``EVALBENCH_BENCHMARK``, ``EVALBENCH_MODEL`` and
-    ``EVALBENCH_EXIT_CODE``. What goes wrong is logged and changes nothing about the run; after a
-    minute it is ended.
+    headline metric; empty if there is none), ``EVALBENCH_BENCHMARK``, ``EVALBENCH_MODEL`` and
+    ``EVALBENCH_EXIT_CODE``. Failures are logged and do not affect the run; the command is killed
+    after a minute.
     """
     status = folder.status()
     metric = next(iter(status.metrics.values()), {})
@@ -79,5 +79,5 @@ async def run_hook(command: Sequence[str], folder: RunFolder) -> None:
 
 
 def _printable(text: str) -> str:
-    """A name without control characters: it may be printed, and NUL is in no environment."""
+    """A name without control characters: it may be printed, and the environment cannot hold NUL."""
     return "".join(character for character in text if character.isprintable())

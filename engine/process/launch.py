@@ -1,7 +1,7 @@
-"""Starting and steering engine processes.
+"""Starts and controls engine processes.
 
-An engine is a process of its own, in its own session: it survives the
-terminal, the SSH connection and the program that started it.
+An engine is a separate process in its own session: it survives the terminal, the SSH
+connection and the program that started it.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ PILOT = Option(
     "run N random samples first, then project the cost of the rest and ask",
     minimum=2,
 )
-"""One sample alone says nothing about how much samples differ."""
+"""A single sample says nothing about how much samples differ."""
 
 
 _AS_BEGUN = EngineOptions()
@@ -73,9 +73,9 @@ class Engine:
     """A started engine.
 
     Attributes:
-        pid: of the engine process.
-        runs: what it drives.
-        hold: with ``foreground``, the pipe that keeps it alive; closing it stops the runs.
+        pid: process id of the engine.
+        runs: the runs it drives.
+        hold: with ``foreground``, the pipe that keeps it running; closing it stops the runs.
     """
 
     pid: int
@@ -94,25 +94,25 @@ def launch_runs(
     typed: Collection[str] = (),
     grid: Grid | None = None,
 ) -> Engine:
-    """Check the specs, prepare their data, and start one engine that drives them all.
+    """Check the specs, prepare their data, and start one engine for all of them.
 
-    Returns when every run is locked and about to begin.
+    Returns when every run is locked and about to start.
 
     Args:
-        spec: one or several, see :func:`evalbench.engine.config.spec.make_spec`.
-        options: of the engine; a pilot is at least 2 samples.
-        run_dir: folder in which run folders are made; default: the user's.
-        progress: told what is being prepared: (what, done, total or None).
-        approve: shown what was found about the specs, with estimates, before anything
-            starts; raises to call it off.
-        begun: runs to go on with instead of new ones, by the place of their spec.
-        typed: names of settings that the user gave now; other addresses may be those of the
-            environment, where a key goes only once somebody has said that it may.
-        grid: what the runs belong to together, new ones and begun ones.
+        spec: one or more, see :func:`evalbench.engine.config.spec.make_spec`.
+        options: the engine's options; a pilot has at least 2 samples.
+        run_dir: parent folder of the run folders (default: the user's).
+        progress: called with the progress of preparation: (what, done, total or None).
+        approve: called with the facts found about the specs and estimates, before anything
+            starts; raises to cancel.
+        begun: runs to resume instead of starting new ones, by the index of their spec.
+        typed: names of settings given by the user now; other addresses may come from the
+            environment, where a key is sent only after the user has allowed it.
+        grid: the group of runs that these belong to, new and resumed ones.
 
     Raises:
-        RunChanged: what a run was begun with is not there any more as it was.
-        UsageError: for anything wrong in the request; nothing was started.
+        RunChanged: the files that a run was started with are missing or have changed.
+        UsageError: anything wrong with the request; nothing was started.
         ProviderError: the provider refuses the model.
     """
     specs = [spec] if isinstance(spec, RunSpec) else list(spec)
@@ -153,26 +153,26 @@ def resume_run(
     allow_hosts: Collection[str] = (),
     ask_hosts: AskHosts | None = None,
 ) -> Engine:
-    """Go on with a run: ask only what has no answer yet.
+    """Resume a run: only calls without an answer are sent.
 
-    The folder may be somebody else's. So a key goes only where the provider itself is, to this
-    machine, and where it has been used before, unless that is allowed.
+    The folder may come from someone else. So a key is sent only to the provider's own host, to
+    this machine, and to hosts where it has been used before, unless others are allowed.
 
     Args:
-        run: a folder, or what :func:`evalbench.engine.runs.folder.find_run` understands.
-        options: what is accepted, and asked again.
-        progress: as in :func:`launch_runs`.
-        spec: the spec to go on with, when it differs from the stored one.
+        run: a folder, or anything :func:`evalbench.engine.runs.folder.find_run` accepts.
+        options: which changes are accepted and what is asked again.
+        progress: see :func:`launch_runs`.
+        spec: the spec to continue with, if it differs from the stored one.
         typed: names of settings of ``spec`` that did not come from the folder.
-        allow_hosts: hosts that keys may go to, which the folder names.
-        ask_hosts: asks whether they may go to others; None: they may not.
+        allow_hosts: hosts named in the folder that keys may be sent to.
+        ask_hosts: asks whether keys may be sent to other hosts; None to refuse.
 
     Raises:
-        SpecError: a key would go to a host that is not allowed; nothing was sent.
-        RunChanged: something changed and it was not accepted; nothing was sent.
-        JournalError: replies are missing and it was not accepted; nothing was sent.
-        RunBusy: an engine drives it already.
-        UsageError: nobody can be asked, as the answers were imported.
+        SpecError: a key would be sent to a host that is not allowed; nothing was sent.
+        RunChanged: something changed and that was not accepted; nothing was sent.
+        JournalError: replies are missing and that was not accepted; nothing was sent.
+        RunBusy: an engine is already driving it.
+        UsageError: there is no model to ask, because the answers were imported.
     """
     folder = run if isinstance(run, RunFolder) else find_run(run)
     folder.refuse_links()
@@ -195,7 +195,7 @@ def resume_run(
 
 
 def _refuse_imported(folder: RunFolder) -> None:
-    # Nothing here needs the journal otherwise, and it takes its time to load.
+    # Imported here because nothing else needs the journal, and it is slow to import.
     from evalbench.engine.journal import JournalReader
 
     if not folder.journal.exists():
@@ -218,7 +218,7 @@ def resume_runs(
     allow_hosts: Collection[str] = (),
     ask_hosts: AskHosts | None = None,
 ) -> Engine:
-    """Go on with several unchanged runs in one engine; see :func:`resume_run`."""
+    """Resume several unchanged runs in one engine; see :func:`resume_run`."""
     for folder in folders:
         folder.refuse_links()
     specs = [folder.spec() for folder in folders]
@@ -234,7 +234,7 @@ def _look_again(
     held: Sequence[Mapping[str, ResolvedKey]],
     progress: ProgressCallback | None,
 ) -> list[preflight.CheckedSpec | None]:
-    """Check begun runs; those whose files are gone live from their journals alone."""
+    """Check runs to be resumed; those whose files are gone use only their journals."""
     there = [spec for spec in specs if all(file.exists() for file in _files(spec))]
     keys = [keys for spec, keys in zip(specs, held, strict=True) if spec in there]
     found = iter(
@@ -303,7 +303,7 @@ def _spawn(
     try:
         line = _hand_over(child, request, read_end)
     except BaseException:
-        # The caller was interrupted: nobody would know of this engine.
+        # The caller was interrupted: nothing would know about this engine.
         child.terminate()
         raise
     assert child.stdin
@@ -325,7 +325,7 @@ def _spawn(
 
 
 def _hand_over(child: subprocess.Popen[bytes], request: EngineRequest, read_end: int) -> bytes:
-    """Give an engine its request; its one line back, empty when it died first."""
+    """Send an engine its request; returns its one-line answer, empty if it died first."""
     assert child.stdin
     with os.fdopen(read_end, "rb") as ready:
         try:
@@ -345,10 +345,10 @@ def _last_line(log: Path) -> str:
 
 
 def stop_run(folder: RunFolder, *, pause: bool = False) -> bool:
-    """Ask a run's engine to stop (or pause). False when no engine is alive.
+    """Ask a run's engine to stop (or pause). False if no engine is running.
 
-    Both send nothing further. A pause waits for every call in flight, a stop
-    only a few seconds.
+    Either way no more calls are sent. A pause waits for every call in flight, a stop only a
+    few seconds.
     """
     if folder.live_pid() is None:
         return False
@@ -357,11 +357,11 @@ def stop_run(folder: RunFolder, *, pause: bool = False) -> bool:
 
 
 def delete_run(folder: RunFolder) -> None:
-    """Remove a run's folder with everything in it.
+    """Delete a run's folder with everything in it.
 
     Raises:
-        RunBusy: an engine drives the run.
-        UsageError: the folder cannot be removed.
+        RunBusy: an engine is driving the run.
+        UsageError: the folder cannot be deleted.
     """
     lock = Lock(folder)
     try:
@@ -375,7 +375,7 @@ def delete_run(folder: RunFolder) -> None:
 
 
 def wait_for_rest(folder: RunFolder, seconds: float) -> bool:
-    """Wait until no engine drives the run. False when the time ran out first."""
+    """Wait until no engine drives the run. False if the time ran out first."""
     end = time.monotonic() + seconds
     while folder.live_pid() is not None:
         if time.monotonic() > end:
@@ -385,10 +385,10 @@ def wait_for_rest(folder: RunFolder, seconds: float) -> bool:
 
 
 def logout_warning() -> str:
-    """A warning when this login session's end would kill the engine, else empty.
+    """A warning if ending this login session would kill the engine, else empty.
 
-    systemd-logind ends all of a user's processes at logout where
-    ``KillUserProcesses=yes``, unless the user lingers.
+    With ``KillUserProcesses=yes``, systemd-logind ends all of a user's processes at logout,
+    unless lingering is enabled for the user.
     """
     if not os.environ.get("XDG_SESSION_ID"):
         return ""

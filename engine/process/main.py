@@ -1,11 +1,11 @@
-"""The engine process: drives one or many runs, and answers to signals and command files.
+"""The engine process: drives one or more runs, and handles signals and command files.
 
-Started by :mod:`evalbench.engine.process.launch` in a session of its own. Its
-standard input brings one JSON line, see :class:`.request.EngineRequest`. Keys come
-this way and no other: not by argument, file or environment.
+Started by :mod:`evalbench.engine.process.launch` in its own session. It reads one line of JSON
+from standard input, see :class:`.request.EngineRequest`. Keys are passed this way only: not by
+argument, file or environment.
 
-The pipe given by ``--ready-fd`` takes one line back: ``{"ready": PID}``
-once every run is locked and checked, or ``{"error": {...}}``.
+It writes one line to the pipe given by ``--ready-fd``: ``{"ready": PID}`` once every run is
+locked and checked, or ``{"error": {...}}``.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ log = logging.getLogger("evalbench")
 async def host(request: EngineRequest, ready: Callable[[dict[str, Any]], None]) -> int:
     """Drive the requested runs; returns the highest of their exit codes.
 
-    Local models are run one after the other, so that each has the whole
-    machine; runs over a network go side by side.
+    Runs of local models go one after another, so that each has the whole machine; runs over a
+    network go concurrently.
     """
     with ScoringWatchdog() as watch:
         return await _host(request, ready, watch)
@@ -95,7 +95,7 @@ async def _host(
 
 
 async def _to_rest(run: RunSession, request: EngineRequest) -> int:
-    """Drive a run to rest, and tell whom the user named. Returns its exit code."""
+    """Drive a run until it is at rest, then run the user's end hook. Returns its exit code."""
     code = await run.run()
     if request.options.on_end:
         await run_hook(request.options.on_end, run.folder)
@@ -103,10 +103,10 @@ async def _to_rest(run: RunSession, request: EngineRequest) -> int:
 
 
 def _share_budgets(runs: Sequence[RunSession]) -> None:
-    """One pool of money for the runs of each grid that has a budget.
+    """Create one shared pool of money for each grid that has a budget.
 
     Raises:
-        RunBusy: a run of it that is not among these is not at rest.
+        RunBusy: another run of the grid is still being driven.
     """
     grids: dict[str, tuple[Grid, list[RunSession]]] = {}
     for run in runs:
@@ -121,7 +121,7 @@ def _share_budgets(runs: Sequence[RunSession]) -> None:
 
 
 def _on_signals(runs: Sequence[RunSession], watch: ScoringWatchdog) -> None:
-    """SIGTERM and SIGINT stop the runs; a second one gives calls in flight no more time."""
+    """SIGTERM and SIGINT stop the runs; a second one no longer waits for calls in flight."""
 
     def stop() -> None:
         for run in runs:
@@ -130,8 +130,8 @@ def _on_signals(runs: Sequence[RunSession], watch: ScoringWatchdog) -> None:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop)
-        # The loop learns of signals by a pipe. What stands in place of its empty handler
-        # runs between two instructions, also where scoring keeps the loop from turning.
+        # The loop learns of signals through a pipe. The function that replaces its empty handler
+        # runs between two instructions, even if scoring blocks the loop.
         signal.signal(number, lambda *_: watch.stop_soon())
         signal.siginterrupt(number, False)
 
@@ -159,14 +159,14 @@ def main() -> None:
             with contextlib.suppress(OSError):
                 os.write(pipe, orjson.dumps(message) + b"\n")
                 os.close(pipe)
-        # Its number may be another file's from now on.
+        # Its number may soon belong to another file.
         pipe = -1
 
     request = EngineRequest.from_json(orjson.loads(_line(0)))
     registry.hand(request.installed)
     scrubbed.secrets.update(text for run in request.runs for text in run.private_texts())
     code = 6
-    # What is imported is never garbage; calls in flight are many, and end by themselves.
+    # Imports are never garbage; calls in flight are many, and are freed without the collector.
     gc.collect()
     gc.freeze()
     gc.set_threshold(20_000, 20, 50)
@@ -193,7 +193,7 @@ def _note_crash(folder: RunFolder, limit: SystemLimit | None) -> None:
 
 
 def _line(fd: int) -> bytes:
-    """One line, read without buffering so that nothing after it is swallowed."""
+    """One line, read unbuffered so that nothing after it is consumed."""
     data = bytearray()
     while (byte := os.read(fd, 1)) not in (b"", b"\n"):
         data += byte

@@ -1,4 +1,4 @@
-"""The keys that runs need, looked for where they lie. Found, handed on, never stored."""
+"""Looks up the keys that runs need. They are found and passed on, never stored."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from evalbench.engine.telemetry.credentials import trace_keys
 
 
 class ResolvedKey(NamedTuple):
-    """A key on its way to an engine: where it lay, and the key itself. Never stored."""
+    """A key on its way to an engine: its source, and the key itself. Never stored."""
 
     ref: KeyRef
     secret: str
@@ -48,29 +48,29 @@ _TRACE_ADDRESSES = (
     ("galileo_console_url", GALILEO),
     ("galileo_api_url", GALILEO),
 )
-"""Settings that name who takes traces, and with them a key."""
+"""Settings that name a traces destination and with it a key."""
 
 _GALILEO_CLOUD = ("app.galileo.ai", "api.galileo.ai")
 CLUSTER = "cluster"
-"""Stands for the owner of a key where a run joins a cluster, whose nodes run its code."""
+"""The key owner for a run that joins a cluster, whose nodes run its code."""
 
 
 class KeyDestination(NamedTuple):
-    """A key, by its owner (a provider, or who takes traces), and a host that it would go to."""
+    """A key, by its owner (a provider or traces destination), and the host it would be sent to."""
 
     owner: str
     host: str
 
 
 AskHosts = Callable[[Sequence[KeyDestination]], bool]
-"""Asks whether keys may go to hosts where none of them has been; the answer."""
+"""Asks the user whether keys may be sent to hosts where none has been used."""
 
 
 def find_keys(specs: Sequence[RunSpec]) -> list[dict[str, ResolvedKey]]:
-    """The keys of every spec by role, looked for anew: environment, keychain, or as it says.
+    """Look up the keys of every spec by role, in the environment, keychain, or as specified.
 
     Raises:
-        KeyUnavailable: one is needed and not there; nothing was started.
+        KeyUnavailable: a required key was not found; nothing was started.
     """
     return [
         {role: _find_key(part, spec.settings.env_file) for role, part in spec.roles().items()}
@@ -80,11 +80,11 @@ def find_keys(specs: Sequence[RunSpec]) -> list[dict[str, ResolvedKey]]:
 
 
 def keys_bound(specs: Sequence[RunSpec], typed: Collection[str] = ()) -> list[KeyDestination]:
-    """Keys that would go to other machines than the provider's own, as the specs say.
+    """Keys that these specs would send to machines other than the provider's own.
 
     Args:
-        specs: of a file or a run's folder, which somebody else may have written.
-        typed: names of settings that did not come from it.
+        specs: from a file or a run's folder, which someone else may have written.
+        typed: names of settings that do not come from there.
     """
     return list(dict.fromkeys(way.bound for way in _ways(specs, typed)))
 
@@ -92,9 +92,9 @@ def keys_bound(specs: Sequence[RunSpec], typed: Collection[str] = ()) -> list[Ke
 def unknown_hosts(
     specs: Sequence[RunSpec], typed: Collection[str] = (), *, environment: bool = False
 ) -> list[KeyDestination]:
-    """Of :func:`keys_bound` those where the key has never been used; arguments as there.
+    """The part of :func:`keys_bound` where the key has never been used; same arguments.
 
-    ``environment``: of those alone that the environment names.
+    ``environment``: consider only hosts named by the environment.
     """
     ways = _ways(specs, typed, environment=environment)
     return list(dict.fromkeys(way.bound for way in ways if not way.known))
@@ -110,18 +110,18 @@ def check_hosts(
     ask: AskHosts | None = None,
     environment: bool = False,
 ) -> None:
-    """Let no key go where it has never been, unless somebody says that it may.
+    """Let no key be sent to a new host unless the user allows it.
 
     What is allowed is remembered for the next time.
 
     Args:
-        specs: of a file or a run's folder, which somebody else may have written.
-        who: what names the hosts, for the error.
-        held: the keys of the specs, where they have been found already.
-        typed: names of settings that did not come from it.
-        allow: hosts that are right.
-        ask: asks a person; None: nobody is there.
-        environment: look at no address but those that the environment names.
+        specs: from a file or a run's folder, which someone else may have written.
+        who: what names the hosts, for the error message.
+        held: the keys of the specs, if they have already been found.
+        typed: names of settings that do not come from there.
+        allow: allowed hosts.
+        ask: asks the user; None if unattended.
+        environment: check only addresses named by the environment.
 
     Raises:
         SpecError: with the hosts, and the flag that allows them.
@@ -143,7 +143,7 @@ def check_hosts(
 
 
 def remember_specs(specs: Sequence[RunSpec], held: Sequence[Mapping[str, ResolvedKey]]) -> None:
-    """Note where the keys of runs go that a user has started."""
+    """Remember where the keys of runs started by the user are sent."""
     _remember(_ways(specs, (), held))
 
 
@@ -155,11 +155,11 @@ def remember_place(
     typed: bool = True,
     ask: AskHosts | None = None,
 ) -> None:
-    """Note that a key is used at an address, which was ``typed`` or comes from the environment.
+    """Remember that a key is used at an address, ``typed`` or taken from the environment.
 
     Raises:
-        SpecError: the environment names a host where the key has never been, and ``ask`` did
-            not say that it is right.
+        SpecError: the environment names a host where the key has never been used, and ``ask``
+            did not allow it.
     """
     address = settings.get("base_url")
     host = _elsewhere(address, provider)
@@ -180,7 +180,7 @@ def remember_place(
 
 
 def bound_words(bound: Sequence[KeyDestination]) -> str:
-    """Keys and their hosts as a part of a sentence."""
+    """Keys and their hosts as part of a sentence."""
     return ", ".join(
         f"its calls to the cluster at {one.host}"
         if one.owner == CLUSTER
@@ -190,9 +190,9 @@ def bound_words(bound: Sequence[KeyDestination]) -> str:
 
 
 class _Way(NamedTuple):
-    """One key's way to another machine: the place as it is remembered, and fingerprints.
+    """Where one key is sent on another machine: the place as remembered, and fingerprints.
 
-    Secrets that headers refer to go with the key, each with a fingerprint of its own.
+    Secrets that headers refer to are sent with the key, each with its own fingerprint.
     """
 
     bound: KeyDestination
@@ -244,7 +244,7 @@ def _ways_of_models(
 
 
 def _led(part: RoleSpec, typed: Collection[str]) -> bool:
-    """Whether it is the environment that says where a model is asked."""
+    """Whether the environment determines where a model is called."""
     if part.role == CANDIDATE and "base_url" in typed:
         return False
     found = environment_address(part.ref.provider)
@@ -252,7 +252,7 @@ def _led(part: RoleSpec, typed: Collection[str]) -> bool:
 
 
 def environment_words(specs: Sequence[RunSpec], typed: Collection[str] = ()) -> list[str]:
-    """Where models are asked because the environment says so, each as a line."""
+    """Where models are called because of the environment, one line each."""
     parts = [part for spec in specs for part in spec.roles().values() if _led(part, typed)]
     return list(
         dict.fromkeys(
@@ -264,7 +264,7 @@ def environment_words(specs: Sequence[RunSpec], typed: Collection[str] = ()) -> 
 
 
 def environment_variables(specs: Sequence[RunSpec], typed: Collection[str] = ()) -> str:
-    """The variables that lead models of these specs elsewhere, as a list for an error."""
+    """The variables that change the address of these specs' models, listed for an error."""
     parts = [part for spec in specs for part in spec.roles().values() if _led(part, typed)]
     return ", ".join(dict.fromkeys(map(_variable, parts)))
 
@@ -275,7 +275,7 @@ def _variable(part: RoleSpec) -> str:
 
 
 def _way_to_cluster(spec: RunSpec, typed: Collection[str]) -> _Way | None:
-    """Nodes of a cluster get the token of the hub, and may run code in those that join."""
+    """A cluster's nodes get the Hugging Face token, and can run code in processes that join."""
     address = spec.settings.address
     host = "" if address == "auto" or "address" in typed else _elsewhere(f"//{address}")
     return _Way(KeyDestination(CLUSTER, host), _marks(CLUSTER, ""), host) if host else None
@@ -292,20 +292,20 @@ def _ways_of_traces(spec: RunSpec, typed: Collection[str]) -> Iterator[_Way]:
 
 
 def _place(address: str | None, host: str) -> str:
-    """A host as it is remembered: without TLS everybody on the way may read what is sent there."""
+    """A host as it is remembered: without TLS anyone on the way can read what is sent there."""
     return f"http://{host}" if (address or "").strip().lower().startswith("http:") else host
 
 
 def _marks(owner: str, secret: str, profile: str | None = None) -> tuple[str, ...]:
-    """Stand for a key and the secrets beside it, or for credentials that an SDK finds itself."""
+    """Fingerprints of a key and the secrets sent with it, or of credentials found by an SDK."""
     found = [one for one in singly(secret) if one]
     return tuple(map(fingerprint, found or [f"{owner} {profile or ''}"]))
 
 
 def _elsewhere(address: str | None, provider: str = "") -> str:
-    """The host of an address; empty for this machine, for what is no address, and for its own.
+    """The host of an address; empty for this machine, an invalid address, or the provider's own.
 
-    Without TLS no host is a provider's own.
+    Without TLS no host counts as the provider's own.
     """
     text = (address or "").strip()
     host = _host(text)
@@ -333,7 +333,7 @@ def _is_here(host: str) -> bool:
 
 
 def _own_host(provider: str) -> str:
-    """The host of a provider's public API; empty for one that has none."""
+    """The host of a provider's public API; empty if it has none."""
     if provider not in registry.provider_names():
         return ""
     try:
@@ -347,18 +347,18 @@ def _trace_key(spec: RunSpec, owner: str) -> str:
     try:
         return trace_keys(spec).get(owner, (None, ""))[1]
     except EvalbenchError:
-        # Then nothing is sent either: a run says why.
+        # Then nothing is sent either: the run reports why.
         return ""
 
 
 def price_keys(
     specs: Sequence[RunSpec], withheld: Collection[KeyDestination] = ()
 ) -> list[dict[str, str]]:
-    """Keys by role for each spec, of providers that tell prices themselves, where there are any.
+    """For each spec, keys by role of providers that report prices themselves, if available.
 
     Args:
-        specs: of the runs.
-        withheld: what may not be sent.
+        specs: the runs' specs.
+        withheld: keys that may not be sent.
     """
     return [
         {
@@ -381,7 +381,7 @@ def _key_at_hand(part: RoleSpec, env_file: str | None) -> str:
         return ""
     file = Path(env_file) if env_file else None
     profile = part.provider_options.get("profile")
-    # Not required: the keychain is asked only for keys that were set.
+    # Not required: the keychain is read only for keys that were set.
     need = replace(part.key_need, required=False)
     try:
         name = part.ref.provider
@@ -392,7 +392,7 @@ def _key_at_hand(part: RoleSpec, env_file: str | None) -> str:
 
 
 def secrets_for_prices(held: Sequence[Mapping[str, ResolvedKey]]) -> list[dict[str, str]]:
-    """Of the keys of runs those that a price may be asked for with; nobody else needs them."""
+    """The subset of the runs' keys needed to look up prices."""
     return [
         {role: key.secret for role, key in keys.items() if _tells_prices(key.ref.provider)}
         for keys in held
@@ -407,7 +407,7 @@ def _tells_prices(provider: str) -> bool:
 def _find_key(part: RoleSpec, env_file: str | None) -> ResolvedKey:
     provider, need = part.ref.provider, part.key_need
     if need is None:
-        # A model on this machine may lie behind a hub token.
+        # A model on this machine may need a Hugging Face token.
         provider, need = "huggingface", HUGGINGFACE
     named = part.settings.key
     if named and looks_like_key(named):

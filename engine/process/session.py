@@ -1,4 +1,4 @@
-"""One run inside an engine process: opened, checked, driven, brought to rest."""
+"""One run inside an engine process: opened, checked, driven, and closed."""
 
 from __future__ import annotations
 
@@ -54,18 +54,18 @@ _COMMANDS_EVERY_S = 0.2
 
 
 class RunSession:
-    """One run inside this engine, from lock to rest."""
+    """One run inside this engine, from locking it to leaving it at rest."""
 
     def __init__(self, request: RunRequest, options: EngineOptions, watch: ScoringWatchdog) -> None:
-        """Take the lock of one run.
+        """Lock a run.
 
         Args:
-            request: the run, and what comes with it.
-            options: of the engine.
-            watch: of the whole process.
+            request: the run, and everything passed with it.
+            options: the engine's options.
+            watch: the watchdog of the whole process.
 
         Raises:
-            RunBusy: another engine drives it.
+            RunBusy: another engine is driving it.
         """
         self.folder = folder = RunFolder(request.folder)
         self._secrets = dict(request.secrets)
@@ -93,7 +93,7 @@ class RunSession:
         )
 
     async def open(self) -> None:
-        """Open or make the journal and check that a resumed run is still the same.
+        """Open or create the journal and check that a resumed run has not changed.
 
         Raises:
             EvalbenchError: see :func:`evalbench.engine.execution.opening.open_journal`.
@@ -131,13 +131,13 @@ class RunSession:
         )
 
     def claim(self) -> None:
-        """Say in the status file that this engine drives the run, before it is its turn."""
-        # Whatever lies there was meant for an engine that is gone.
+        """Record in the status file that this engine has the run, before its turn comes."""
+        # Any command there was meant for an engine that is gone.
         self.folder.take_commands()
         self._shown.set_state(State.CREATED)
 
     def _take_changes(self, changes: list[str]) -> None:
-        """A local model was loaded otherwise than before: go on only when that was accepted.
+        """A local model was loaded differently than before: continue only if that was accepted.
 
         Raises:
             RunChanged: it was not.
@@ -149,7 +149,7 @@ class RunSession:
         self.journal.event("changes-accepted", changes=changes, asked_again=0)
 
     async def run(self) -> int:
-        """Drive the run to rest. Returns its exit code."""
+        """Drive the run until it is at rest. Returns its exit code."""
         begun = time.time()
         self._shown.set_state(State.RUNNING)
         beat = asyncio.create_task(self._heartbeat())
@@ -163,7 +163,7 @@ class RunSession:
         except EvalbenchError as error:
             problem = error
         except Exception as error:
-            # A fault of a plug-in or of ours must not take the other runs down.
+            # A bug in a plug-in or in our code must not bring down the other runs.
             log.exception("run %s crashed", self.folder.id)
             problem = system_limit(error) or self._crash(error)
         finally:
@@ -221,7 +221,7 @@ class RunSession:
                 self._earlier.close()
 
     async def _earlier_replies(self) -> EarlierReplies | None:
-        """Replies of earlier runs, where they may be taken."""
+        """Replies of earlier runs, if they may be reused."""
         if not self.spec.settings.reuse:
             return None
         across = self.spec.settings.reuse_across_modes
@@ -237,7 +237,7 @@ class RunSession:
             self.journal.event("cut-off", calls=cut, note="in flight when the engine ended")
 
     def share(self, pool: Pool) -> None:
-        """Take money from a pool: what earlier engines spent is counted before any run begins."""
+        """Use a shared pool of money: earlier spending is counted before any run starts."""
         self._close_cut_calls()
         before = self.journal.query(partial(totals, path=self.journal.path))
         pool.apart[self.folder.id] = before.cost + self._possible(before)
@@ -247,7 +247,7 @@ class RunSession:
         return before.possible + self._binding.meters.added + self._opened.lost_usd
 
     def _open_budget(self, before: Totals) -> None:
-        """Go on with what earlier engines spent."""
+        """Continue from what earlier engines spent."""
         if pool := self._budget.pool:
             pool.apart.pop(self.folder.id, None)
             pool.join(self._budget)
@@ -257,10 +257,9 @@ class RunSession:
         self._budget.ceiling = None if limit is None else Decimal(str(limit))
 
     def _expected_samples(self) -> int | None:
-        """How many samples a fresh run will have, so that it can begin while they are loaded.
+        """How many samples a fresh run will have, so that it can start while they load.
 
-        None when the journal has samples already: those must be brought in
-        line with the data first.
+        None if the journal already has samples: those must be matched with the data first.
         """
         any_there = self.journal.query(lambda s: s.db.execute("SELECT 1 FROM sample").fetchone())
         if any_there or not self.status.total:
@@ -268,7 +267,7 @@ class RunSession:
         return int(self.status.total // self.spec.settings.epochs)
 
     def _pilot_rows(self) -> frozenset[int] | None:
-        """The samples of a pilot, by their rows in a fresh journal; None: all."""
+        """The samples of a pilot, by their rows in a fresh journal; None for all."""
         size = self.status.total // self.spec.settings.epochs
         if self._options.pilot is None or self._options.pilot >= size:
             return None
@@ -277,7 +276,7 @@ class RunSession:
         return frozenset(draw.sample(range(1, size + 1), self._options.pilot))
 
     def halt(self, how: State) -> None:
-        """Pause or stop this run; one at rest sends no more traces."""
+        """Pause or stop this run; one that is at rest stops sending traces."""
         if self._letting_go:
             self._traces.give_up()
             return
@@ -289,13 +288,13 @@ class RunSession:
             self._shown.set_state(how)
 
     def hurry(self) -> None:
-        """Stop this run; one that is stopping gives calls in flight no more time."""
+        """Stop this run; if it is already stopping, do not wait for calls in flight."""
         if self._halt is State.STOPPING and self._driver:
             self._driver.hurry()
         self.halt(State.STOPPING)
 
     def obey(self, command: dict[str, Any]) -> None:
-        """Carry out one request from a command file; it is acknowledged as an event."""
+        """Execute one request from a command file; it is acknowledged as an event."""
         match command:
             case {"do": "stop"}:
                 self.halt(State.STOPPING)
@@ -317,7 +316,7 @@ class RunSession:
         self.journal.event("command", **command)
 
     def _set_budget(self, limit: float | None) -> None:
-        """Another ceiling: that of all runs of the grid, where it has one."""
+        """Change the budget: that of all runs of the grid, if it has one."""
         ceiling = None if limit is None else Decimal(str(limit))
         if (pool := self._budget.pool) and (grid := grid_of(self.folder)):
             changed = replace(grid, budget=limit)
@@ -332,7 +331,7 @@ class RunSession:
         return any(dispatcher.cancel(batch) for dispatcher in self._binding.batching)
 
     def _remember(self, name: str, value: Any) -> None:
-        """Keep a setting that was changed live for whoever resumes the run."""
+        """Store a setting that was changed live, for a later resume."""
         self.spec = self.spec.changed(**{name: value})
         try:
             self.folder.write_spec(self.spec)
@@ -340,11 +339,11 @@ class RunSession:
             log.warning("the spec of %s not written: %s", self.folder.id, error)
 
     def _can_send(self, calls: int | None) -> bool:
-        """Whether so many calls can be in flight, now."""
+        """Whether this many calls can be in flight now."""
         return CANDIDATE in self._binding.dispatchers and (calls is None or calls > 0)
 
     async def _heartbeat(self) -> None:
-        """Status once a second, commands five times a second, while the folder is there."""
+        """Write status at 1 Hz and read commands at 5 Hz, as long as the folder exists."""
         due = 0.0
         while True:
             if time.monotonic() >= due:
@@ -357,7 +356,7 @@ class RunSession:
             await asyncio.sleep(_COMMANDS_EVERY_S)
 
     def _check_place(self) -> None:
-        """End the run when what it stores would be found by nobody any more."""
+        """End the run if its results could no longer be found."""
         if self._displaced:
             return
         try:
@@ -394,7 +393,7 @@ class RunSession:
             )
             self.journal.flush()
         if self._traces.told:
-            # The run is over, whatever becomes of its traces.
+            # The run is over, whatever happens to its traces.
             status.tracing = True
             shown.store()
         self._letting_go = asyncio.create_task(self._let_go())
@@ -403,7 +402,7 @@ class RunSession:
         return status.exit_code
 
     async def _write_results(self) -> None:
-        """Write the results where the settings want them, by a child that knows the formats."""
+        """Write the results to the requested files, in a child process that knows the formats."""
         name, place = self._opened.benchmark.results_format, self.spec.options.get("results_dir")
         if not name or not place:
             return
@@ -429,7 +428,7 @@ class RunSession:
             self.journal.event("results", folder=str(place), **told)
 
     async def _let_go(self) -> None:
-        """Give the last traces a little time, then leave the journal as one file."""
+        """Give the last traces a little time, then reduce the journal to one file."""
         with contextlib.suppress(JournalError):
             await self._tell_the_rest()
         with contextlib.suppress(JournalError):
@@ -439,12 +438,12 @@ class RunSession:
         self._lock.release()
 
     async def let_go(self) -> None:
-        """Wait until nothing of a run at rest is left to be done."""
+        """Wait until all work for a run at rest is done."""
         if self._letting_go:
             await self._letting_go
 
     async def _tell_the_rest(self) -> None:
-        """Wait a little for the last traces; how many arrived is recorded, whatever they did."""
+        """Wait briefly for the last traces; how many arrived is recorded in any case."""
         if told := await self._traces.end():
             self.status.traces = told
             self.journal.set(traces=told)
@@ -461,7 +460,7 @@ class RunSession:
         return problem
 
     async def abandon(self) -> None:
-        """Let go of a run that was opened but will not be driven."""
+        """Release a run that was opened but will not be driven."""
         if hasattr(self, "journal"):
             with contextlib.suppress(JournalError):
                 await self.journal.close()

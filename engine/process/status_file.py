@@ -25,11 +25,11 @@ log = logging.getLogger("evalbench")
 
 
 class StatusFile:
-    """What others see of a run while it is driven.
+    """The status of a run while it is driven, as others see it.
 
     Attributes:
-        status: what the file says, or will say when it is written next.
-        metrics_fault: why the benchmark cannot make its metrics, if it cannot.
+        status: the content of the file, now or after the next write.
+        metrics_fault: why the benchmark cannot compute its metrics, if it cannot.
     """
 
     def __init__(
@@ -42,14 +42,14 @@ class StatusFile:
         *,
         priced: bool,
     ) -> None:
-        """Prepare writing.
+        """Prepare for writing.
 
         Args:
-            folder: of the run.
-            status: as earlier engines left it, ``seconds`` included.
-            binding: who answers the run's calls.
-            budget, journal: of the run.
-            priced: whether all that answer have known prices, so that there is a spend.
+            folder: the run's folder.
+            status: as left by earlier engines, including ``seconds``.
+            binding: the dispatchers of the run's calls.
+            budget, journal: those of the run.
+            priced: whether all its models have known prices, so that spend is known.
         """
         self.status = status
         self.metrics_fault: Exception | None = None
@@ -65,11 +65,11 @@ class StatusFile:
         self._gpu_readings: list[dict[str, Any]] = []
 
     def follow(self, driver: Driver) -> None:
-        """From now on show how far this driver is."""
+        """Show this driver's progress from now on."""
         self._driver = driver
 
     def set_state(self, state: State) -> None:
-        """Say that this process has the run, and in which state."""
+        """Record that this process drives the run, and its state."""
         self.status.state = state
         self.status.pid = os.getpid()
         self.status.pid_started = process_start(os.getpid())
@@ -79,17 +79,17 @@ class StatusFile:
         self.write()
 
     async def look(self) -> None:
-        """Read the cards where a model is loaded here, then write."""
+        """Read the GPUs if a model is loaded here, then write."""
         if any(one.here for one in self._binding.locals):
-            # The driver may be slow to answer, the first time above all.
+            # The GPU driver may be slow to answer, especially the first time.
             self._gpu_readings = await asyncio.to_thread(self._gpus.read)
         self.write()
 
     def write(self) -> None:
-        """Write how things are now.
+        """Write the current state.
 
-        What is said of the journal was committed before, or a kill just now would leave a
-        journal that seems to have lost something.
+        What it says about the journal has already been committed: otherwise a kill right now would
+        leave a journal that seems to have lost something.
         """
         with contextlib.suppress(JournalError):
             self._journal.flush()
@@ -101,9 +101,9 @@ class StatusFile:
         self.store()
 
     def store(self) -> None:
-        """Write the status as it is. A disk that takes no more is no reason to end a run.
+        """Write the status as it is. A full disk is no reason to end a run.
 
-        Into another folder that was put in the place of the run's it is not written.
+        It is not written into another folder that has replaced the run's.
         """
         try:
             if identity(self._folder.path.stat()) != self._place:
@@ -114,15 +114,15 @@ class StatusFile:
             log.warning("status of %s not written: %s", self._folder.id, error)
 
     def tell_scoring(self, row: int, seconds: int) -> None:
-        """Say whose scoring goes on and on. Called in the middle of it: nothing else can be told.
+        """Show which sample's scoring does not end. Called during it, so nothing else is known.
 
-        The next look at the dispatchers forgets it.
+        The next time the dispatchers are checked, it is cleared.
         """
         self.status.gauges = {**self.status.gauges, "scoring": {"row": row, "seconds": seconds}}
         self.store()
 
     def metrics(self) -> list[Metric]:
-        """The metrics so far; none when the benchmark cannot make them."""
+        """The metrics so far; empty if the benchmark cannot compute them."""
         if self._driver is None:
             return []
         try:
@@ -163,7 +163,7 @@ class StatusFile:
         status.budget_usd = None if ceiling is None else float(ceiling)
 
     def _in_flight(self, role: str) -> int:
-        """Calls of one role on the wire; where roles share a worker, they count for the first."""
+        """Calls of one role in flight; if roles share a worker, they count for the first."""
         dispatcher = self._binding.dispatchers.get(role)
         return dispatcher.gauges().get("in_flight", 0) if dispatcher else 0
 

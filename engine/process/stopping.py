@@ -1,9 +1,9 @@
-"""Bringing a live run to rest, if need be against the will of its engine.
+"""Stops a live run, by force if its engine does not respond.
 
-An engine is asked first, by a command file. One that does not take it (its event loop is
-kept by a benchmark's code, or by a disk that stands still) gets a signal, which also
-interrupts scoring, and is killed in the end. The journal loses nothing by it: what was
-answered is kept, and a resume goes on from there.
+The engine is first asked with a command file. If it does not read it (its event loop is blocked
+by a benchmark's code, or by a stalled disk), it gets a signal, which also interrupts scoring,
+and is finally killed. The journal loses nothing: replies are kept, and a resume continues from
+there.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from evalbench.engine.errors import JournalError
 from evalbench.engine.runs.folder import RunFolder, all_runs
 
 UNANSWERED_S = 10.0
-"""How long an engine may leave a request lying; usually it takes them five times a second."""
+"""How long an engine may ignore a request; it normally checks five times a second."""
 TERMINATED_S = 4.0
-"""How long an engine may take to end after the signal."""
+"""How long an engine may take to exit after the signal."""
 
 _MOST_NAMED = 5
 
 
 class Stop:
-    """One run that is to stop. Make it, then :meth:`look` again and again until it rests.
+    """Stops one run. Create it, then call :meth:`look` repeatedly until the run is at rest.
 
     Attributes:
         asked: whether there was an engine to ask.
@@ -44,15 +44,15 @@ class Stop:
             folder.command("stop")
 
     def look(self) -> str:
-        """Go further where the engine has had its time; what was done, in words, or nothing."""
+        """Escalate if the engine has had its time; returns what was done, as text, or empty."""
         if self.killed or time.monotonic() < self._due:
             return ""
         if not self._terminated and not self._folder.unanswered():
-            return ""  # it is at it
+            return ""  # it is stopping
         return self.insist()
 
     def insist(self) -> str:
-        """Go further at once: a signal, and after that the end. What was done, in words."""
+        """Escalate now: first a signal, then a kill. Returns what was done, as text."""
         status = self._folder.status()
         pid = self._folder.live_pid(status)
         if pid is None or self.killed:
@@ -78,7 +78,7 @@ class Stop:
         )
 
     def _where(self) -> str:
-        """The samples whose scoring may hold the engine up, in words."""
+        """The samples whose scoring may be blocking the engine, as text."""
         scoring = self._folder.status().gauges.get("scoring")
         rows = [scoring["row"]] if isinstance(scoring, dict) else _unscored(self._folder)
         if not rows:
@@ -91,7 +91,7 @@ class Stop:
 
 
 def _unscored(folder: RunFolder) -> list[int]:
-    """Samples whose calls are all answered and that have no score, a few at most."""
+    """A few samples that have no score although all their calls are answered."""
     from evalbench.engine.journal import JournalReader
 
     try:

@@ -1,1 +1,1 @@
-"""Runs on disk: folders, status, and what readers see of them."""
+"""Runs on disk: folders, status, and reading them."""

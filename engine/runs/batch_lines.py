@@ -1,4 +1,4 @@
-"""What stood in a provider batch about one sample: the lines that were sent and that came back."""
+"""The lines of provider batches for one sample: those sent and those received."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from evalbench.engine.runs.folder import RunFolder
 
 @dataclass(frozen=True, slots=True)
 class BatchedCall:
-    """One call that went out in a batch.
+    """One call that was sent in a batch.
 
     Attributes:
-        role, model, step: of the call.
+        role, model, step: those of the call.
         batch: our name for the batch.
-        job: the provider's; empty before it had one.
-        line: the number of its line, from 1.
-        request, result: the lines as they are in the run's folder; empty where there is none.
+        job: the provider's id; empty before it had one.
+        line: line number, from 1.
+        request, result: the lines as stored in the run's folder; empty if there is none.
     """
 
     role: str
@@ -35,7 +35,7 @@ class BatchedCall:
 
 
 def batched_calls(folder: RunFolder, row: int) -> list[BatchedCall]:
-    """The calls of a sample that went out in batches. Reads whole files: not for an event loop.
+    """A sample's calls that were sent in batches. Reads whole files: not for an event loop.
 
     Raises:
         JournalError: the journal cannot be read.

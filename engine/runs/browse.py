@@ -1,9 +1,8 @@
-"""Browsing the samples of a run: a page of them, those that match, those with a text in them.
+"""Browses the samples of a run: pages, filters and text search.
 
-Every look opens the journal for its moment only, so that an engine can make
-it one plain file when it comes to rest. The scans take tens of milliseconds at
-100,000 samples and may run in a thread; :class:`TextSearch` goes on a little
-at a time.
+Every query opens the journal only briefly, so that the engine can turn it into a single file
+when it finishes. The scans take tens of milliseconds at 100,000 samples and may run in a
+thread; :class:`TextSearch` works in small steps.
 """
 
 from __future__ import annotations
@@ -31,19 +30,19 @@ from evalbench.engine.journal.schema import EPOCH_BITS, SLOT_BITS, connect, unde
 from evalbench.engine.stored import MOST_ROWS
 
 WAITING = "waiting"
-"""What stands for an outcome while a sample has no score."""
+"""Shown as the outcome while a sample has no score."""
 
 _EPOCH = (1 << EPOCH_BITS) - 1
 
 
 @dataclass(frozen=True, slots=True)
 class SampleLine:
-    """One sample of a run as far as it has come.
+    """One sample of a run, with its progress so far.
 
     Attributes:
         row: its number in the run, from 1.
-        scores: what it has, by epoch.
-        asked: whether any call of it was sent.
+        scores: its scores so far, by epoch.
+        asked: whether any of its calls was sent.
     """
 
     row: int
@@ -54,17 +53,17 @@ class SampleLine:
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """Which samples to show; all conditions hold at once.
+    """Which samples to show; all conditions must hold.
 
-    With several epochs a sample is shown when one of its scores meets them.
+    With several epochs a sample is shown if any of its scores matches.
 
     Attributes:
         outcome: name of an outcome, or ``waiting``; empty: any.
-        right: by the run's headline value; None: either.
+        right: right or wrong by the run's headline value; None for either.
         tag: name and value of a tag.
-        text: words as they stand in question, gold or reply, in small or capital letters.
-        error: kind of the error that a sample failed with, as ``Status.errors`` names it;
-            goes with the outcome ``error``.
+        text: text in the question, gold answer or reply; case-insensitive.
+        error: kind of error that a sample failed with, as in ``Status.errors``; used with
+            the outcome ``error``.
     """
 
     outcome: str = ""
@@ -75,16 +74,16 @@ class Filter:
 
     @property
     def by_record(self) -> bool:
-        """Whether anything but text narrows the list."""
+        """Whether any condition other than text is set."""
         return bool(self.outcome) or self.right is not None or self.tag is not None
 
 
 class Took(NamedTuple):
-    """What all calls of a sample took together.
+    """Time, tokens and cost of all calls of a sample.
 
     Attributes:
-        seconds: from sending each call to its reply, added up.
-        input_tokens, output_tokens: of the replies.
+        seconds: total time from sending each call to its reply.
+        input_tokens, output_tokens: those of the replies.
         cost: US dollars, as far as prices are known.
     """
 
@@ -95,17 +94,17 @@ class Took(NamedTuple):
 
 
 ORDERS = ("score", "seconds", "input_tokens", "output_tokens", "cost")
-"""What samples can be ordered by."""
+"""Measures that samples can be sorted by."""
 
 
 @dataclass(frozen=True, slots=True)
 class Facets:
-    """What there is to filter by.
+    """The values available for filtering.
 
     Attributes:
-        outcomes: scores by outcome name, in the usual order; samples by ``waiting``.
-        tags: samples by value, by name of the tag.
-        graded: the headline value is a grade above 1, not a right or wrong.
+        outcomes: number of scores by outcome name, in the usual order; samples by ``waiting``.
+        tags: number of samples by value, by tag name.
+        graded: whether the headline value is a grade above 1 rather than right or wrong.
     """
 
     outcomes: Mapping[str, int]
@@ -114,14 +113,14 @@ class Facets:
 
 
 def headline(values: Mapping[str, float], name: str) -> float | None:
-    """The value that a score counts by: the one called ``name``, else its first; None without."""
+    """A score's headline value: the one called ``name``, else its first; None if it has none."""
     if name in values:
         return values[name]
     return next(iter(values.values()), None)
 
 
 class SampleBrowser:
-    """The samples of one journal. Raises ``JournalError`` where it cannot be read."""
+    """The samples of one journal. Raises ``JournalError`` if it cannot be read."""
 
     def __init__(self, journal: Path, value: str = "") -> None:
         """``value``: name of the run's headline value, see :func:`headline`."""
@@ -129,27 +128,27 @@ class SampleBrowser:
         self.value = value
 
     def rows(self) -> Sequence[int]:
-        """The numbers of all samples, at once: without a gap a range."""
+        """The numbers of all samples; a range if there are no gaps."""
         with opened(self.journal) as decoder:
             return range(1, _last_row(decoder) + 1)
 
     def lines(self, rows: Sequence[int]) -> dict[int, SampleLine]:
-        """Samples by number; those that were taken out of the run are missing."""
+        """Samples by number; those removed from the run are missing."""
         with opened(self.journal) as decoder:
             return _lines(decoder, rows)
 
     def sample(self, row: int) -> tuple[SampleLine, list[CallRow]] | None:
-        """One sample with everything that was asked and answered; None when there is none."""
+        """One sample with all its calls and replies; None if it does not exist."""
         with opened(self.journal) as decoder:
             if (line := _lines(decoder, [row]).get(row)) is None:
                 return None
             return line, calls_of(decoder, self.journal, {row: line.sample}).get(row, [])
 
     def facets(self) -> Facets:
-        """What there is to filter by, by a scan of samples and one of scores."""
+        """The values available for filtering, from one scan of samples and one of scores."""
         with opened(self.journal) as decoder:
             tags: dict[str, dict[str, int]] = {}
-            # Counted here, as SQLite would sort them first.
+            # Counted here because SQLite would sort them first.
             counts = Counter(_column(decoder, "SELECT tags FROM sample"))
             for ident, count in counts.items():
                 for name, value in decoder.tags(ident).items():
@@ -175,7 +174,7 @@ class SampleBrowser:
         )
 
     def matching(self, wanted: Filter) -> Sequence[int]:
-        """Numbers of the samples that meet all conditions but the text, in order; one scan."""
+        """Numbers of the samples that match all conditions except the text, in order; one scan."""
         if not wanted.by_record:
             return self.rows()
         if wanted.outcome == WAITING and wanted.right is not None:
@@ -208,7 +207,7 @@ class SampleBrowser:
             return array("Q", rows)
 
     def took(self, rows: Sequence[int]) -> dict[int, Took]:
-        """What some samples took, by number; those without a reply are missing."""
+        """Time, tokens and cost of these samples, by number; those without a reply are missing."""
         with opened(self.journal) as decoder:
             wanted = orjson.dumps(list(rows)).decode()
             some = "JOIN json_each(?) j ON r.id BETWEEN j.value << ? AND (j.value + 1 << ?) - 1"
@@ -216,14 +215,14 @@ class SampleBrowser:
             return _took(decoder, sql, (wanted, SLOT_BITS, SLOT_BITS))
 
     def ordered(self, rows: Sequence[int], by: str, *, descending: bool = False) -> Sequence[int]:
-        """Samples in the order of a measure; those without one last, equal ones by number.
+        """Sort samples by a measure; those without it come last, ties are sorted by number.
 
         One scan of all scores or replies.
 
         Args:
-            rows: numbers, in order.
+            rows: sample numbers, in order.
             by: one of :data:`ORDERS`.
-            descending: the greatest first.
+            descending: largest first.
         """
         values: dict[int, float] = {}
         with opened(self.journal) as decoder:
@@ -245,9 +244,9 @@ class SampleBrowser:
         return array("Q", [*known, *(row for row in rows if row not in values)])
 
     def answers(self) -> bytes:
-        """One more than how many answers each sample has, up to 255, by its number.
+        """By sample number, one more than its number of answers, up to 255.
 
-        Answers are scores, unless they tell of an error: such a sample may be asked again.
+        Answers are scores that are not errors: a failed sample may be asked again.
         """
         with opened(self.journal) as decoder:
             last = _last_row(decoder)
@@ -259,7 +258,7 @@ class SampleBrowser:
             return bytes(found)
 
     def _judged(self, decoder: RowDecoder, *, right: bool) -> list[int]:
-        """Interned values that mean right; or those that mean anything less."""
+        """Ids of the interned values that count as right, or of those that do not."""
         found = []
         for ident, told in _names(decoder):
             value = headline(told, self.value)
@@ -287,7 +286,7 @@ def _took(decoder: RowDecoder, sql: str, given: Sequence[Any]) -> dict[int, Took
 
 
 def _failed_with(decoder: RowDecoder, kind: str) -> list[int]:
-    """Ids of the scores that tell of such an error."""
+    """Ids of the scores with this kind of error."""
     sql = "SELECT id, detail FROM score WHERE outcome = ?"
     found = []
     known: dict[int | bytes, bool] = {}
@@ -302,7 +301,7 @@ def _failed_with(decoder: RowDecoder, kind: str) -> list[int]:
 
 @contextmanager
 def opened(path: Path) -> Iterator[RowDecoder]:
-    """A journal for one look, closed again behind it. Raises ``JournalError``."""
+    """Open a journal for one query, then close it. Raises ``JournalError``."""
     connection = connect(path, readonly=True)
     try:
         yield RowDecoder(connection)
@@ -325,7 +324,7 @@ def _column(decoder: RowDecoder, sql: str, given: Sequence[str] = ()) -> Iterato
 
 
 def _names(decoder: RowDecoder) -> Iterator[tuple[int, Mapping[str, Any]]]:
-    """Everything interned that may be tags or values."""
+    """All interned texts that may be tags or values."""
     for ident, text in decoder.db.execute("SELECT id, text FROM name"):
         try:
             told = orjson.loads(text)
@@ -365,20 +364,20 @@ def _asked(decoder: RowDecoder, row: int) -> bool:
 
 
 def _calls(row: int) -> tuple[int, int]:
-    """The first and the last id that a call of a sample can have."""
+    """The first and the last possible call id of a sample."""
     return row << SLOT_BITS, (row + 1 << SLOT_BITS) - 1
 
 
 class TextSearch:
-    """Looks for a text in question, gold and replies of some samples, a little at a time.
+    """Searches question, gold answer and replies of samples, in small steps.
 
-    It can be begun again while a run goes on: then it looks only into samples
-    that are new or were answered since.
+    It can be restarted while a run continues: it then searches only samples that are new or
+    have been answered since.
 
     Attributes:
-        rows: which samples it looks into this time.
-        searched: how many of them it has looked into.
-        found: numbers of all samples with the text in them so far.
+        rows: the samples to search this time.
+        searched: how many of them have been searched.
+        found: numbers of all matching samples so far.
     """
 
     def __init__(self, samples: SampleBrowser, text: str) -> None:
@@ -392,32 +391,32 @@ class TextSearch:
 
     @property
     def done(self) -> bool:
-        """Whether every sample was looked into."""
+        """Whether every sample has been searched."""
         return self.searched >= len(self.rows)
 
     def due(self, rows: Sequence[int]) -> tuple[Sequence[int], bytes]:
-        """Those of ``rows`` worth a look, for :meth:`begin`; one scan, may run in a thread."""
+        """Those of ``rows`` worth searching, for :meth:`begin`; one scan, may run in a thread."""
         answers = self._samples.answers()
         looked = self._looked.ljust(len(answers), b"\0")
         return [row for row in rows if looked[row] != answers[row]], answers
 
     def begin(self, due: tuple[Sequence[int], bytes]) -> None:
-        """Look into these from now on."""
+        """Start searching these."""
         self.rows, self._answers = due
         self._looked = self._looked.ljust(len(self._answers), b"\0")
         self.searched = 0
 
     def among(self, rows: Sequence[int]) -> array[int]:
-        """The found ones of some samples, in their order."""
+        """The matches among these samples, in their order."""
         if isinstance(rows, range):
             return array("Q", sorted(self.found))
         return array("Q", (row for row in rows if row in self.found))
 
     def go_on(self, seconds: float) -> None:
-        """Look into further samples for about so long, but into a few at least."""
+        """Search more samples for about this long, but at least a few."""
         end = time.monotonic() + seconds
         needle = self.text.casefold()
-        # As it stands in JSON: looked for before anything is decoded.
+        # In its JSON form, so that raw records can be searched before decoding them.
         quick = orjson.dumps(needle).decode()[1:-1]
         with opened(self._samples.journal) as decoder:
             while not self.done:
@@ -439,7 +438,7 @@ _AT_A_TIME = 32
 
 
 def _bodies(decoder: RowDecoder, rows: Sequence[int]) -> Iterator[tuple[int, str, str]]:
-    """What a person may search of some samples, as (row, kind of record, JSON)."""
+    """The searchable content of samples, as (row, kind of record, JSON)."""
     wanted = orjson.dumps(list(rows)).decode()
     for row, frame in decoder.db.execute(
         "SELECT s.row, s.body FROM json_each(?) j JOIN sample s ON s.row = j.value", (wanted,)
@@ -464,7 +463,7 @@ _SEARCHED = ("text", "reasoning", "error")
 
 
 def _texts(value: Any) -> Iterator[str]:
-    """Every text in a JSON value; numbers as they are written."""
+    """Every text in a JSON value; numbers in their JSON form."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, Mapping):

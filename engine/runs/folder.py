@@ -1,16 +1,16 @@
-"""A run's folder: names, finding runs, status file, lock and who is alive.
+"""A run's folder: its files, finding runs, the status file, the lock, and engine liveness.
 
-The folder is the only channel between an engine and everybody else::
+The folder is the only channel between an engine and other programs::
 
-    spec.json      what was asked for
+    spec.json      the spec
     journal.db     everything that happened (evalbench.engine.journal)
     status.json    the summary for lists, replaced at most once a second
-    batches/       requests and results of provider batches, as they were sent and came
+    batches/       requests and results of provider batches, as sent and received
     commands/      requests to a live engine, one file each
-    grid.json      the runs that it was started with, see evalbench.engine.runs.grid
-    lock           held by the engine for as long as it lives
+    grid.json      the grid it belongs to, see evalbench.engine.runs.grid
+    lock           held by the engine while it runs
     engine.log, worker.log
-    report.html    written by ``evalbench report`` where no other place is named
+    report.html    written by ``evalbench report`` by default
 """
 
 from __future__ import annotations
@@ -58,18 +58,18 @@ if TYPE_CHECKING:
     from evalbench.engine.config.spec import RunSpec
 
 _LETTING_GO_S = 20.0
-"""Longer than the last traces of a run that is at rest may take."""
+"""Longer than a run at rest may need to send its last traces."""
 INTERRUPTED = "interrupted"
-"""Told of a run that is not at rest although no engine drives it."""
+"""Shown as the state of a run that is not at rest although no engine drives it."""
 
 UNREADABLE = "unreadable"
-"""Told of a run whose files are damaged, or were edited to what they cannot be."""
+"""Shown as the state of a run whose files are damaged, or were edited to invalid values."""
 
 _COMING_UP_S = 10.0
-"""A new run that has no engine after so long gets none any more."""
+"""A new run without an engine after this time will not get one."""
 
 STALE_S = 30.0
-"""An engine on another machine that has not written its status for so long is taken for dead."""
+"""An engine on another machine whose status is older than this is considered dead."""
 
 
 class RunFolder:
@@ -92,12 +92,12 @@ class RunFolder:
 
     @property
     def engine_log(self) -> Path:
-        """The engine's own log."""
+        """The engine's log."""
         return self.path / "engine.log"
 
     @property
     def batches(self) -> Path:
-        """Folder of the files of provider batches."""
+        """Folder for the files of provider batches."""
         return self.path / "batches"
 
     @property
@@ -108,11 +108,11 @@ class RunFolder:
     def refuse_links(self) -> None:
         """Refuse a folder whose files are links, before anything is written to or sent from them.
 
-        It may be somebody else's: through a link a log would be added to any file of the
-        user's, and any file sent as a batch.
+        It may come from someone else: through a link, a log could be appended to any of the
+        user's files, and any file sent as a batch.
 
         Raises:
-            UsageError: with the first link.
+            UsageError: names the first link.
         """
         for folder in (self.path, self.batches):
             for entry in folder.iterdir() if folder.is_dir() else ():
@@ -130,7 +130,7 @@ class RunFolder:
         Raises:
             RunNotFound: the folder is not a run.
         """
-        # A list of runs needs no specs, and what they stand on takes its time to load.
+        # Lists of runs need no specs, and what they import is slow to load.
         from evalbench.engine.config.spec import RunSpec
 
         try:
@@ -146,19 +146,19 @@ class RunFolder:
 
     @property
     def how_to_remove(self) -> str:
-        """What to do about a run that cannot be read."""
+        """A hint for a run that cannot be read."""
         return f"mend it, or remove it: rm -r {shlex.quote(str(self.path))}"
 
     def write_spec(self, spec: RunSpec) -> None:
-        """Store the spec, whole or not at all."""
+        """Store the spec atomically."""
         write_file(
             self.path / "spec.json", orjson.dumps(spec.to_json(), option=orjson.OPT_INDENT_2)
         )
 
     def status(self) -> Status:
-        """The last status written; a fresh one when there is none.
+        """The last status written; a new one if there is none.
 
-        One that cannot be read is a fresh one with ``unreadable`` set to the reason.
+        If it cannot be read, a new one with ``unreadable`` set to the reason.
         """
         try:
             raw = parse_json(read_plain(self.path / "status.json", RECORD))
@@ -169,7 +169,7 @@ class RunFolder:
             return Status(self.id, unreadable=f"status.json: {why_unread(error)}")
 
     def write_status(self, status: Status) -> None:
-        """Replace the status file; on a full disk, write over the old one in place."""
+        """Replace the status file; if the disk is full, overwrite the old one in place."""
         status.updated = time.time()
         path = self.path / "status.json"
         try:
@@ -190,7 +190,7 @@ class RunFolder:
         return known.pid if started and started == known.pid_started else None
 
     def shown_state(self, status: Status) -> str:
-        """The run's state for people: its own account, unless its engine is gone."""
+        """The run's state for display: as in its status, unless its engine is gone."""
         if self.unreadable(status):
             return UNREADABLE
         if status.at_rest or self.live_pid(status) is not None or _is_coming_up(status):
@@ -198,7 +198,7 @@ class RunFolder:
         return INTERRUPTED
 
     def unreadable(self, status: Status) -> str:
-        """Why the run cannot be read, as far as that is seen without opening its journal."""
+        """Why the run cannot be read, as far as is known without opening its journal."""
         if status.unreadable:
             return status.unreadable
         for file in (self.path / "spec.json", self.journal):
@@ -211,21 +211,21 @@ class RunFolder:
         return ""
 
     def command(self, do: str, **body: Any) -> None:
-        """Leave a request for the live engine."""
+        """Write a request for the live engine."""
         folder = self.path / "commands"
         folder.mkdir(mode=0o700, exist_ok=True)
         name = f"{time.time_ns()}-{os.urandom(2).hex()}.json"
         write_file(folder / name, orjson.dumps({"do": do, **body}))
 
     def unanswered(self) -> bool:
-        """Whether a request lies there that the engine has not taken."""
+        """Whether there is a request that the engine has not read."""
         try:
             return any(name.endswith(".json") for name in os.listdir(self.path / "commands"))
         except OSError:
             return False
 
     def take_commands(self) -> list[dict[str, Any]]:
-        """Requests left since the last call, oldest first; each is given out once."""
+        """Requests written since the last call, oldest first; each is returned once."""
         try:
             names = sorted(os.listdir(self.path / "commands"))
         except OSError:
@@ -249,9 +249,9 @@ class RunFolder:
 
 
 def _write_over(path: Path, status: Status) -> None:
-    """Write a status over the old one, in the room that this has if there is no more.
+    """Overwrite an old status in place, within its size if there is no more space.
 
-    Blanks fill what is left, so that whoever reads meanwhile finds no end of the old one.
+    The rest is filled with blanks, so that concurrent readers do not see the end of the old one.
     """
     whole = status.to_json()
     brief = {name: value for name, value in whole.items() if name not in DETAILS}
@@ -265,7 +265,7 @@ def _write_over(path: Path, status: Status) -> None:
 
 
 def _remove(file: Path) -> None:
-    """Take away what lies in the folder of commands, be it a folder."""
+    """Delete an entry of the commands folder, even if it is a folder."""
     try:
         file.unlink(missing_ok=True)
     except OSError:
@@ -273,20 +273,20 @@ def _remove(file: Path) -> None:
 
 
 def _is_coming_up(status: Status) -> bool:
-    """Whether a run is so new that its engine may not have said yet who it is."""
+    """Whether a run is so new that its engine may not have registered yet."""
     fresh = time.time() - status.updated < _COMING_UP_S
     return status.state is State.CREATED and status.pid is None and fresh
 
 
 class Lock:
-    """The engine's exclusive hold on a run. Freed by the system when the process dies."""
+    """The engine's exclusive lock on a run. Released by the system when the process dies."""
 
     def __init__(self, folder: RunFolder) -> None:
         """Take the lock.
 
         Raises:
             RunBusy: another process holds it.
-            UsageError: there can be no lock in that folder.
+            UsageError: no lock can be created in that folder.
         """
         try:
             self._fd = os.open(folder.path / "lock", os.O_CREAT | os.O_RDWR, 0o600)
@@ -306,7 +306,7 @@ class Lock:
             ) from None
 
     def _take(self, folder: RunFolder) -> None:
-        """Take the lock; an engine that has brought its run to rest is about to let go of it."""
+        """Acquire the lock; waits for an engine that has finished and is about to release it."""
         end = time.monotonic() + _LETTING_GO_S
         while True:
             try:
@@ -318,14 +318,14 @@ class Lock:
             time.sleep(0.01)
 
     def release(self) -> None:
-        """Give the lock back."""
+        """Release the lock."""
         os.close(self._fd)
 
 
 def process_start(pid: int) -> str:
-    """When a process began, as an opaque text; empty when there is no such process.
+    """When a process started, as an opaque text; empty if there is no such process.
 
-    A process id alone may have been given to another process since.
+    The process id alone is not enough, because the system reuses it.
     """
     try:
         stat = Path(f"/proc/{pid}/stat").read_text("utf-8", "replace")
@@ -333,7 +333,7 @@ def process_start(pid: int) -> str:
         if Path("/proc/self/stat").exists():
             return ""
     else:
-        # Fields are counted after the parenthesised name, which may hold spaces.
+        # Fields are counted after the parenthesised name, which may contain spaces.
         after = stat.rpartition(")")[2].split()
         return "" if after[0] == "Z" else after[19]
     ps = ["ps", "-o", "lstart=", "-p", str(pid)]  # macOS has no /proc
@@ -342,18 +342,18 @@ def process_start(pid: int) -> str:
 
 
 def _plain(name: str) -> str:
-    """A name as part of a folder's name."""
+    """A name made safe for use in a folder name."""
     return re.sub(r"[^a-z0-9.]+", "-", name.lower()).strip("-.")[:40]
 
 
 def make_run(spec: RunSpec, parent: Path | None = None, *, total: int = 0) -> RunFolder:
-    """Make the folder of a new run of ``total`` samples × epochs.
+    """Create the folder of a new run of ``total`` samples × epochs.
 
     Raises:
-        UsageError: when the place cannot be written to.
+        UsageError: the location is not writable.
     """
     root = parent or runs_dir()
-    # An imported run may say anything of itself.
+    # An imported run may contain any names.
     benchmark = _plain(spec.label) or "benchmark"
     model = _plain(spec.candidate.name) or "model"
     try:
@@ -372,10 +372,10 @@ def make_run(spec: RunSpec, parent: Path | None = None, *, total: int = 0) -> Ru
 
 
 def first_status(folder: RunFolder, spec: RunSpec, *, created: float, total: int) -> Status:
-    """The status of a run that nobody has worked on.
+    """The status of a run that no engine has worked on.
 
     Args:
-        folder, spec: of the run.
+        folder, spec: those of the run.
         created: Unix seconds.
         total: samples × epochs.
     """
@@ -392,7 +392,7 @@ def first_status(folder: RunFolder, spec: RunSpec, *, created: float, total: int
 
 
 def _own_title(spec: RunSpec) -> str:
-    """The title of a benchmark of one's own; of an imported run its file may be gone."""
+    """The title of a custom benchmark; for an imported run its file may be missing."""
     from evalbench.engine.config.spec import build_benchmark
 
     try:
@@ -402,19 +402,19 @@ def _own_title(spec: RunSpec) -> str:
 
 
 def _make_folder(root: Path, name: str) -> RunFolder:
-    """A new folder: the second it was made in, what is run, and which part of that second."""
+    """A new folder, named after the second, what is run, and the fraction of the second."""
     while True:
         second, rest = divmod(time.time_ns(), 10**9)
         stamp = time.strftime("%Y%m%d-%H%M%S", time.localtime(second))
         path = root / f"{stamp}-{name}-{(rest << 16) // 10**9:04x}"
-        # Another process may have made the same run in the same 15 µs.
+        # Another process may have created a run of the same name in the same 15 µs.
         with contextlib.suppress(FileExistsError):
             path.mkdir(mode=0o700)
             return RunFolder(path)
 
 
 def _made(run: RunFolder) -> tuple[str, str]:
-    """When a run was made, in an order that tells apart those of one second."""
+    """A sort key for a run's creation time that also orders runs of the same second."""
     return run.id[:15], run.id[-4:]
 
 
@@ -434,11 +434,11 @@ def _is_run(path: Path) -> bool:
     try:
         return (path / "spec.json").exists()
     except OSError:
-        return False  # not to be entered
+        return False  # not accessible
 
 
 def newest_runs(specs: Sequence[RunSpec], parent: Path | None = None) -> list[RunFolder | None]:
-    """For each spec the newest run that was asked for in just these words, if there is one."""
+    """For each spec, the newest run with exactly the same spec, if there is one."""
     found: list[RunFolder | None] = [None] * len(specs)
     for run in all_runs(parent):
         try:
@@ -455,13 +455,13 @@ _LAST = re.compile(r"last(?:~(\d{1,6}))?")
 
 
 def find_run(name: str, parent: Path | None = None) -> RunFolder:
-    """The run that ``name`` means: a path, an id, an unambiguous part of one, or ``last``.
+    """The run that ``name`` refers to: a path, an id, an unambiguous part of one, or ``last``.
 
-    ``last~1`` is the one before the last. Of parts, the end of an id (:func:`short_id`) goes
-    before its beginnings, and these before what is within it.
+    ``last~1`` is the one before the last. The end of an id (:func:`short_id`) takes precedence
+    over its start, and that over a part within it.
 
     Raises:
-        RunNotFound: none or several match.
+        RunNotFound: no run matches, or several do.
     """
     if (path := _run_path(name)) is not None:
         return RunFolder(path)
@@ -496,7 +496,7 @@ def _run_path(name: str) -> Path | None:
         path = expand(name)
         return absolute(path) if (path / "spec.json").exists() else None
     except (OSError, UsageError):
-        # Too long for a path, not to be entered, or the home of nobody.
+        # Too long for a path, not accessible, or the home folder of an unknown user.
         return None
 
 
@@ -516,12 +516,12 @@ def _matches(name: str, runs: list[RunFolder]) -> Iterator[RunFolder]:
 
 
 def short_id(run: RunFolder) -> str:
-    """The end of a run's id, which is random and nearly always enough to name it."""
+    """The end of a run's id, which is random and nearly always enough to identify it."""
     return _tail(run.id)
 
 
 def short_ids(runs: Sequence[RunFolder]) -> dict[str, str]:
-    """By its id, the shortest text that :func:`find_run` takes for each of all runs there are."""
+    """For all runs, by id, the shortest text that :func:`find_run` accepts."""
     tails = Counter(map(short_id, runs))
     return {run.id: tail if tails[tail := short_id(run)] == 1 else run.id for run in runs}
 

@@ -1,4 +1,4 @@
-"""The results of a run as they come, for whoever looks at it again and again."""
+"""Follows a run: returns its new results each time it is read."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from evalbench.engine.runs.result import Result, result_of
 
 
 class ResultFollower:
-    """The results of one run that were not read yet."""
+    """The results of one run that have not been read yet."""
 
     def __init__(self, folder: RunFolder) -> None:
         self._folder = folder
@@ -16,13 +16,13 @@ class ResultFollower:
         self._seen: set[tuple[int, int]] = set()
 
     def read(self) -> list[Result]:
-        """Those stored since the last time, in their order.
+        """The results stored since the last call, in order.
 
-        The journal is opened for the moment only, so that the engine can make it one
-        plain file when it rests.
+        The journal is opened only briefly, so that the engine can turn it into a single file when
+        it finishes.
 
         Raises:
-            JournalError: it cannot be read.
+            JournalError: the journal cannot be read.
         """
         found: list[Result] = []
         if not self._folder.journal.exists():

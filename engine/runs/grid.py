@@ -1,6 +1,6 @@
-"""Runs that were started together: models × benchmarks, driven as one and under one budget.
+"""Grids: runs started together (models × benchmarks), with one engine and one budget.
 
-Each of their folders holds ``grid.json``: which grid it belongs to, and the budget of all.
+Each run's folder has a ``grid.json`` with the grid's id and the shared budget.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ class Grid:
     """A grid.
 
     Attributes:
-        id: unlike that of any other.
-        budget: US dollars that all its runs may cost together; None: no ceiling.
+        id: a unique id.
+        budget: US dollars that all its runs may cost together; None for no limit.
     """
 
     id: str
@@ -36,12 +36,12 @@ class Grid:
 
 
 def new_grid(budget: float | None) -> Grid:
-    """A grid that has no runs yet."""
+    """A new grid without runs."""
     return Grid(f"{time.strftime('%Y%m%d-%H%M%S')}-{secrets.token_hex(4)}", budget)
 
 
 def grid_of(run: RunFolder) -> Grid | None:
-    """The grid that a run belongs to; None: it was started alone.
+    """The grid that a run belongs to; None if it was started alone.
 
     Raises:
         UsageError: its file is damaged.
@@ -64,12 +64,12 @@ def grid_of(run: RunFolder) -> Grid | None:
 
 
 def join_grid(run: RunFolder, grid: Grid) -> None:
-    """Say that a run belongs to a grid."""
+    """Record that a run belongs to a grid."""
     write_file(run.path / FILE, orjson.dumps({"id": grid.id, "budget": grid.budget}))
 
 
 def others_of(grid: Grid, runs: Sequence[RunFolder]) -> list[RunFolder]:
-    """The grid's runs beside these, in the folder of the first."""
+    """The grid's other runs, in the same parent folder as the first of ``runs``."""
     here = {run.id for run in runs}
     beside = all_runs(runs[0].path.parent) if runs else []
     found = []
@@ -81,9 +81,9 @@ def others_of(grid: Grid, runs: Sequence[RunFolder]) -> list[RunFolder]:
 
 
 def unfinished(run: RunFolder) -> list[RunFolder]:
-    """The runs of a run's grid that still lack something, the oldest first.
+    """The unfinished runs of a run's grid, oldest first.
 
-    The run itself is among them, whatever its state; one that was started alone is the only one.
+    The run itself is included, whatever its state; a run started alone is the only one.
     """
     grid = grid_of(run)
     if grid is None:
@@ -99,10 +99,10 @@ def unfinished(run: RunFolder) -> list[RunFolder]:
 
 
 def spent_by(run: RunFolder) -> float:
-    """US dollars that a run of the grid has cost, or may have, which this engine does not drive.
+    """US dollars that a run of the grid, not driven by this engine, has cost or may have cost.
 
     Raises:
-        RunBusy: another engine drives it, or it was cut: what its calls cost is not known.
+        RunBusy: another engine drives it, or it was killed: the cost of its calls is unknown.
     """
     status = run.status()
     if not status.at_rest:

@@ -1,6 +1,6 @@
-"""How a run went: what was scored, answered and spent in each stretch of its time, by a few scans.
+"""History of a run: scores, replies and spend per time interval, from a few scans.
 
-At 100,000 samples the scans take some hundred milliseconds: not for a thread that draws.
+At 100,000 samples the scans take a few hundred milliseconds: not for a UI thread.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from evalbench.engine.journal.schema import SLOT_BITS, has_reused
 from evalbench.engine.runs.browse import headline, opened
 
 _MOST_LATENCIES = 50_000
-"""Calls whose time to the reply is looked at; of more, some from everywhere."""
+"""Maximum number of calls used for latency; if there are more, they are sampled evenly."""
 
 _LATENCIES = (
     "SELECT r.at / ?, r.at - c.sent FROM reply r JOIN call c ON c.id = r.id"
@@ -30,15 +30,15 @@ _ERROR = OUTCOME_CODE[Outcome.ERROR]
 
 @dataclass(slots=True)
 class Stretch:
-    """What happened in one stretch of a run's time.
+    """What happened in one interval of a run.
 
     Attributes:
-        scored, total, squares: number, sum and sum of squares of the headline value.
-        failed: samples whose score tells of an error.
-        replies, failures: calls that were answered, and those that ended in an error.
-        tokens: of the replies, made by the models.
+        scored, total, squares: count, sum and sum of squares of the headline value.
+        failed: samples whose score is an error.
+        replies, failures: answered calls, and calls that ended in an error.
+        tokens: generated tokens of the replies.
         cost: US dollars, as far as prices are known.
-        latencies: seconds from sending a call to its reply, in order.
+        latencies: seconds from sending a call to its reply, sorted.
     """
 
     scored: int = 0
@@ -52,7 +52,7 @@ class Stretch:
     latencies: list[float] = field(default_factory=list)
 
     def latency(self, share: float) -> float | None:
-        """The latency that a share of the calls stayed within (nearest rank); None without one."""
+        """The latency quantile for ``share`` (nearest rank); None if there are no latencies."""
         if not self.latencies:
             return None
         rank = math.ceil(share * len(self.latencies))
@@ -61,12 +61,12 @@ class Stretch:
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """A run's time in stretches of equal length.
+    """A run's history in intervals of equal length.
 
     Attributes:
-        every_s: how long each is, in seconds.
-        stretches: by number; the first begins at the run's creation.
-        groups: (n, mean of the headline value) by name and value of a tag.
+        every_s: interval length in seconds.
+        stretches: intervals by number; the first starts at the run's creation.
+        groups: (n, mean of the headline value) by tag name and value.
     """
 
     every_s: float
@@ -74,20 +74,20 @@ class History:
     groups: Mapping[tuple[str, str], tuple[int, float]]
 
     def numbers(self) -> Sequence[int]:
-        """Stretches in which anything happened, in order."""
+        """Numbers of the intervals in which anything happened, in order."""
         return sorted(self.stretches)
 
 
 def read_history(journal: Path, value: str, most: int = 120) -> History:
-    """Read how a run went.
+    """Read a run's history.
 
     Args:
-        journal: of the run.
+        journal: the run's journal.
         value: name of its headline value, see :func:`headline`.
-        most: stretches at most, of the time in which something happened.
+        most: maximum number of intervals in the active time span.
 
     Raises:
-        JournalError: it cannot be read.
+        JournalError: the journal cannot be read.
     """
     with opened(journal) as decoder:
         first, last = _ends(decoder)
@@ -124,7 +124,7 @@ def read_history(journal: Path, value: str, most: int = 120) -> History:
 
 
 def read_latency(journal: Path, shares: Sequence[float]) -> list[float | None]:
-    """Seconds that so large shares of the calls stayed within (nearest rank); None without calls.
+    """Latency quantiles in seconds (nearest rank); None without calls.
 
     Raises:
         JournalError: the journal cannot be read.
@@ -136,7 +136,7 @@ def read_latency(journal: Path, shares: Sequence[float]) -> list[float | None]:
 
 
 def _ends(decoder: RowDecoder) -> tuple[int, int]:
-    """When anything was scored or answered first and last, in milliseconds."""
+    """Times of the first and last score or reply, in milliseconds."""
     ends = decoder.db.execute(
         "SELECT min(at), max(at) FROM score UNION ALL SELECT min(at), max(at) FROM reply"
     ).fetchall()

@@ -1,4 +1,4 @@
-"""What a run holds, sample by sample."""
+"""Reads a run sample by sample."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ class SampleSummary:
 
     Attributes:
         row: its number in the run.
-        said: the newest call with an answer, by place; failed ones are left out.
-        score: None while it has none.
+        said: the newest answered call per place; failed calls are left out.
+        score: None if it has none yet.
     """
 
     row: int
@@ -54,19 +54,19 @@ class SampleSummary:
     score: ScoreRow | None
 
     def text(self, role: str, step: str, repeat: int = 0) -> str | None:
-        """What was answered; None where nothing was."""
+        """The answer's text; None if there is none."""
         call = self.said.get((role, step, repeat))
         return call.reply.text if call and call.reply else None
 
 
 @dataclass(frozen=True, slots=True)
 class SampleRecord:
-    """A sample with everything that was asked, answered and scored.
+    """A sample with all its calls, replies and scores.
 
     Attributes:
         row: its number in the run.
-        calls: in the order of their slots, of all epochs, failed ones too.
-        scores: by epoch; an epoch without one is missing.
+        calls: in slot order, for all epochs, including failed ones.
+        scores: by epoch; epochs without a score are missing.
     """
 
     row: int
@@ -75,7 +75,7 @@ class SampleRecord:
     scores: Mapping[int, ScoreRow]
 
     def answers(self, epoch: int) -> list[CallRow]:
-        """The newest call of each place in an epoch that has an answer, in order."""
+        """The newest answered call of each place in an epoch, in order."""
         newest: dict[Place, CallRow] = {}
         for call in self.calls:
             if call.key.epoch == epoch and call.reply and call.reply.outcome is not Outcome.ERROR:
@@ -94,15 +94,15 @@ class RunReader:
     """A run opened for reading.
 
     Attributes:
-        id: of the run.
-        spec, status: what was asked for, and what the run's status file says.
+        id: the run's id.
+        spec, status: the run's spec, and its status file.
         created: seconds since the epoch.
-        short_names: models are called without their provider.
-        meta: the facts that the journal holds about the whole run, without where keys lay.
+        short_names: whether models are named without their provider.
+        meta: the journal's facts about the whole run, without the sources of keys.
     """
 
     def __init__(self, folder: RunFolder, journal: Path | None = None) -> None:
-        """``journal``: to be read in place of the run's own, which is damaged."""
+        """``journal``: a journal to read instead of the run's own, if that is damaged."""
         self.id = folder.id
         self.spec = folder.spec()
         self.status = folder.status()
@@ -122,17 +122,17 @@ class RunReader:
 
     @property
     def candidate(self) -> str:
-        """The model's name, as users give it; of answers that were given, their model's."""
+        """The model's name as users write it; for existing answers, the model that gave them."""
         return self.named(self.spec.model)
 
     def named(self, model: str) -> str:
-        """A model as other systems name it; see ``short_names``."""
+        """A model's name in exports; see ``short_names``."""
         name = model_name(model)
         head, slash, rest = name.partition("/")
         return rest if self.short_names and slash and head in provider_names() else name
 
     def batches(self) -> list[BatchRow]:
-        """The provider batches that it sent, in order."""
+        """The run's provider batches, in order."""
         return self._journal.query(batches)
 
     @property
@@ -142,18 +142,18 @@ class RunReader:
 
     @property
     def origin(self) -> str:
-        """The name of the data, without its ending."""
+        """The name of the data, without its extension."""
         record = self.record
         return Path(str(record.get("data", {}).get("origin") or "data")).stem
 
     @property
     def record(self) -> Mapping[str, Any]:
-        """The reproducibility record; empty while there is none."""
+        """The reproducibility record; empty if there is none yet."""
         return self.meta.get("record") or {}
 
     @cached_property
     def metrics(self) -> Mapping[str, Mapping[str, Any]]:
-        """All metrics by name, the headline first; of a run that goes on, those so far."""
+        """All metrics by name, the headline first; those so far if the run is unfinished."""
         stored = self.meta.get("metrics")
         if stored is not None and self.status.at_rest:
             return dict(stored)
@@ -162,19 +162,19 @@ class RunReader:
 
     @cached_property
     def headline(self) -> str:
-        """The name of the metric that the run is judged by; empty without one."""
+        """The name of the headline metric; empty if there is none."""
         return next(iter(self.metrics), "")
 
     @cached_property
     def metrics_are_shares(self) -> bool:
-        """Whether the headline is a proportion, so that a sample of value 1 is right."""
+        """Whether the headline is a proportion, so that a value of 1 means right."""
         return bool((self.metrics.get(self.headline) or {}).get("share"))
 
     def grade(self, score: ScoreRow | None, name: str) -> float | None:
-        """The value that a score counts by; None for a failure.
+        """The value that a score counts as; None for a failure.
 
-        That is the value called as the headline; where the headline is made of several, as a
-        mean of ratings is, what it would be with this sample alone.
+        That is the value named like the headline; if the headline combines several, as a mean of
+        ratings does, it is what the headline would be for this sample alone.
         """
         if score is None or (score.outcome is Outcome.ERROR and not score.values):
             return None
@@ -200,7 +200,7 @@ class RunReader:
         return build_benchmark(self.spec, self.meta.get("shared"))
 
     def events(self) -> Iterator[Event]:
-        """What happened to it, in order."""
+        """The run's events, in order."""
         last = 0
         while page := self._journal.events(last):
             last = page[-1].id
@@ -211,26 +211,26 @@ class RunReader:
         return self._journal.scores()
 
     def labels(self) -> Labels:
-        """The names of all tags and values in the run, by scans of samples and scores."""
+        """The names of all tags and values in the run, from scans of samples and scores."""
         return self._journal.query(_labels)
 
     @property
     def size(self) -> int:
-        """How many samples there are."""
+        """Number of samples."""
         return self._journal.size()
 
     @property
     def stamp(self) -> str:
-        """When the run was made, as a folder's name."""
+        """When the run was created, in folder-name format."""
         return time.strftime("%Y%m%d_%H%M%S", time.gmtime(self.created))
 
     def notes(self) -> list[str]:
-        """What is not written of a run that was asked more often than once."""
+        """What exports leave out if samples were asked more than once."""
         epochs = self.spec.settings.epochs
         return [f"of {epochs} epochs the first was written"] if epochs > 1 else []
 
     def samples(self) -> Iterator[SampleSummary]:
-        """All of them in their first epoch, in order."""
+        """All samples in their first epoch, in order."""
         for held in self.walk():
             said = {
                 (role_of(call), call.key.step, call.key.repeat): call for call in held.answers(0)
@@ -242,12 +242,12 @@ class RunReader:
         return self._journal.scored_since(at_ms)
 
     def at(self, row: int) -> SampleRecord | None:
-        """One sample with all it has; None where there is none of that number."""
+        """One sample with everything it has; None if it does not exist."""
         found = next(self.walk(row, 1), None)
         return found if found and found.row == row else None
 
     def walk(self, first: int = 1, page_size: int = _PAGE) -> Iterator[SampleRecord]:
-        """All from row ``first`` on with all they have, in order, a page at a time."""
+        """All samples from row ``first`` on, with everything they have, in order, page by page."""
         last = first - 1
         while page := list(self._journal.samples(last + 1, page_size)):
             first, last = page[0].row, page[-1].row
@@ -285,7 +285,7 @@ def _tally(epochs: int) -> Callable[[RowDecoder, Path], Tally]:
 
 
 def _keyless(call: CallRow) -> CallRow:
-    """The call without what has the form of a key; itself where there is none, as nearly always."""
+    """The call with key-like texts replaced; the same object if there are none, the usual case."""
     reply = call.reply
     told = [message.text for message in call.prompt.messages]
     if reply is not None:
@@ -323,27 +323,27 @@ def _keyless_reply(reply: Reply | None) -> Reply | None:
 
 
 def role_of(call: CallRow) -> str:
-    """The role of a call, with the name of the judge."""
+    """The role of a call, including the name of the judge."""
     key = call.key
     return key.role if key.role == CANDIDATE else f"{key.role}/{key.model}"
 
 
 def model_name(model: str) -> str:
-    """A model as other systems name it: without what marks answers that were given."""
+    """A model's name in exports: without the marker of existing answers."""
     return model.removeprefix(f"{ANSWERS}/")
 
 
 def file_name(name: str) -> str:
-    """A name as that of a file or folder: what would not do becomes a dash."""
+    """A name made safe for a file or folder: unsuitable characters become a dash."""
     safe = _UNSAFE.sub("-", name).lstrip(".")[:_LONGEST_NAME]
     return safe or "unnamed"
 
 
 def same_name(name: str) -> str:
-    """A name that must stay as it is in that of a file.
+    """A name for a file that must not be altered.
 
     Raises:
-        DataError: no file can have it.
+        DataError: it is not a valid file name.
     """
     if file_name(name) != name:
         raise DataError(f"{name!r} cannot be the name of a file", why="this format needs it to be")

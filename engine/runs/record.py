@@ -1,4 +1,4 @@
-"""What a run was: what decides its answers, and all that a reviewer needs to run it again."""
+"""The identity of a run, and the full record that a reviewer needs to repeat it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _PACKAGES = ("datasets", "torch", "transformers", "accelerate", "tokenizers")
 
 
 def identity(spec: RunSpec, benchmark: Benchmark, data_hash: str) -> dict[str, Any]:
-    """What decides the answers and scores of a run. Equal identities, comparable scores."""
+    """Everything that affects a run's answers and scores. Equal identities: comparable scores."""
     return {
         "settings": spec.identity(),
         "benchmark version": benchmark.version,
@@ -26,7 +26,7 @@ def identity(spec: RunSpec, benchmark: Benchmark, data_hash: str) -> dict[str, A
 
 
 def differences(stored: Mapping[str, Any], now: Mapping[str, Any], prefix: str = "") -> list[str]:
-    """What differs between two identities, one readable line each."""
+    """The differences between two identities, one readable line each."""
     lines: list[str] = []
     for name in sorted(set(stored) | set(now)):
         old, new = stored.get(name), now.get(name)
@@ -72,7 +72,7 @@ def record(spec: RunSpec, benchmark: Benchmark, header: DataHeader) -> dict[str,
 
 
 def _version(name: str) -> str:
-    # Needed only for the record, and it takes its time to load.
+    # Needed only for the record, and slow to import.
     from importlib.metadata import PackageNotFoundError, version
 
     try:

@@ -1,4 +1,4 @@
-"""One sample's result, as a program reads it."""
+"""One sample's result, for programs."""
 
 from __future__ import annotations
 
@@ -13,33 +13,33 @@ from evalbench.engine.runs.rows import row_of
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What became of one sample in one epoch.
+    """The result of one sample in one epoch.
 
-    Texts are as the model gave them, but for what has the form of a provider's key.
+    Texts are as the model produced them, except that anything like a provider's key is replaced.
 
     Attributes:
         id: content id of the sample: the same in every run over the same data.
         row: its number in the run, from 1.
-        epoch: from 0.
+        epoch: zero-based.
         outcome: ``ok``, ``truncated``, ``refused``, ``filtered``, ``unparsed``, ``error``,
             or ``waiting`` while it has no score.
-        score: the value that the run's headline metric counts; None for a failure, and where
-            nothing could be read in the reply (``values`` says what that counts as).
-        values: every value that metrics are made of, by name.
+        score: the value counted by the run's headline metric; None for a failure, and if the
+            reply could not be parsed (``values`` shows what that counts as).
+        values: all values that metrics are computed from, by name.
         tags: labels such as ``subject``.
-        inputs: what the benchmark asked with.
-        question: the question for people.
+        inputs: the benchmark's inputs.
+        question: the question for display.
         gold: the right answer, as a JSON value.
-        reply: what the candidate said; of several turns all of them, each under its name.
-        reasoning: its thinking, where the provider shows it.
+        reply: the candidate's answer; with several turns all of them, each under its name.
+        reasoning: its reasoning, if the provider shows it.
         parsed: what each parser read.
-        note: how the score came about.
+        note: how the score was determined.
         error: why it failed.
-        calls: how many were made, judges' included.
-        reused: how many of them were not asked but taken from earlier runs.
-        input_tokens, output_tokens: of all calls; None where nobody said.
-        cost_usd: of all calls, in US dollars; None where it is unknown.
-        latency_s: seconds that its answered calls took, added up.
+        calls: number of calls, including judges'.
+        reused: how many of them were reused from earlier runs.
+        input_tokens, output_tokens: of all calls; None if not reported.
+        cost_usd: of all calls, in US dollars; None if unknown.
+        latency_s: total seconds of its answered calls.
     """
 
     id: str
@@ -85,7 +85,7 @@ _AS_IN_ROWS = (
 
 
 def result_of(run: RunReader, held: SampleRecord, epoch: int, headline: str) -> Result:
-    """The result of a sample in an epoch; ``headline`` names the metric that it is scored by."""
+    """The result of a sample in an epoch; ``headline`` names the metric used as its score."""
     row = row_of(run, held, epoch, headline)
     score = held.scores.get(epoch)
     if row["outcome"] == Outcome.UNPARSED.value:

@@ -1,4 +1,4 @@
-"""A run as a table: a row for each sample and epoch, the same columns for CSV and Parquet."""
+"""A run as a table: one row per sample and epoch, with the same columns for CSV and Parquet."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ FIXED = {
     "cost_usd": float,
     "latency_s": float,
 }
-"""Columns of every run and the type of what is in them."""
+"""Columns of every run, with their types."""
 
 
 def columns(run: RunReader) -> dict[str, type]:
     """Name and type of all columns: tags as ``tag.NAME``, values as ``value.NAME``.
 
-    One scan of the scores and samples: what there is of each is known only afterwards.
+    Scans the scores and samples once, because the names they use are only known afterwards.
     """
     found = run.labels()
     return (
@@ -52,7 +52,7 @@ def columns(run: RunReader) -> dict[str, type]:
 
 
 def rows(run: RunReader) -> Iterator[dict[str, Any]]:
-    """The rows, in order; a sample without a score has one of outcome ``waiting``."""
+    """The rows, in order; samples without a score have the outcome ``waiting``."""
     name = run.headline
     for held in run.walk():
         for epoch in sorted(held.scores) or [0]:
@@ -60,7 +60,7 @@ def rows(run: RunReader) -> Iterator[dict[str, Any]]:
 
 
 def row_of(run: RunReader, held: SampleRecord, epoch: int, headline: str) -> dict[str, Any]:
-    """One row: a sample in one epoch; ``headline`` names the metric that it is scored by."""
+    """One row: a sample in one epoch; ``headline`` names the metric used as its score."""
     score = held.scores.get(epoch)
     detail: Mapping[str, Any] = score.detail if score else {}
     answers = held.answers(epoch)
@@ -94,7 +94,7 @@ def row_of(run: RunReader, held: SampleRecord, epoch: int, headline: str) -> dic
 
 
 def question(held: SampleRecord) -> str:
-    """The sample's question for people; where it has none by that name, all its inputs."""
+    """The sample's question for display; if it has no such input, all its inputs."""
     given = held.sample.inputs
     for name in ("question", "input", "prompt"):
         if isinstance(given.get(name), str):
@@ -106,7 +106,7 @@ def question(held: SampleRecord) -> str:
 
 
 def as_text(value: Any) -> str:
-    """A JSON value as a text: texts as they are, nothing as nothing."""
+    """A JSON value as text: strings unchanged, null as an empty string."""
     if value is None or value == {}:
         return ""
     return value if isinstance(value, str) else orjson.dumps(value).decode()
@@ -121,7 +121,7 @@ def _texts(calls: list[CallRow], name: str) -> str:
 
 
 def _failure(calls: list[CallRow]) -> str:
-    """The last error, of a sample that has no answer yet."""
+    """The last error of a sample that has no answer yet."""
     for call in reversed(calls):
         if call.reply and call.reply.outcome is Outcome.ERROR:
             return call.reply.error
@@ -129,6 +129,6 @@ def _failure(calls: list[CallRow]) -> str:
 
 
 def _sum(calls: list[CallRow], read: Any) -> Any:
-    """The sum over replies; None where nobody said any."""
+    """The sum over replies; None if none reported a value."""
     told = [value for call in calls if call.reply and (value := read(call.reply)) is not None]
     return sum(told) if told else None

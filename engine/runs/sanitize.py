@@ -1,8 +1,8 @@
-"""Texts made harmless for whatever opens an exported file.
+"""Makes texts harmless for the programs that open an exported file.
 
-Models say what they like: terminal sequences, spreadsheet formulas, scripts,
-even somebody's key. A file that is handed on must carry none of it in a form
-that acts when the file is looked at.
+Models can output anything: terminal sequences, spreadsheet formulas, scripts, even someone's
+key. A file to be shared must not contain any of it in a form that takes effect when the file is
+opened.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _ACTIVE = re.compile(
 
 
 def without_keys(value: Any) -> Any:
-    """A text, or JSON values, in which whatever has the form of a provider's key is replaced."""
+    """A text, or JSON values, with everything that looks like a provider's key replaced."""
     if isinstance(value, str):
         return KEYS.sub(KEY_GONE, value)
     if isinstance(value, Mapping):
@@ -38,12 +38,12 @@ def without_keys(value: Any) -> Any:
 
 
 def holds_key(value: Any) -> bool:
-    """Whether anything in a JSON value has the form of a provider's key."""
+    """Whether anything in a JSON value looks like a provider's key."""
     return value is not None and KEYS_IN_JSON.search(orjson.dumps(value)) is not None
 
 
 def without_logins(value: Any) -> Any:
-    """Settings without keys, and without names and passwords in addresses."""
+    """Settings without keys, and without user names and passwords in addresses."""
     if isinstance(value, str):
         return _LOGIN.sub(KEY_GONE, without_keys(value))
     if isinstance(value, Mapping):
@@ -54,7 +54,7 @@ def without_logins(value: Any) -> Any:
 
 
 def visible(text: str) -> str:
-    r"""``text`` with control characters written out (``\x1b``), but for new lines and tabs."""
+    r"""``text`` with control characters escaped (``\x1b``), except newlines and tabs."""
     if text.isascii() and text.isprintable():
         return text
     return _CONTROLS.sub(_written_out, text)
@@ -66,26 +66,26 @@ def _written_out(found: re.Match[str]) -> str:
 
 
 def cell(text: str) -> str:
-    """A text for a spreadsheet: never a formula, which begins with ``= + - @`` or white space.
+    """A text for a spreadsheet: never a formula, which starts with ``= + - @`` or whitespace.
 
-    An apostrophe is put before it, as OWASP's page on CSV injection advises;
-    numbers stay as they are.
+    Such texts are prefixed with an apostrophe, as OWASP's page on CSV injection advises; numbers
+    stay as they are.
     """
     text = visible(text.replace("\r\n", "\n"))
     return f"'{text}" if _FORMULA.match(text) and not _NUMBER.fullmatch(text) else text
 
 
 def uncell(text: str) -> str:
-    """Inverse of :func:`cell` as far as the apostrophe goes; a text in quotes keeps them."""
+    """Inverse of :func:`cell` for the apostrophe; a quoted text keeps its quotes."""
     marked = text[:1] == "'" and _FORMULA.match(text[1:2]) and not text.endswith("'")
     return text[1:] if marked else text
 
 
 def json_bytes(value: Any, *, indent: bool = False, default: Any = None) -> bytes:
-    """JSON that neither a terminal nor a page that it is put into will act upon.
+    """JSON that is inert in a terminal and when embedded in a web page.
 
-    The value is the same for every reader: what would act is only written as
-    an escape.
+    Every reader gets the same value: anything that could take effect is just written as an
+    escape.
     """
     option = orjson.OPT_NON_STR_KEYS | (orjson.OPT_INDENT_2 if indent else 0)
     body = orjson.dumps(value, option=option, default=default)

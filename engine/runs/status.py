@@ -1,4 +1,4 @@
-"""What is shown of a run: its states, its status file's contents, its exit code."""
+"""The status of a run: its state, its status file, its exit code."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class State(StrEnum):
-    """Where a run stands. The last six are at rest; WAITING has batches out at a provider."""
+    """State of a run. The last six are at rest; WAITING has batches pending at a provider."""
 
     CREATED = "created"
     RUNNING = "running"
@@ -31,21 +31,19 @@ class State(StrEnum):
 
 @dataclass(slots=True)
 class Status:
-    """What lists and screens show of a run. Times are seconds since the epoch.
+    """The status of a run in lists and on screens. Times are seconds since the epoch.
 
-    ``metrics`` holds the headline and everything ungrouped; the whole table is
-    in the journal. ``seconds`` adds up over all engines that worked on it.
-    ``spend_usd`` is None when prices are unknown; ``possible_usd`` is what calls
-    that were cut or failed may have cost besides, at worst. ``roles`` counts the
-    calls of this engine by role (``sent``, ``from_journal``, ``reused``, ``in_flight``);
-    ``reused`` counts replies that were taken from earlier runs, over all engines;
-    ``replies`` those that the journal holds in all, failed calls' among them (None: not counted);
-    ``latest`` names the scores stored last as (sample row, epoch), oldest first.
-    ``batches`` is as :meth:`evalbench.engine.dispatch.batch.state.Batch.shown` gives it,
-    ``traces`` as :meth:`evalbench.engine.telemetry.exporter.Exporter.report`; ``tracing`` is true
-    while a run that is at rest still sends the last of them.
-    ``title`` is what a benchmark of one's own calls itself.
-    ``unreadable`` is why the status file could not be read, and in no such file.
+    ``metrics`` holds the headline and everything ungrouped; the full table is in the journal.
+    ``seconds`` is the total over all engines that drove the run. ``spend_usd`` is None if prices
+    are unknown; ``possible_usd`` is what interrupted or failed calls may have cost in addition, at
+    worst. ``roles`` counts this engine's calls by role (``sent``, ``from_journal``, ``reused``,
+    ``in_flight``); ``reused`` counts replies of earlier runs, over all engines; ``replies``
+    all replies in the journal, including those of failed calls (None: not counted); ``latest`` has
+    the most recent scores as (sample row, epoch), oldest first. ``batches`` has the form of
+    :meth:`evalbench.engine.dispatch.batch.state.Batch.shown`, ``traces`` that of
+    :meth:`evalbench.engine.telemetry.exporter.Exporter.report`; ``tracing`` is true while a run at
+    rest is still sending the last of them. ``title`` is the title of a custom benchmark.
+    ``unreadable`` says why the status file could not be read; it is never in the file.
     """
 
     run: str
@@ -97,10 +95,10 @@ class Status:
 
     @classmethod
     def from_json(cls, value: Any) -> Status:
-        """A stored status; fields that are not known are left out.
+        """A stored status; unknown fields are ignored.
 
         Raises:
-            Misfit: a field is not what it should be.
+            Misfit: a field has the wrong type or value.
         """
         STATUS(value)
         known = cls.__dataclass_fields__.keys() - {"unreadable"}
@@ -110,21 +108,21 @@ class Status:
 
     @property
     def name(self) -> str:
-        """The benchmark for people: by its title, if it has one of its own, and its name."""
+        """The benchmark for display: its own title, if it has one, and its name."""
         if self.title.casefold() in ("", self.benchmark.casefold()):
             return self.benchmark
         return f"{self.title} ({self.benchmark})"
 
     @property
     def at_rest(self) -> bool:
-        """Whether the run has ended for now, by its own account."""
+        """Whether the run has ended for now, according to its status."""
         return self.state in AT_REST
 
 
 DETAILS = frozenset(
     ("outcomes", "metrics", "errors", "params", "gauges", "roles", "latest", "batches", "traces")
 )
-"""Fields that a status can be told without, where there is hardly any room."""
+"""Fields that may be omitted from a status if there is hardly any disk space."""
 
 AT_REST = frozenset(
     {
@@ -137,11 +135,11 @@ AT_REST = frozenset(
     }
 )
 STILL_WAITING = 7
-"""Exit code of a run whose batches are still out."""
+"""Exit code of a run whose batches are still pending."""
 
 
 def exit_code(status: Status, problem: EvalbenchError | None) -> int:
-    """The exit code that a resting run stands for (see docs/command-line.md)."""
+    """The exit code for a run at rest (see docs/command-line.md)."""
     if status.state is State.COMPLETE:
         return 2 if status.failed else 0
     if status.state is State.BUDGET:

@@ -1,4 +1,4 @@
-"""How far judges agree, beyond what chance would give."""
+"""Agreement between judges, corrected for chance."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def cohen_kappa(pairs: Sequence[tuple[float, float]], *, quadratic: bool = False
         quadratic: weigh disagreements by the square of their size.
 
     Returns:
-        None without items, or where both raters always gave one same rating.
+        None without items, or if both raters always gave the same single rating.
     """
     n = len(pairs)
     if not n:
@@ -48,10 +48,10 @@ def fleiss_kappa(items: Sequence[Sequence[Hashable]]) -> float | None:
     Source: J. L. Fleiss, Psychological Bulletin 76 (1971) 378-382.
 
     Args:
-        items: the ratings of each item; as many for one as for the other.
+        items: the ratings of each item; the same number for all.
 
     Returns:
-        None for fewer than two raters or no items, or where only one rating was ever given.
+        None for fewer than two raters or no items, or if only one rating was ever given.
     """
     raters = len(items[0]) if items else 0
     if raters < 2:
@@ -84,12 +84,11 @@ def krippendorff_alpha(
     Source: K. Krippendorff, "Computing Krippendorff's Alpha-Reliability" (2011), sections C-F.
 
     Args:
-        items: the ratings of each item, one place for each rater.
+        items: the ratings of each item, one place per rater.
         level: what differences between ratings mean.
 
     Returns:
-        None where it is not defined: fewer than two items with two ratings, or one
-        rating only.
+        None if it is undefined: fewer than two items with two ratings, or only one rating.
     """
     rated = [[rating for rating in item if rating is not None] for item in items]
     paired = [ratings for ratings in rated if len(ratings) > 1]
@@ -111,7 +110,7 @@ def krippendorff_alpha(
 def _distances(
     values: Sequence[float], counts: Counter[float], level: Level
 ) -> Callable[[float, float], float]:
-    """How far apart two ratings are, squared."""
+    """The squared distance between two ratings."""
     if level == "nominal":
         return lambda c, k: float(c != k)
     if level == "ratio":

@@ -1,4 +1,4 @@
-"""Which option a reply chooses: by its letter, or by saying its text."""
+"""Which option a reply chooses: by its letter, or by its text."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from evalbench.engine.scoring.letters_many import read_many
 from evalbench.engine.scoring.reply_text import spoken
 
 _BEGINNING = 4000
-"""Characters of a reply in which its first line is looked for."""
+"""Characters of a reply in which the first line is searched."""
 
 
 def read_choice(reply: str, choices: Sequence[str]) -> int | None:
     """Index of the option that a person would read, or None.
 
-    A reply without a letter that gives the text of one option, and of no other, chooses that
-    one. Of options whose texts hold one another (``2`` and ``12``), the longest counts.
+    A reply without a letter that contains the text of exactly one option chooses that one. If the
+    text of one option contains another (``2`` and ``12``), the longest counts.
     """
     read = read_lenient if len(choices) <= len(LETTERS) else read_many
     place = read(reply, len(choices))

@@ -1,10 +1,10 @@
-"""DROP's score: F1 of the words of an answer, in which numbers have to agree.
+"""DROP's score: F1 over the words of an answer, in which numbers must agree.
 
 Source: D. Dua et al., "DROP: A Reading Comprehension Benchmark Requiring Discrete Reasoning Over
 Paragraphs", arXiv 1903.00161 (2019), section 5; the rule as in the authors' evaluation,
 https://github.com/allenai/allennlp-reading-comprehension (``eval/drop_eval.py``), for an
-answer that is one text, as https://github.com/openai/simple-evals and lm-evaluation-harness
-have it.
+answer that is a single text, as in https://github.com/openai/simple-evals and
+lm-evaluation-harness.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ def score(answer: str, spans: Sequence[str]) -> tuple[float, float]:
     """Exact match (0 or 1) and F1 (0 to 1) of an answer against one right answer.
 
     Args:
-        answer: of the model, as one text.
-        spans: of the right answer; one, or several that all belong to it.
+        answer: the model's answer, as one text.
+        spans: the spans of the correct answer; all of them belong to it.
     """
     given = normalized(answer)
     right = [normalized(span) for span in spans]
@@ -39,7 +39,7 @@ def score(answer: str, spans: Sequence[str]) -> tuple[float, float]:
 
 
 def normalized(text: str) -> str:
-    """A text in small letters without articles and punctuation; numbers in one form."""
+    """A text in lower case without articles and punctuation; numbers in canonical form."""
     parts = [_token(token) for token in re.split(r"[ -]", text.lower())]
     return " ".join(part for part in parts if part)
 

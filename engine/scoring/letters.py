@@ -1,9 +1,8 @@
-"""Reading the letter of a multiple-choice answer: faithful parsers and log-likelihoods.
+"""Parses the letter of a multiple-choice answer: faithful parsers and log-likelihoods.
 
-Every parser takes the reply text and returns the index of an option (0 = A) or
-None. Its name carries a version that changes whenever a reply could be read
-differently. The lenient parser has a file of its own,
-:mod:`evalbench.engine.scoring.letters_lenient`.
+Every parser takes the reply text and returns the index of an option (0 = A) or None. Its name
+carries a version that changes whenever a reply could be parsed differently. The lenient parser
+has its own file, :mod:`evalbench.engine.scoring.letters_lenient`.
 """
 
 from __future__ import annotations
@@ -32,9 +31,9 @@ _FIRST = re.compile(r"([A-Ga-g])[.)]?.*$")
 def read_first(reply: str, options: int = 4) -> int | None:
     """Faithful to the MMLU experimenter's later parser: a one-line reply's first character.
 
-    Known fault of the original, kept: every reply that begins with one of the
-    letters A to G counts, so "A car" is A and "Because" is B. A letter past the
-    last option is returned as it is; it names no option and is a wrong answer.
+    Known bug of the original, kept: every reply that starts with one of the letters A to G counts,
+    so "A car" is A and "Because" is B. A letter past the last option is returned as it is; it names
+    no option and is a wrong answer.
     """
     found = _FIRST.match(reply.strip())
     return LETTERS.index(found[1].upper()) if found else None
@@ -51,8 +50,8 @@ _ANSWER = re.compile(r"Answer[ \t]*:[ \t]*\$?([A-D])\$?", re.IGNORECASE)
 def read_simple_evals(reply: str, options: int = 4) -> int | None:
     """Faithful to openai/simple-evals: the first ``Answer: X`` after its marks are stripped.
 
-    The pattern ignores case and does not ask for a word boundary after the
-    letter, so "Answer: because" is B, as in the original.
+    The pattern ignores case and does not require a word boundary after the letter, so "Answer:
+    because" is B, as in the original.
     """
     found = _ANSWER.search(_without_marks(reply))
     return _index(found[1].upper(), options) if found else None
@@ -61,8 +60,8 @@ def read_simple_evals(reply: str, options: int = 4) -> int | None:
 def _without_marks(reply: str) -> str:
     """The reply without :data:`_MARKS`, as one pattern of them all would leave it.
 
-    A sign that the reply does not have stands for a mark meanwhile, so that what
-    was around one does not become another.
+    A character that does not occur in the reply stands in for each mark meanwhile, so that the text
+    around a removed mark does not form another.
     """
     sign = "\ue000"
     if sign in reply:
@@ -74,10 +73,9 @@ def _without_marks(reply: str) -> str:
 
 
 def greatest(logprobs: Sequence[float]) -> int | None:
-    """Index of the greatest log-likelihood; of equal ones the first.
+    """Index of the greatest log-likelihood; the first in case of ties.
 
-    A value that is not a number counts as the smallest. None when there is
-    nothing to compare.
+    NaN counts as the smallest. None if there is nothing to compare.
     """
     ranked = [-math.inf if math.isnan(value) else value for value in logprobs]
     return ranked.index(max(ranked)) if ranked else None

@@ -1,4 +1,4 @@
-"""Reading the letter of a multiple-choice answer the way a person would.
+"""Parses the letter of a multiple-choice answer as a person would.
 
 The rules, in order; the first that finds something decides:
 
@@ -13,19 +13,18 @@ The rules, in order; the first that finds something decides:
 6. The one option called right where each line says of one option whether it is.
 7. The only option mentioned: ``option B``, ``(B)`` at the end of a line, ``: B`` at the very end.
 
-Two letters joined (``A and B``, ``B or C``) are no answer. ``A`` or ``a``
-before a word is the article. A letter past the last option is no answer.
-Reasoning tags, control tokens, Markdown and LaTeX wrapping are taken off first.
-Full-width, circled, squared and mathematical letters count as the ASCII ones; Greek
-and Cyrillic look-alikes do not. Marks without width and emoji are passed over.
+Two letters joined (``A and B``, ``B or C``) are no answer. ``A`` or ``a`` before a word is the
+article. A letter past the last option is no answer. Reasoning tags, control tokens, Markdown and
+LaTeX wrapping are removed first. Full-width, circled, squared and mathematical letters count as
+the ASCII ones; Greek and Cyrillic look-alikes do not. Zero-width marks and emoji are ignored.
 
-Text that begins a new question ends the reply. A reply that only weighs options one by
-one, or was cut while it did, chooses none. Sentences that name an answer are understood
-in English, Spanish, French, German, Portuguese, Italian, Polish, Turkish, Vietnamese,
-Russian, Arabic, Hindi, Thai, Japanese, Korean and Chinese.
+Text that starts a new question ends the reply. A reply that only weighs options one by one, or
+was cut off while doing so, chooses none. Sentences that name an answer are understood in English,
+Spanish, French, German, Portuguese, Italian, Polish, Turkish, Vietnamese, Russian, Arabic, Hindi,
+Thai, Japanese, Korean and Chinese.
 
-Of more than 300 words for an answer (``answer``, ``option``) the last 300 can be
-labels, and of more than 2,000 letters the last 2,000 are looked at.
+If a word for an answer (``answer``, ``option``) occurs more than 300 times, only the last 300 can
+be labels; of more than 2,000 letters only the last 2,000 are considered.
 """
 
 from __future__ import annotations
@@ -39,16 +38,16 @@ from evalbench.engine.scoring.reply_text import answer_text, before_next_questio
 
 LENIENT = "letter-lenient/4"
 
-# What a rule answers besides a letter or None (found nothing, ask the next rule).
+# What a rule returns besides a letter or None (found nothing, try the next rule).
 _NO_CHOICE = ""
 
 
 def read_lenient(reply: str, options: int = 4) -> int | None:
-    """Index of the option a person would read, or None. See the module's text for the rules.
+    """Index of the option a person would read, or None. See the module docstring for the rules.
 
     Args:
         reply: the model's answer.
-        options: how many options there were, at most 7.
+        options: the number of options, at most 7.
     """
     text = _clean(reply)
     for rule in (_bare, _labelled, _last_line, _opening, _claimed, _verdicts, _mentioned):
@@ -71,7 +70,7 @@ _DRESSED = {
     if (plain := unicodedata.normalize("NFKC", chr(code)).strip("()")) in {*LETTERS, *"abcdefg"}
 } | {first + at: letter for first in (0x1F150, 0x1F170) for at, letter in enumerate(LETTERS)}
 _EMOJI = dict.fromkeys([*range(0x2600, 0x27C0), *range(0x1F300, 0x1FB00), 0x2B50, 0x20E3], " ")
-# "✅ B) Paris" among options that have no tick, or a cross.
+# "✅ B) Paris" among options without a tick, or with a cross.
 _TICKED = re.compile(
     r"^[ \t]*[-*•]?[ \t]*[✅✔☑][ \t]*\**[(\[]?([A-G])(?![A-Za-z0-9])", re.MULTILINE
 )
@@ -97,7 +96,7 @@ _RUN_OF_MARKS = re.compile(r"[\W_]{61,}")
 def _undressed(text: str) -> str:
     """The text with ASCII letters for circled, squared and full-width ones.
 
-    A full-width letter and nothing else stays as it is: it is as likely a slip of the keyboard.
+    A lone full-width letter stays as it is: it is as likely a typing error.
     """
     return text if len(text) == 1 and "Ａ" <= text <= "ｚ" else text.translate(_DRESSED)
 
@@ -124,10 +123,10 @@ def _clean(reply: str) -> str:
 
 
 _OPEN = r"[(\[<«“‘\"']*[ \t]*"
-# A letter by itself: not part of a word or term (B12, C++, A-frame, D.C., A's).
+# A letter on its own: not part of a word or term (B12, C++, A-frame, D.C., A's).
 _ENDS_THERE = r"(?![A-Za-z0-9+#&_/]|['’][A-Za-z]|-\w|\.[A-Za-z](?![A-Za-z]))"
 _LETTER = _OPEN + r"(?<![A-Za-z0-9])(?P<letter>[A-Ga-g])" + _ENDS_THERE
-# The same, ignoring case, where a pattern begins with it: the letter is what is looked for.
+# The same, ignoring case, for patterns that start with it: the letter is searched for.
 _FIRST_LETTER = rf"(?P<letter>[A-Ga-g])(?i:(?<![A-Za-z0-9].){_ENDS_THERE})"
 _CLOSE = r"[)\]>.:,;!?\"'”’»]"
 
@@ -172,9 +171,9 @@ _JOINED_BEFORE = re.compile(r"(?<![A-Za-z])([A-G])[)\]]?,?[ ](?:and|or)[ ](?:opt
 
 
 def _chosen(found: re.Match[str], *, set_off: bool = False) -> str | None:
-    """The letter of a match in capitals, ``_NO_CHOICE``, or None where it is no option's letter.
+    """The letter of a match in upper case, ``_NO_CHOICE``, or None if no option has it.
 
-    ``set_off`` asks that a mark, a line's end or a linking word follows it.
+    ``set_off`` requires a mark, a line end or a linking word after it.
     """
     text, start, end = found.string, found.start("letter"), found.end("letter")
     letter = text[start:end]
@@ -199,7 +198,7 @@ _MOST_LETTERS = 2000
 
 
 def _sign_before(text: str, start: int) -> str:
-    """What stands before a letter, apart from spaces and opening brackets; may be nothing."""
+    """What precedes a letter, apart from spaces and opening brackets; may be empty."""
     while start and text[start - 1] in " \t(":
         start -= 1
     return text[start - 1] if start else ""
@@ -231,7 +230,7 @@ def _bare(text: str) -> str | None:
     return words.pop() if len(words) == 1 and words <= set(LETTERS) else None
 
 
-# Here and below: a look at the first letter saves most words a try of each alternative.
+# Here and below: checking the first letter spares most words a try of each alternative.
 _NOUN = (
     r"(?=[acolsrb答])(?:answer|ans|option|choice|letter|solution|selection|response|答案"
     r"|(?:correct|right|best)[ ]one)"
@@ -353,7 +352,7 @@ _ABROAD_IN_ASCII = re.compile(
 
 
 def _is_abroad(text: str) -> bool:
-    """Whether it may be in another language than English."""
+    """Whether it may be in a language other than English."""
     return not text.isascii() or _ABROAD_IN_ASCII.search(text) is not None
 
 
@@ -371,7 +370,7 @@ def _labelled(text: str) -> str | None:
 
 
 def _last_labels(nouns: re.Pattern[str], text: str) -> int:
-    """Where the words for an answer begin that can be labels; 0 where there are not too many."""
+    """Where the words for an answer that can be labels start; 0 if there are not too many."""
     starts = deque((found.start() for found in nouns.finditer(text)), maxlen=_MOST_LABELS)
     return starts[0] if len(starts) == _MOST_LABELS else 0
 
@@ -399,7 +398,7 @@ _LEADING = re.compile(r"[ \t]*(?:option[ ])?[(\[]?([A-G])[)\].:]", re.IGNORECASE
 
 
 def _goes_on_from(lines: list[str], letter: str) -> bool:
-    """Whether the last of two lines is only the next letter of a list of options that was cut."""
+    """Whether the last of two lines is only the next letter of a list that was cut off."""
     found = _LEADING.match(lines[0]) if len(lines) == 2 and not _BARE.fullmatch(lines[0]) else None
     return found is not None and ord(found[1].upper()) + 1 == ord(letter)
 
@@ -469,7 +468,7 @@ def _is_denied_there(letter: str, rest: str) -> bool:
 
 
 def _lists_options(first: str, rest: str) -> bool:
-    """Whether ``rest`` goes on with the next option's letter, as a repeated question does."""
+    """Whether ``rest`` continues with the next option's letter, as a repeated question does."""
     for marker in _MARKER.finditer(rest):
         if marker[1] != first:
             in_order = ord(marker[1]) == ord(first) + 1
@@ -519,7 +518,7 @@ _RIGHT_WORDS = ("correct", "right", "best", "better", "most", "appropriate", "an
 def _claimed(text: str) -> str | None:
     lower = text.lower()
     patterns = [_CHOOSES]
-    # Patterns that try every letter take their time, and most texts do not have the words.
+    # Patterns that try every letter are slow, and most texts do not contain the words.
     if any(word in lower for word in _RIGHT_WORDS):
         patterns.append(_IS_RIGHT)
     if "remains" in lower or "is left" in lower or "it is" in lower:
@@ -549,7 +548,7 @@ _VERDICTS = re.compile(
 
 
 def _verdicts(text: str) -> str | None:
-    """The one option called right where each line says of one whether it is."""
+    """The one option called right if each line judges one option."""
     said = {found["letter"].upper(): bool(found["yes"]) for found in _VERDICTS.finditer(text)}
     right = [letter for letter, yes in said.items() if yes]
     return right[0] if len(said) > 2 and len(right) == 1 else None

@@ -1,7 +1,7 @@
-"""Reading the letter of an answer among more options than seven, up to 26.
+"""Parses the letter of an answer among more than seven options, up to 26.
 
-``I`` and ``A`` are words as well, so less is read than :mod:`letters_lenient` does of seven
-options. The first of these rules that finds something decides:
+``I`` and ``A`` are words as well, so fewer forms are recognised than in :mod:`letters_lenient` for
+seven options. The first of these rules that finds something decides:
 
 1. The whole reply is one letter, whatever brackets or marks surround it.
 2. A labelled answer: ``the answer is (J)``, ``Answer: J``, ``\\boxed{J}``. The last counts.
@@ -35,7 +35,7 @@ _BRACKETED = re.compile(r"\(([A-Z])\)")
 
 
 def read_many(reply: str, options: int) -> int | None:
-    """Index of the option that a reply names, or None. See the module's text for the rules."""
+    """Index of the option that a reply names, or None. See the module docstring for the rules."""
     head, _ = before_next_question(answer_text(reply))
     text = without_markup(_BOXED.sub(" answer: ", head)).strip()
     letter = _letter(text)

@@ -1,4 +1,4 @@
-"""Python values in replies, read by Python's own parser. Nothing is ever executed."""
+"""Parses Python values in replies with Python's own parser. Nothing is ever executed."""
 
 from __future__ import annotations
 
@@ -7,23 +7,23 @@ import warnings
 from typing import Any
 
 LONGEST = 50_000
-"""Characters; a longer text is no value. It bounds the parser's time and memory."""
+"""Characters; a longer text is not a value. Bounds the parser's time and memory."""
 
 LONGEST_SAID = 8_000
-"""The same for what a model said: Python's parser takes up to three milliseconds a thousand."""
+"""The same for model output: Python's parser takes up to three milliseconds per thousand."""
 
 
 class NotALiteral(ValueError):
-    """The text is no Python literal, or a longer one than anybody prints."""
+    """The text is not a Python literal, or implausibly long."""
 
 
 def parse(source: str, mode: str, longest: int = LONGEST) -> ast.AST | None:
-    """The syntax tree of a text, or None where it is no Python.
+    """The syntax tree of a text, or None if it is not Python.
 
     Args:
         source: the text.
         mode: ``eval`` for one expression, ``exec`` for statements.
-        longest: characters; a longer text is not read.
+        longest: maximum characters; a longer text is not parsed.
     """
     if len(source) > longest:
         return None
@@ -37,10 +37,10 @@ def parse(source: str, mode: str, longest: int = LONGEST) -> ast.AST | None:
 
 
 def literal(text: str, longest: int = LONGEST) -> Any:
-    """The value of a literal, as :func:`ast.literal_eval` gives it.
+    """The value of a literal, as by :func:`ast.literal_eval`.
 
     Raises:
-        NotALiteral: there is none, or it has more than ``longest`` characters.
+        NotALiteral: it is not a literal, or has more than ``longest`` characters.
     """
     return value_of(parse(text.lstrip(" \t"), "eval", longest))
 
@@ -49,7 +49,7 @@ def value_of(tree: ast.AST | None) -> Any:
     """The value of a literal's syntax tree.
 
     Raises:
-        NotALiteral: it is none.
+        NotALiteral: it is not a literal.
     """
     if not isinstance(tree, ast.Expression):
         raise NotALiteral
@@ -60,10 +60,10 @@ def value_of(tree: ast.AST | None) -> Any:
 
 
 class PythonReader:
-    """Python's parser for one reply, of which it reads 12,000 characters in all.
+    """Python's parser for one reply, limited to 12,000 characters in total.
 
-    What is asked beyond them is no Python. Before something is parsed its end is
-    looked for, in 20,000 characters in all: the same ones count again each time.
+    Beyond that nothing counts as Python. The search for the end of an expression before parsing is
+    limited to 20,000 characters in total, counting repeated passes.
     """
 
     def __init__(self) -> None:
@@ -72,11 +72,11 @@ class PythonReader:
 
     @property
     def may_scan(self) -> bool:
-        """Whether an end may still be looked for."""
+        """Whether an end may still be searched for."""
         return self._to_scan > 0
 
     def scanned(self, characters: int) -> None:
-        """So many characters were passed in looking for an end."""
+        """Record the characters passed while searching for an end."""
         self._to_scan -= characters
 
     def window(self, text: str, start: int) -> str:
@@ -95,12 +95,12 @@ class PythonReader:
 
 
 def _longest(other: str) -> int:
-    """How long a text may be that is compared with another: a few times longer than that."""
+    """The maximum length of a text to compare with another: a few times longer than that."""
     return min(LONGEST, max(LONGEST_SAID, 4 * len(other)))
 
 
 def equal(one: str, other: str) -> bool:
-    """Whether two texts are the same, or literals that Python calls equal (True == 1, 3.0 == 3)."""
+    """Whether two texts are the same, or literals equal in Python (True == 1, 3.0 == 3)."""
     one, other = one.strip(), other.strip()
     if one == other:
         return True
@@ -113,8 +113,8 @@ def equal(one: str, other: str) -> bool:
 def strictly_equal(one: str, other: str) -> bool:
     """Whether two texts are the same value of the same type, at every depth.
 
-    Expressions that are no literals, such as ``float('inf')``, are the same
-    when they are written the same, apart from spaces and quotes.
+    Expressions that are not literals, such as ``float('inf')``, are equal if they are written the
+    same, apart from spaces and quotes.
     """
     one, other = one.strip(), other.strip()
     if one == other:

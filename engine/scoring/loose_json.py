@@ -1,4 +1,4 @@
-"""JSON objects in replies, found and read also where they are not quite JSON."""
+"""Finds and decodes JSON objects in replies, even if they are not quite valid JSON."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 from evalbench.engine.scoring.literals import NotALiteral, PythonReader
 
 _START = re.compile(r"\{\s*+[\"'“”\w]")
-# Up to the next brace outside of strings, or the next quote that no other closes.
+# Up to the next brace outside strings, or the next quote without a closing one.
 _NEXT = re.compile(r'(?:[^"{}]++|"[^"\\]*+(?:\\.[^"\\]*+)*+")*+([{}"])', re.DOTALL)
 _NEXT_BRACE = re.compile(r"[^{}]*+([{}])")
 _MOST_UNCLOSED = 16
@@ -19,7 +19,7 @@ _MOST_OBJECTS = 100
 
 
 def newest(text: str) -> Iterator[tuple[str, dict[str, Any] | None]]:
-    """The last 100 of the outermost objects, the last one first: as text, and decoded.
+    """The last 100 outermost objects, last one first: as text, and decoded.
 
     See :func:`objects` and :func:`decode`.
     """
@@ -29,10 +29,10 @@ def newest(text: str) -> Iterator[tuple[str, dict[str, Any] | None]]:
 
 
 def objects(text: str) -> list[str]:
-    """The texts of the last 100 of the outermost objects, in order; the last may be cut off.
+    """The texts of the last 100 outermost objects, in order; the last may be cut off.
 
-    Braces in double-quoted strings do not count. A brace that is never closed
-    opens no object, unless nothing that is closed follows it.
+    Braces in double-quoted strings do not count. A brace that is never closed opens no object,
+    unless nothing that is closed follows it.
     """
     found: deque[str] = deque(maxlen=_MOST_OBJECTS)
     braces = _Braces(text)
@@ -55,9 +55,8 @@ def objects(text: str) -> list[str]:
 class _Braces:
     """Finds where objects end.
 
-    A quote that no other closes opens no string, nor does any after it: those
-    are all escaped. Where the first such quote stands is found once, and so is
-    where each brace is closed, if it is.
+    A quote without a closing one opens no string, nor does any after it: those are all escaped. The
+    position of the first such quote is found once, and so is where each brace is closed, if it is.
     """
 
     def __init__(self, text: str) -> None:
@@ -66,13 +65,13 @@ class _Braces:
         self._ends: dict[int, int | None] = {}
 
     def end(self, start: int) -> int | None:
-        """Where the object that begins at ``start`` ends; None where it never does."""
+        """Where the object that starts at ``start`` ends; None if it never does."""
         if start not in self._ends:
             self._look(start)
         return self._ends[start]
 
     def _look(self, at: int) -> None:
-        """Go on until the brace at ``at`` is closed."""
+        """Continue until the brace at ``at`` is closed."""
         opened: list[int] = []
         while found := (_NEXT if at < self._unclosed else _NEXT_BRACE).match(self._text, at):
             at = found.end()
@@ -93,7 +92,7 @@ class _Braces:
 
 
 def with_key(fields: Mapping[str, Any] | None, *keys: str) -> dict[str, Any] | None:
-    """The decoded object, or one directly inside of it, that has one of the keys."""
+    """The decoded object, or one directly inside it, that has one of the keys."""
     if fields is None:
         return None
     inner = (
@@ -108,7 +107,7 @@ _TRAILING_COMMA = re.compile(r",(\s*+[}\]])")
 def decode(text: str, python: PythonReader) -> dict[str, Any] | None:
     """An object as JSON, with line breaks in strings and trailing commas, or as a Python dict.
 
-    Keys are in lower case, without spaces and underscores.
+    Keys are lower-cased, without spaces and underscores.
     """
     for attempt in (_json, _json_without_trailing_commas, python.literal):
         try:

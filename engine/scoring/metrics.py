@@ -1,10 +1,9 @@
-"""Metrics out of a tally: rates, means, macro averages and per-group tables.
+"""Metrics from a tally: rates, means, macro averages and per-group tables.
 
-Two rules hold everywhere. A failed sample (outcome ``error``) is in no
-denominator; ``bound_low`` and ``bound_high`` say what the metric would be if
-every failed sample had been wrong, or right. A refused, filtered, truncated or
-unparsed sample is scored, and what it counts as is what the benchmark put into
-its values: 0 for accuracies.
+Two rules hold everywhere. A failed sample (outcome ``error``) is in no denominator;
+``bound_low`` and ``bound_high`` say what the metric would be if every failed sample had been
+wrong, or right. A refused, filtered, truncated or unparsed sample is scored, with the values set
+by the benchmark: 0 for accuracies.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ def rate(tally: Tally, value: str, name: str, title: str = "", group: str = "") 
 
 
 def _over_samples(metric: Metric, tally: Tally, value: str) -> Metric:
-    """The metric with an interval that rests on samples, not on repeated answers.
+    """The metric with an interval based on samples rather than repeated answers.
 
     The standard error of the mean of the samples' means is the cluster-robust
     one of Liang and Zeger (Biometrika 73, 1986) with a sample as cluster, where
@@ -54,7 +53,7 @@ def _over_samples(metric: Metric, tally: Tally, value: str) -> Metric:
         interval = mean_interval(n, total, squares)
     if interval is None:
         return replace(metric, low=None, high=None, interval="")
-    # A normal interval may leave what a share can be; beyond it there is nothing.
+    # A normal interval may exceed the range of a proportion; clip it.
     low, high = max(0.0, interval[0]), min(1.0, interval[1])
     return replace(metric, low=low, high=high, interval=CLUSTERED)
 
@@ -82,13 +81,13 @@ def mean(
     *,
     scale: tuple[float, float] | None = None,
 ) -> Metric:
-    """Mean of a value over the scored samples that carry it.
+    """Mean of a value over the scored samples that have it.
 
-    Its interval is the normal one or, on a scale, Wilson's, which never leaves the scale.
+    Its interval is normal or, on a scale, Wilson's, which never leaves the scale.
 
     Args:
-        scale: the lowest and highest possible value, for the interval and for the bounds
-            that failed samples open up; without it there are no bounds once a sample failed.
+        scale: the lowest and highest possible value, for the interval and for the bounds due to
+            failed samples; without it there are no bounds if a sample failed.
     """
     n, total, squares, failed = tally.sums(value)
     average = total / n if n else None
@@ -118,7 +117,7 @@ def mean(
 
 
 def missing(tally: Tally, names: Collection[str]) -> int:
-    """How many of the values of these names failed samples lack."""
+    """How many values with these names are missing because of failed samples."""
     return sum(
         row.count * sum(name not in row.values for name in names)
         for row in tally
@@ -136,16 +135,15 @@ def pooled_mean(
 ) -> Metric:
     """A ratio of sums over samples, with the interval of a ratio estimator.
 
-    Values of one sample are alike, so the interval rests on samples:
-    ``se² = m/(m-1) · Σ(sᵢ - R·nᵢ)² / (Σ nᵢ)²`` over the m samples that have a
-    value (W. G. Cochran, Sampling Techniques, 3rd edition, section 2.11). On the scale
-    it is Wilson's with that error, so it never leaves the scale; ratings that lie outside
-    of the scale themselves have the normal interval.
+    Values of one sample are correlated, so the interval is based on samples:
+    ``se² = m/(m-1) · Σ(sᵢ - R·nᵢ)² / (Σ nᵢ)²`` over the m samples that have a value (W. G. Cochran,
+    Sampling Techniques, 3rd edition, section 2.11). On the scale it is Wilson's with that error, so
+    it never leaves the scale; ratings outside the scale get the normal interval.
 
     Args:
-        sums: (sum, number of values, how many such samples).
-        failed: values that failed samples lack.
-        scale: the lowest and the highest that one of them might have been.
+        sums: (sum, number of values, number of such samples).
+        failed: number of values missing because of failed samples.
+        scale: the lowest and the highest possible value.
     """
     total = sum(s * count for s, _, count in sums)
     n = sum(held * count for _, held, count in sums)
@@ -226,7 +224,7 @@ def table(
 
 
 def scored_ok(tally: Tally) -> Tally:
-    """The part whose answer was read, with the failed samples kept for the bounds."""
+    """The part whose answer was parsed, with the failed samples kept for the bounds."""
     return tally.where(lambda row: row.outcome in (Outcome.OK, Outcome.ERROR))
 
 

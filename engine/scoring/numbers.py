@@ -1,4 +1,4 @@
-"""Reading the number that a reply gives as its answer, the way a careful person would.
+"""Parses the number that a reply gives as its answer, as a careful person would.
 
 The rules, in order; the first that finds something decides:
 
@@ -8,15 +8,15 @@ The rules, in order; the first that finds something decides:
 2. The last sentence with a number, where it concludes: it has a word such as "so" or "in total",
    ends an equation, or is the only one. Its number is what stands in bold, what follows the last
    equals sign, or the only one there is.
-3. The only number in bold, and a number that opens the reply.
+3. The only number in bold, or a number at the start of the reply.
 
-Where the second and the third contradict each other, where a mark holds several numbers, a range
-or something still to be worked out, or where the reply was cut before it concluded, there is no
+If the second and the third contradict each other, if a mark contains several numbers, a range or
+something still to be computed, or if the reply was cut off before its conclusion, there is no
 number: a wrong one is worse than none.
 
-Understood are signs, thousands (``1,234`` ``1 234`` ``1.234.567`` ``1'234`` ``12,34,567``
+Supported are signs, thousands (``1,234`` ``1 234`` ``1.234.567`` ``1'234`` ``12,34,567``
 ``9{,}500``), decimal points and commas, fractions (``1/2`` ``3½`` ``\\frac{1}{2}``), powers
-(``10^3`` ``1.5 × 10^3`` ``1e3``), percent and units (left off), currencies, ``1.5k``,
+(``10^3`` ``1.5 × 10^3`` ``1e3``), percent and units (ignored), currencies, ``1.5k``,
 ``2 million``, ``3万``, digits of other scripts, and English number words.
 """
 
@@ -41,8 +41,8 @@ _OURS = re.compile("[\ue001-\ue004]")
 def read_number(reply: str) -> str | None:
     """The number a reply gives, as plain decimal digits: ``1,024.50`` reads as ``1024.5``.
 
-    None where there is none, or where a careful reader could not say which one is meant.
-    See the module's text for the rules. Fractions without an end have 15 digits.
+    None if there is none, or if a careful reader could not tell which one is meant. See the module
+    docstring for the rules. Non-terminating fractions have 15 digits.
     """
     head, _ = before_next_question(_OURS.sub("", ends(spoken(reply), _LONGEST)))
     text = _normal(head)
@@ -56,7 +56,7 @@ _LONGEST = 10_000
 
 
 def parse_number(text: str) -> Fraction | None:
-    """The value of a text that is a number and nothing else, such as a right answer in a table.
+    """The value of a text that is only a number, such as a reference answer in a table.
 
     Without words around it, ``70.000`` is 70 and not ambiguous.
     """
@@ -75,7 +75,7 @@ _FIFTEEN = Context(prec=15)
 
 
 def plain_digits(value: Fraction) -> str:
-    """A value as decimal digits without an exponent; 15 of them where they have no end."""
+    """A value as decimal digits without an exponent; 15 of them if it does not terminate."""
     rest = value.denominator
     for prime in (2, 5):
         while rest % prime == 0:
@@ -162,7 +162,7 @@ _MOST_BOXES = 200
 
 
 def _normal(text: str) -> str:
-    """The text with one form for each sign, and signs of our own around what is marked."""
+    """The text with one form for each sign, and private marker characters around marked parts."""
     text = _CALCULATOR.sub("", text)
     text = _boxes(text)
     text = _HASH_LINE.sub(_HASHES, text)
@@ -193,7 +193,7 @@ def _ascii_fraction(found: re.Match[str]) -> str:
 
 
 def _boxes(text: str) -> str:
-    """Signs of our own around what is in boxes and answer tags; none closes one that is cut."""
+    """Private markers around boxes and answer tags; one that is cut off is not closed."""
     kept: list[str] = []
     at = 0
     starts = deque(_BOXED.finditer(text), maxlen=_MOST_BOXES)
@@ -235,7 +235,7 @@ def _closing(text: str, start: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class _Number:
-    """A number in a text; ``value`` is None where something stands there that is no single one."""
+    """A number in a text; ``value`` is None if it is not a single definite one."""
 
     value: Fraction | None
     start: int
@@ -244,7 +244,7 @@ class _Number:
 
 @dataclass(frozen=True, slots=True)
 class _Reading:
-    """What a rule found; ``value`` is None where it is plain that no one number is meant."""
+    """What a rule found; ``value`` is None if clearly no single number is meant."""
 
     value: Fraction | None
 
@@ -339,7 +339,7 @@ _MOST_READ = 600
 
 
 def _numbers(text: str, start: int = 0, end: int | None = None) -> Iterator[_Number]:
-    """The numbers of a text in order; ordinals, list marks and parts of terms are none."""
+    """The numbers of a text in order; ordinals, list markers and parts of terms are skipped."""
     at = start
     end = len(text) if end is None else end
     if end - at > _MOST_READ:
@@ -377,9 +377,9 @@ def _number_at(text: str, found: re.Match[str], stop: int) -> tuple[_Number | No
 
 
 def _currency(text: str, start: int, end: int) -> tuple[int, str]:
-    """Where a number begins with its currency, and that as ``$`` or ``€``, or nothing.
+    """Where a number with its currency starts, and the currency as ``$`` or ``€``, or empty.
 
-    What matters is whether it is one, and whether it belongs to where ``1.000`` is a thousand.
+    Only whether it is a currency matters, and whether it is from where ``1.000`` is a thousand.
     """
     begun = start
     while begun and text[begun - 1] in _CURRENCY:
@@ -413,7 +413,7 @@ def _is_part_of_a_word(text: str, before: str, end: int, currency: str, negative
 
 
 def _is_sign(text: str, at: int) -> bool:
-    """Whether the dash right before ``at`` is a sign, and no subtraction or hyphen."""
+    """Whether the dash right before ``at`` is a sign, not a subtraction or hyphen."""
     before = text[max(0, at - 4) : at - 1].rstrip(" " + _CURRENCY + _BOLD)
     last = before[-1:]
     if last.isdigit() or last in (")", "%", "]"):
@@ -699,12 +699,12 @@ def _marked(text: str) -> _Reading | None:
 
 
 def _boxed(text: str) -> _Mark | None:
-    """The last box or answer tag that has something in it."""
+    """The last box or answer tag that is not empty."""
     at = text.rfind(_OPEN_MARK)
     while at >= 0:
         end = text.find(_CLOSE_MARK, at)
         if end < 0:
-            return _Mark(at, len(text), _Reading(None))  # cut in the middle of it
+            return _Mark(at, len(text), _Reading(None))  # cut off inside it
         if text[at + 1 : end].strip():
             return _Mark(at, end + 1, _alone(text[at + 1 : end][:_LONGEST_BOX]))
         at = text.rfind(_OPEN_MARK, 0, at)
@@ -712,7 +712,7 @@ def _boxed(text: str) -> _Mark | None:
 
 
 def _hashed(text: str) -> _Mark | None:
-    """The last ``####`` that is no heading: those have words, as "#### 2. Add them up" has."""
+    """The last ``####`` that is not a heading: those have words, as in "#### 2. Add them up"."""
     at = text.rfind(_HASHES)
     for _ in range(_MOST_LABELS):
         if at < 0:
@@ -787,7 +787,7 @@ def _parts(text: str) -> list[_Number]:
 
 
 def _labelled(text: str) -> _Mark | None:
-    """The last label that names a number."""
+    """The last label with a number."""
     nouns = deque((found.start() for found in _ANY_NOUN.finditer(text)), maxlen=_MOST_LABELS)
     if not nouns:
         return None
@@ -807,7 +807,7 @@ def _labelled(text: str) -> _Mark | None:
 
 
 def _after_label(text: str, at: int) -> tuple[_Reading | None, int]:
-    """What a label names: the number right after it, or what its equation comes to."""
+    """What a label refers to: the number right after it, or the result of its equation."""
     filled = _FILL.match(text, at)
     start = filled.end() if filled else at
     while start > at and (text[start - 1] in _CURRENCY or text[start - 1] in "-–"):
@@ -817,7 +817,7 @@ def _after_label(text: str, at: int) -> tuple[_Reading | None, int]:
         start = instead.end()
     if _NOT.match(text, start):
         return None, start
-    # A second label on the way, as in "Answer: the final answer is", decides by itself.
+    # A second label on the way, as in "Answer: the final answer is", decides on its own.
     first = next(_numbers(text, start, stop), None)
     worded = _worded(text[start : min(stop, start + 80)])
     if first is None or first.start > start + 1:
@@ -857,7 +857,7 @@ def _sentence_end(text: str, at: int, stop: int) -> int:
 
 
 def _unless_more(text: str, number: _Number, stop: int) -> _Reading:
-    """A number right after a label, unless the clause goes on to others, or to an equation."""
+    """A number right after a label, unless the clause continues with others or an equation."""
     rest = text[number.end : stop]
     if _OPERATOR.match(rest) or re.match(rf"[\s{_BOLD}]*(?:=|≈|→)", rest):
         sentence = text[number.start : _sentence_end(text, number.end, stop)]
@@ -909,10 +909,10 @@ _STEP = re.compile(
 
 
 def _without_list_marks(text: str) -> str:
-    """The text without bullets and the numbers of its lists.
+    """The text without bullets and list numbers.
 
-    A number that opens a reply and is followed by a full stop may as well be its answer: a list
-    begins with 1 and goes on. A lone "1." can be either, and is made into what is no number.
+    A number at the start of a reply, followed by a full stop, may also be its answer: a list starts
+    with 1 and continues. A lone "1." can be either, and is changed so that it is not a number.
     """
     text = _STEP.sub(r"\1", text)
     bullets = len(_BULLET.findall(text))
@@ -981,7 +981,7 @@ _MOST_SENTENCES = 30
 
 
 def _concluded(text: str, cut_matters: bool = True) -> _Reading | None:
-    """What an unmarked reply comes to; a reading of None where that cannot be said."""
+    """The conclusion of an unmarked reply; a reading of None if it cannot be determined."""
     text = _without_list_marks(_OURS_BUT_BOLD.sub(" ", text))
     sentences = [s for s in _SPLIT.split(text) if s.strip(f" \t{_BOLD}")]
     if len(sentences) > _MOST_SENTENCES:
@@ -1001,7 +1001,7 @@ def _concluded(text: str, cut_matters: bool = True) -> _Reading | None:
     if any(_REFUSES.search(sentence[:300]) for sentence in sentences[-12:]):
         return _Reading(None)
     if len(set(map(_bare_value, sentences)) - {None}) > 1:
-        return _Reading(None)  # several numbers, and no word on which it is
+        return _Reading(None)  # several numbers, and no word to say which
     opening = _opened(sentences)
     bold = _emboldened(sentences)
     closing = _closed(sentences, whole=not cut_matters or bool(asides))
@@ -1016,7 +1016,7 @@ def _concluded(text: str, cut_matters: bool = True) -> _Reading | None:
 
 
 def _bare_value(sentence: str) -> Fraction | None:
-    """The value of a sentence that is one number and no word."""
+    """The value of a sentence that is just a number."""
     first = next(_numbers(sentence), None)
     if first is None or re.search(r"\w", sentence[: first.start] + sentence[first.end :]):
         return None
@@ -1046,7 +1046,7 @@ def _closed(sentences: Sequence[str], *, whole: bool) -> _Reading | None:
         and not after[-1].rstrip().endswith(_TERMINAL)
         and len(after[-1].split()) > 1
     ):
-        return _Reading(None)  # cut before it came to anything
+        return _Reading(None)  # cut off before any conclusion
     reading = _in_sentence(sentence)
     if reading is None or reading.value is None:
         return reading
@@ -1100,9 +1100,9 @@ def _whole_part(sentence: str) -> list[_Number]:
 
 
 def _in_sentence(sentence: str, *, strict: bool = False) -> _Reading | None:
-    """The number a sentence comes to, None where it has no number.
+    """The result of a sentence, None if it contains no number.
 
-    ``strict``: what is in bold does not matter.
+    ``strict``: ignore bold.
     """
     numbers = list(_numbers(sentence))
     if not numbers:
@@ -1124,7 +1124,7 @@ def _in_sentence(sentence: str, *, strict: bool = False) -> _Reading | None:
 
 
 def _claimed(sentence: str, numbers: Sequence[_Number]) -> _Reading | None:
-    """What is said before "because", unless what follows comes to something else."""
+    """What is said before "because", unless what follows has a different result."""
     reason = _REASON.search(sentence, numbers[0].end)
     claim = _in_sentence(sentence[: reason.start()]) if reason else None
     if reason is None or claim is None or claim.value is None:
@@ -1134,7 +1134,7 @@ def _claimed(sentence: str, numbers: Sequence[_Number]) -> _Reading | None:
 
 
 def _equal(sentence: str, numbers: Sequence[_Number], equals: re.Match[str]) -> _Reading:
-    """What an equation comes to."""
+    """The result of an equation."""
     after = [number for number in numbers if number.start >= equals.end() - 1]
     first = after[0]
     between = sentence[equals.end() : first.start]
@@ -1192,7 +1192,7 @@ def _ends_there(sentence: str, number: _Number) -> bool:
 
 
 def _clause_ends(sentence: str, first: _Number, after: Sequence[_Number]) -> bool:
-    """Whether the numbers after the result stand in a clause of their own, in brackets."""
+    """Whether the numbers after the result are in a clause of their own, in brackets."""
     rest = sentence[first.end : after[-1].end]
     return (
         bool(re.match(rf"[\s{_BOLD}]*(?:\w+\s){{0,2}}\(", rest))
@@ -1204,7 +1204,7 @@ _BOLD_PART = re.compile(f"{_BOLD}([^{_BOLD}]*){_BOLD}")
 
 
 def _bold_values(text: str) -> list[Fraction | None]:
-    """The distinct values of the numbers in bold; of headings such as "Step 2" none."""
+    """The distinct values of the numbers in bold, except in headings such as "Step 2"."""
     values: list[Fraction | None] = []
     for part in _BOLD_PART.finditer(text, 0, _LONGEST_SENTENCE):
         inside = part[1].strip()
@@ -1221,7 +1221,7 @@ def _bold_values(text: str) -> list[Fraction | None]:
 
 
 def _emboldened(sentences: Sequence[str]) -> _Reading | None:
-    """The only number in bold, where it stands in the first or the last sentence with numbers."""
+    """The only number in bold, if it is in the first or the last sentence with numbers."""
     values: set[Fraction | None] = set()
     told = [sentence for sentence in sentences if _has_numbers(sentence)]
     for sentence in sentences:
@@ -1248,7 +1248,7 @@ _ONLY_IN_BRACKETS = re.compile(r"\s*\(\s*([^()\s]{1,30})\s*\)\W*$")
 
 
 def _opened(sentences: Sequence[str]) -> _Reading | None:
-    """A number that opens the reply and is set off from what follows."""
+    """A number at the start of the reply that is set off from what follows."""
     head = sentences[0] if sentences else ""
     opening = _OPENS.match(head)
     start = opening.end() if opening else 0

@@ -1,10 +1,9 @@
-"""Reading which of the given options a reply picks, as OpenSeeSimE asks for it.
+"""Parses which of the given options a reply selects, in OpenSeeSimE's answer format.
 
-The model is told to write the option on the first line, exactly as given, and
-its reasons from the second line on. The faithful parser does what
-``parse_model_response`` of Jezemba/ModelInference does (commit 22e438cc); the
-lenient one reads what a person would read on that first line. None of them
-raises.
+The model is told to write the option on the first line, exactly as given, and its reasons from the
+second line on. The faithful parser does what ``parse_model_response`` of Jezemba/ModelInference
+does (commit 22e438cc); the lenient one reads what a person would read on that first line.
+Neither raises.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ OPTION_LENIENT = "option-lenient/2"
 def read_option(reply: str, choices: Sequence[str] = ()) -> str | None:
     """Faithful to the original: the first line is one of the options, ignoring case.
 
-    Returns the option as it is given. Without options the first line as it is.
+    Returns the option as it is given. Without options, the first line unchanged.
     """
     line = _first_line(reply)
     if not choices:
@@ -31,7 +30,7 @@ def read_option(reply: str, choices: Sequence[str] = ()) -> str | None:
 
 
 def _lower(line: str, longest: int) -> str | None:
-    """A line in lower case, which is never shorter; None of one too long to be an option."""
+    """A line in lower case, which is never shorter; None if it is too long to be an option."""
     return line.lower() if len(line) <= longest else None
 
 
@@ -80,7 +79,7 @@ _MARKS = "-*•·+–—>→"
 _ENUMERATED = re.compile(
     rf"(?:(?<![{_MARKS}])[{_MARKS}]++|\(?(?:[a-z]|\d{{1,2}})[.):])\s+", re.IGNORECASE
 )
-# Signs that belong to an option ("-5", "< 1 MPa", ".5") are not taken off its front.
+# Signs that belong to an option ("-5", "< 1 MPa", ".5") are not stripped from its start.
 _BEFORE = " \t\"'“”‘’«»`*_([{:,;!?…✓✔✅|\\"
 _AFTER = " \t\"'“”‘’«»`*_)]}.,;:!?…✓✔✅|\\-–—"
 _IN_ANGLES = re.compile(r"<([^<>]*)>")
@@ -101,10 +100,9 @@ def read_option_lenient(reply: str, choices: Sequence[str] = ()) -> str | None:
        because …", "No. The …".
     3. It mentions one option of several words and no other.
 
-    A line that names another option as an alternative ("Yes or No") is no
-    answer. Lines with nothing but "Answer:" or a code fence are passed over; an
-    answer after a line of reasoning does not count. Without options the line
-    without marks and label.
+    A line that names another option as an alternative ("Yes or No") is no answer. Lines with only
+    "Answer:" or a code fence are skipped; an answer after a line of reasoning does not count.
+    Without options, returns the line without marks and label.
     """
     line = _line(answer_text(reply))
     if not choices:
@@ -139,7 +137,7 @@ _AMBIGUOUS = ""
 
 
 def _flat(text: str) -> str:
-    """The form in which options and lines are compared."""
+    """The normal form in which options and lines are compared."""
     text = text.strip().translate(_FULL_WIDTH)
     if enclosed := _IN_ANGLES.fullmatch(text):
         text = enclosed[1]
@@ -148,14 +146,14 @@ def _flat(text: str) -> str:
 
 
 def _close(text: str, named: Mapping[str, str]) -> str | None:
-    """The only option that differs in nothing but spaces and hyphens: 5MPa for "5 MPa"."""
+    """The only option that differs just in spaces and hyphens: 5MPa for "5 MPa"."""
     close = _flat(text).replace(" ", "")
     found = [option for flat, option in named.items() if close and flat.replace(" ", "") == close]
     return found[0] if len(found) == 1 else None
 
 
 def _distinct_parts(named: Mapping[str, str]) -> dict[str, str]:
-    """The options without the words that all of them begin or end with: x for "X axis"."""
+    """The options without the words that all of them start or end with: x for "X axis"."""
     words = [flat.split() for flat in named]
     if len(words) < 2:
         return {}
@@ -181,7 +179,7 @@ _OR = re.compile(
 
 
 def _leading(text: str, named: dict[str, str]) -> str | None:
-    """The option that begins ``text``; ``_AMBIGUOUS``; or None."""
+    """The option at the start of ``text``; ``_AMBIGUOUS``; or None."""
     start = text.lstrip(_BEFORE)
     for flat in sorted(named, key=len, reverse=True):
         option = _pattern(flat).match(start)
@@ -197,7 +195,7 @@ def _leading(text: str, named: dict[str, str]) -> str | None:
 
 
 def _is_alone(text: str, flat: str) -> bool:
-    """Whether ``text`` begins with an option and the sentence or line ends there."""
+    """Whether ``text`` starts with an option and the sentence or line ends there."""
     found = _pattern(flat).match(text)
     return found is not None and not re.match(r"\s*[^\W\d_]", text[found.end() :])
 

@@ -1,7 +1,7 @@
-"""Rates pooled over samples that each carry several answers: counts are added, never rates.
+"""Rates pooled over samples with several answers each: counts are added, never rates.
 
-A sample's answers are alike, so intervals rest on samples. A rate without a
-single answer in its denominator has no value.
+Answers to one sample are correlated, so intervals are based on samples. A rate without a single
+answer in its denominator has no value.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ Counts = Callable[[Mapping[str, float]], tuple[float, float]]
 """Numerator and denominator of one sample, from its values."""
 
 Cluster = tuple[float, float, int]
-"""Numerator and denominator of a sample, and how many such samples there are."""
+"""Numerator and denominator of a sample, and the number of such samples."""
 
 
 def pooled(tally: Tally, counts: Counts, name: str, title: str = "", group: str = "") -> Metric:
     """Σ numerators / Σ denominators over the scored samples.
 
-    The bounds take a failed sample for one with as many answers as the largest
-    scored one has; what it has of them counts.
+    For the bounds, a failed sample is assumed to have as many answers as the largest scored one;
+    those it has are counted.
     """
     clusters = [
         (*counts(row.values), row.count)
@@ -110,22 +110,22 @@ def clustered_wilson(clusters: Iterable[Cluster]) -> Interval:
 
 
 def pass_at_k(n: int, c: int, k: int) -> float:
-    """The chance that at least one of k answers is right, without bias, from n answers.
+    """Unbiased estimate, from n answers, of the chance that at least one of k is right.
 
-    ``1 - C(n-c, k) / C(n, k)``: the share of all choices of k among the n
-    answers that hold a right one. The tempting ``1 - (1 - c/n)^k`` is too low.
+    ``1 - C(n-c, k) / C(n, k)``: the share of all choices of k among the n answers that contain a
+    right one. The tempting ``1 - (1 - c/n)^k`` is too low.
 
     Source: M. Chen et al., "Evaluating Large Language Models Trained on Code",
     arXiv 2107.03374 (2021), equation 1.
 
     Args:
-        n: answers given.
-        c: those that are right.
+        n: number of answers.
+        c: number of right answers.
         k: from 1 to n.
     """
     return 1 - comb(n - c, k) / comb(n, k)
 
 
 def _whole(k: float) -> float:
-    """A sum of shares times their denominators, without the dust of rounding."""
+    """A sum of shares times their denominators, without rounding errors."""
     return round(k, 9)

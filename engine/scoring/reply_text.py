@@ -1,4 +1,4 @@
-"""Reply text without what is not the answer: reasoning, control tokens, a next question, markup."""
+"""Removes from reply text what is not the answer: reasoning, control tokens, markup and so on."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ _PAIRS = tuple(
         ("<|start_thinking|>", "<|end_thinking|>", "thinking"),
         ("<|think|>", "<|/think|>", "think"),
         ("<unused94>", "<unused95>", "unused9"),
-        # Kimi's ◁think▷; what is not ASCII is looked for as a question mark.
+        # Kimi's ◁think▷; non-ASCII characters are matched as question marks.
         ("◁think▷", "◁/think▷", "think"),
     )
 )
-"""The two tags of a pair, and a word that is in both."""
+"""The two tags of a pair, and a word contained in both."""
 _MOST_TAGS = 1000
 _SPECIAL = r"<\|[^|<>\n]{1,40}\|>|</?s>|<eos>|<(?:start|end)_of_turn>|<｜[^｜<>\n]{1,40}｜>"
 _CONTROL = re.compile(_SPECIAL, re.IGNORECASE)
@@ -31,11 +31,10 @@ _BEFORE_ANY_TEXT = re.compile(rf"(?:\s|{_SPECIAL})*", re.IGNORECASE)
 def without_reasoning(text: str) -> str:
     """The text outside reasoning, whether in tags such as ``<think>…</think>`` or a channel.
 
-    A closing tag without an opening one (chat templates often swallow it) ends
-    reasoning that began with the reply. An opening tag that is never closed
-    means the reply was cut while thinking: nothing after it is an answer. Of
-    more than 1,000 tags of one kind the last 1,000 count. Of a reply in channels
-    (OpenAI's harmony format) only the last ``final`` one is the answer.
+    A closing tag without an opening one (chat templates often swallow it) ends reasoning begun
+    with the reply. An opening tag that is never closed means the reply was cut off while thinking:
+    nothing after it is an answer. At most the last 1,000 tags of one kind count. In a reply
+    with channels (OpenAI's harmony format) only the last ``final`` one is the answer.
     """
     text = _final_channel(text)
     if not any(sign in text for sign in "<[◁"):
@@ -64,7 +63,7 @@ _BARE_CHANNELS = ("analysis", "commentary")
 
 
 def _final_channel(text: str) -> str:
-    """The text of the last final channel; all of it where there are no channels.
+    """The text of the last final channel; the whole text if there are no channels.
 
     A decoder that drops control tokens leaves ``analysis…assistantfinal…``.
     """
@@ -87,12 +86,12 @@ _ENDS_OF_MESSAGE = ("<|end|>", "<|return|>", "<|start|>", "<|call|>", _CHANNEL)
 
 
 def _tags(text: str) -> list[tuple[int, int, bool]]:
-    """Where tags begin and end, and whether they close, in order."""
-    # One byte a character, searched in a millisecond a megabyte; a pattern takes a hundred.
+    """Where tags start and end, and whether they close, in order."""
+    # One byte per character, searched at a megabyte per millisecond; a regex takes a hundred.
     raw = text.encode("ascii", "replace").lower()
     found: list[tuple[int, int, bool]] = []
     for pair, word in _PAIRS:
-        # Words are found ten times as fast from the beginning, and most texts have none.
+        # Words are found ten times as fast from the start, and most texts have none.
         if word in raw:
             for tag in pair:
                 found += _places(raw, tag, closes=tag is pair[1])
@@ -128,34 +127,34 @@ _LONGEST = 40_000
 
 
 def ends(text: str, longest: int = _LONGEST) -> str:
-    """The text, or the first and the last half of ``longest`` characters of a longer one.
+    """The text, or the first and last halves of ``longest`` characters if it is longer.
 
-    A person who looks for an answer looks there, and no reply, whatever is in
-    it, can keep a parser busy.
+    A person looks for an answer there, and no reply, whatever it contains, can keep a parser
+    busy.
     """
     if len(text) <= longest:
         return text
     return f"{text[: longest // 2]}\n\n{text[-(longest // 2) :]}"
 
 
-# Byte order marks, joiners and marks of direction; they have no width.
+# Byte order marks, joiners and direction marks; they have no width.
 _INVISIBLE = re.compile(
     "[\u00ad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufe0f\ufeff]"
 )
 
 
 def spoken(reply: str) -> str:
-    """The reply without reasoning and control tokens, and no more of it than :func:`ends`."""
+    """The reply without reasoning and control tokens, and no longer than :func:`ends` allows."""
     return _INVISIBLE.sub("", without_control_tokens(ends(without_reasoning(reply))))
 
 
 def answer_text(reply: str) -> str:
-    """What a lenient parser reads: :func:`spoken`, without white space around it."""
+    """What a lenient parser reads: :func:`spoken`, without surrounding whitespace."""
     return spoken(reply).strip()
 
 
 _NEXT_QUESTION = re.compile(
-    # Case is ignored from the first word on only, so that line breaks are found quickly.
+    # Case is ignored only from the first word on, so that line breaks are found quickly.
     r"\n(?i:[ \t]*(?:[#*_>]{1,6}[ \t]*)?(?:(?:next|new|another)[ ])?"
     r"(?:question|problem|q|human|user|instruction|input|exercise)"
     r"(?:[ \t]*\#?\d{1,4})?[ \t]*(?:[*_]{1,3}[ \t]*)?(?::|：|\.[ \t]*\n|\n))"
@@ -168,10 +167,10 @@ _RESTATES = re.compile(
 
 
 def before_next_question(text: str) -> tuple[str, str]:
-    """A reply up to where the model goes on with a new question of its own, and the rest.
+    """A reply up to where the model starts a new question of its own, and the rest.
 
-    A text that begins with a question, or has only a lead-in such as "Sure!" before it, repeats
-    the one it was asked: it ends before the second question.
+    A text that starts with a question, or has only a lead-in such as "Sure!" before it, repeats the
+    one it was asked: it ends before the second question.
     """
     starts = [found.start() for found in _NEXT_QUESTION.finditer("\n" + text)][:2]
     if not starts:
@@ -190,8 +189,8 @@ _LATEX_WORD = re.compile(
 )
 _LATEX_MARKS = re.compile(r"\\[()\[\]]|\\[,;! ]|[{}$]")
 _EMPHASIS = re.compile(
-    # An asterisk between numbers is a product. The marks stand before what is asked of their
-    # surroundings, so that most places are passed at once.
+    # An asterisk between numbers is a product. The marks come first in the pattern, before the
+    # conditions on their surroundings, so that most positions are skipped at once.
     r"\*\*|\*(?:(?<!\w\*)(?=\S)|(?<=\S\*)(?!\w))"
     r"|`|__|~~|(?m:^[ \t]*(?:#{1,6}|>)[ \t]+)"
 )

@@ -1,8 +1,8 @@
-"""Reading short free answers the way a person would: yes or no, phrases, printed text.
+"""Parses short free-form answers as a person would: yes or no, phrases, printed text.
 
-Each reader takes the reply text and returns what it reads in a canonical form,
-or None. Reasoning tags, control tokens and markup are taken off first, and of a very
-long reply only both ends are read (``reply_text.ends``).
+Each parser takes the reply text and returns a canonical form, or None. Reasoning tags, control
+tokens and markup are removed first, and of a very long reply only both ends are read
+(``reply_text.ends``).
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _QUOTES = "\"'“”‘’«»"
 
 
 def read_phrase(reply: str) -> str | None:
-    """The first line that says something, without a lead-in such as "The answer is"."""
+    """The first line with content, without a lead-in such as "The answer is"."""
     line = _first_line(_plain(reply))
     return line.strip(" \t.!" + _QUOTES) or None if line else None
 
@@ -53,9 +53,9 @@ def read_phrase(reply: str) -> str | None:
 def says(phrase: str, accepted: Iterable[str]) -> bool:
     """Whether a phrase gives one of the accepted answers.
 
-    Case, punctuation, articles and accents do not count. A sentence of at most
-    twelve words may hold the answer among others, unless it hedges or denies
-    ("not", "or"). One that is far longer than the answers gives none of them.
+    Case, punctuation, articles and accents do not count. A sentence of at most twelve words may
+    contain the answer among others, unless it hedges or denies ("not", "or"). One far longer
+    than the answers gives none of them.
     """
     answers = list(accepted)
     if len(phrase) > _FAR_LONGER + 4 * max(map(len, answers), default=0):
@@ -86,17 +86,17 @@ _FENCE = re.compile(r"```[\w+-]*[ \t]*\n(.*?)(?:\n[ \t]*```|\Z)", re.DOTALL)
 def read_output(reply: str) -> str | None:
     """The printed text that a reply gives.
 
-    In this order: a fenced block; what a sentence ends with after "the output
-    is" or "which is"; the one thing a sentence sets in quotes; the first line
-    without lead-in and quotes. White space is collapsed and dropped after
-    commas, so ``[1,2]`` equals ``[1, 2]``; case counts, as it does in print.
+    In this order: a fenced block; the end of a sentence after "the output is" or "which is"; the
+    one thing quoted in a sentence; the first line without lead-in and quotes. Whitespace is
+    collapsed, and dropped after commas, so ``[1,2]`` equals ``[1, 2]``; case counts, as it does in
+    print.
     """
     text = spoken(reply)
     if fenced := _FENCE.search(text):
         return same_output(fenced[1]) or None
     line = _REASON.sub("", _first_line(text.strip()) or "").strip().removesuffix(".")
     quoted = {found[2] for found in _QUOTED.finditer(line[:_LONGEST_SENTENCE])}
-    if named := _NAMED_OUTPUT.match(line):  # searching would take the square of its length
+    if named := _NAMED_OUTPUT.match(line):  # searching would take quadratic time
         line = named[1]
     elif len(quoted) == 1 and not line.startswith(("[", "(", "{")):
         line = quoted.pop()
@@ -105,12 +105,12 @@ def read_output(reply: str) -> str | None:
 
 
 def same_output(text: str) -> str:
-    """The form in which two printed texts are compared."""
+    """The normal form in which two printed texts are compared."""
     return re.sub(r",\s+", ",", " ".join(text.split())).replace('"', "'")
 
 
 def occurs(text: str, answer: str) -> bool:
-    """Whether an answer stands in a text, whatever the case and the white space within it."""
+    """Whether an answer occurs in a text, ignoring case and whitespace within it."""
     words = [re.escape(word) for word in answer.casefold().split()]
     return re.search(r"\s++".join(words), text.casefold()) is not None
 
@@ -125,7 +125,7 @@ def _plain(reply: str) -> str:
 
 
 def without_accents(text: str) -> str:
-    """The text with plain letters for those that have marks."""
+    """The text with plain letters instead of accented ones."""
     return "".join(c for c in unicodedata.normalize("NFKD", text) if not unicodedata.combining(c))
 
 

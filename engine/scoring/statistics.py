@@ -16,8 +16,8 @@ def wilson(k: float, n: float) -> Interval:
 
     With p = k/n and z = Z95 the limits are
     ``(p + z²/2n ± z·sqrt(p(1-p)/n + z²/4n²)) / (1 + z²/n)``.
-    They stay inside [0, 1] and keep a width at p = 0 and p = 1, where the
-    normal interval shrinks to nothing.
+    They stay inside [0, 1] and have a width at p = 0 and p = 1, where the normal one shrinks to
+    nothing.
 
     Source: E. B. Wilson, "Probable inference, the law of succession, and
     statistical inference", JASA 22 (1927) 209-212; recommended for small n by
@@ -25,7 +25,7 @@ def wilson(k: float, n: float) -> Interval:
 
     Args:
         k: successes, 0 ≤ k ≤ n.
-        n: trials, above 0; not whole for answers that are not independent.
+        n: trials, above 0; not an integer for correlated answers.
     """
     p = k / n
     z2 = Z95 * Z95
@@ -44,12 +44,12 @@ def mean_interval(n: int, total: float, squares: float) -> Interval | None:
     ``s² = (squares - total²/n) / (n - 1)`` (central limit theorem).
 
     Returns:
-        None for n < 2: one value says nothing about spread.
+        None for n < 2: one value says nothing about the spread.
     """
     if n < 2:
         return None
     mean = total / n
-    # Rounding can leave a tiny negative number where every value is equal.
+    # Rounding can leave a tiny negative number if all values are equal.
     variance = max(0.0, (squares - total * mean) / (n - 1))
     half = Z95 * sqrt(variance / n)
     return mean - half, mean + half
@@ -58,10 +58,10 @@ def mean_interval(n: int, total: float, squares: float) -> Interval | None:
 def scaled_interval(value: float, variance: float, scale: Interval) -> Interval | None:
     """Wilson score interval of a mean on a bounded scale: it never leaves the scale.
 
-    The mean is taken as a proportion of the scale, ``p = (value - low)/(high - low)``,
-    that rests on ``n = p(1-p)/v`` trials, where v is the variance of the estimate on
-    that scale: as many as would give a proportion this variance. Where v is small
-    that is the normal interval; near an end of the scale it is shorter on that side.
+    The mean is treated as a proportion of the scale, ``p = (value - low)/(high - low)``, based on
+    ``n = p(1-p)/v`` trials, where v is the variance of the estimate on that scale: as many as would
+    give a proportion this variance. If v is small that is the normal interval; near an end of the
+    scale it is shorter on that side.
 
     Sources: E. B. Wilson (see :func:`wilson`) for the interval; N. Dean and M. Pagano,
     Journal of Survey Statistics and Methodology 3 (2015) 484-503, for its use with an
@@ -73,7 +73,7 @@ def scaled_interval(value: float, variance: float, scale: Interval) -> Interval 
         scale: the lowest and the highest possible value.
 
     Returns:
-        None where the mean is not on the scale.
+        None if the mean is not on the scale.
     """
     low, high = scale
     width = high - low
@@ -91,19 +91,18 @@ def scaled_interval(value: float, variance: float, scale: Interval) -> Interval 
 def mean_of_rates_interval(groups: Sequence[tuple[float, int]]) -> Interval:
     """Interval of the unweighted mean of independent proportions.
 
-    Each group's distance from its rate to its own Wilson limits is carried
-    over to the mean: with G groups, rates p and limits l, u the result is
-    ``mean(p) - sqrt(Σ(p-l)²)/G`` to ``mean(p) + sqrt(Σ(u-p)²)/G``. For large
-    groups this is the delta method, ``sqrt(Σ p(1-p)/n)/G``; unlike it, groups
-    with few samples or with rates of 0 or 1 keep their uncertainty, and the
-    limits stay inside [0, 1].
+    Each group's distance from its rate to its own Wilson limits is carried over to the mean: with G
+    groups, rates p and limits l, u the result is ``mean(p) - sqrt(Σ(p-l)²)/G`` to
+    ``mean(p) + sqrt(Σ(u-p)²)/G``. For large groups it is the delta method, ``sqrt(Σ p(1-p)/n)/G``;
+    unlike it, small groups and those with rates of 0 or 1 keep their uncertainty, and the limits
+    stay inside [0, 1].
 
     Source: G. Y. Zou and A. Donner, "Construction of confidence limits about
     effect measures: a general approach", Statistics in Medicine 27 (2008)
     1693-1702 (method of variance estimates recovery).
 
     Args:
-        groups: (k, n) of every group, n at least 1; at least one group.
+        groups: (k, n) for every group, n at least 1; at least one group.
     """
     down = up = total = 0.0
     for k, n in groups:

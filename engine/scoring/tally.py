@@ -1,7 +1,7 @@
-"""Additive counts of scores, and the metrics made of them.
+"""Additive counts of scores, and the metrics computed from them.
 
-A tally can be kept live, stored, merged and rebuilt by one grouped scan of the
-journal, because it holds nothing but counts of equal rows.
+A tally can be kept live, stored, merged and rebuilt from one grouped scan of the journal, because
+it holds only counts of equal rows.
 """
 
 from __future__ import annotations
@@ -32,10 +32,9 @@ class Tally:
     Attributes:
         rows: the counts, of samples × epochs.
         epochs: how often each sample is asked.
-        means: with several epochs, another tally of the same samples, each once
-            with the mean of its values: repeated answers to one question are
-            alike, so intervals must rest on samples. None for a part that was
-            picked by outcome.
+        means: with several epochs, another tally of the same samples, each counted once with the
+            mean of its values: repeated answers to one question are correlated, so intervals must
+            be based on samples. None for a part that was selected by outcome.
     """
 
     rows: dict[tuple[Tags, Outcome, Values], int] = field(default_factory=dict)
@@ -49,7 +48,7 @@ class Tally:
         values: Mapping[str, float],
         count: int = 1,
     ) -> None:
-        """Count ``count`` samples (negative takes them back)."""
+        """Count ``count`` samples (negative to undo)."""
         key = (tuple(sorted(tags.items())), outcome, tuple(sorted(values.items())))
         total = self.rows.get(key, 0) + count
         if total:
@@ -103,8 +102,8 @@ class Tally:
     def sums(self, name: str) -> tuple[int, float, float, int]:
         """``(n, sum, sum of squares, failed)`` of value ``name``.
 
-        ``n`` counts samples that carry the value; ``failed`` counts those of outcome ``error``
-        that do not, which are in no denominator.
+        ``n`` counts samples that have the value; ``failed`` counts those with outcome ``error`` that
+        do not, which are in no denominator.
         """
         n, total, squares, failed = 0, 0.0, 0.0, 0
         for (_, outcome, values), count in self.rows.items():
@@ -122,19 +121,19 @@ class Tally:
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """One number with what it stands on.
+    """One number and what it is based on.
 
     Attributes:
         name: for example ``accuracy`` or ``accuracy/subject=anatomy``.
-        value: None when nothing was scored.
+        value: None if nothing was scored.
         low, high: 95 % interval (see ``interval``).
         k, n: numerator and denominator; ``k`` is the sum of values.
         interval: how low and high were computed.
-        bound_low, bound_high: the value if every failed sample were wrong or
-            right; equal to ``value`` when nothing failed.
-        title: for people.
+        bound_low, bound_high: the value if every failed sample were wrong or right; equal to
+            ``value`` if nothing failed.
+        title: display title.
         group: section of the score table, empty for the main one.
-        share: whether it is a proportion, shown in percent; None: as its value suggests.
+        share: whether it is a proportion, shown in percent; None to infer it from the value.
     """
 
     name: str

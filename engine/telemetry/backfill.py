@@ -1,4 +1,4 @@
-"""Telling about a run that is there already: ``evalbench trace``."""
+"""Exports traces of an existing run: ``evalbench trace``."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from evalbench.engine.telemetry.supervisor import parse_report, request_line
 
 
 def export_traces(folder: RunFolder, spec: RunSpec, *, again: bool = False) -> list[TraceStatus]:
-    """Send what the destinations of a spec were not told of a run.
+    """Send the parts of a run that a spec's destinations have not received.
 
     Args:
-        folder: of the run.
-        spec: the run's, with the destinations that are meant.
-        again: also what they were told already.
+        folder: the run's folder.
+        spec: the run's spec, with the destinations to send to.
+        again: also resend what they have already received.
 
     Returns:
         A report for each destination, see :meth:`.Exporter.report`.
 
     Raises:
-        KeyUnavailable, SpecError: as :func:`.credentials.trace_keys`.
-        EvalbenchError: nothing can be started.
+        KeyUnavailable, SpecError: see :func:`.credentials.trace_keys`.
+        EvalbenchError: no process can be started.
     """
     folder.refuse_links()
     keys = trace_keys(spec)

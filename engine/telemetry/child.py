@@ -1,6 +1,6 @@
-"""The process that tells a destination about a run; see :mod:`.supervisor` and :mod:`.backfill`.
+"""The process that exports a run to one destination; see :mod:`.supervisor` and :mod:`.backfill`.
 
-Its standard input brings one JSON line::
+It reads one line of JSON from standard input::
 
     {"folder": P, "to": {...}, "secret": S, "anew": "" | "refused" | "all", "end": B}
 
@@ -8,8 +8,8 @@ and, where ``end`` is false, a second one when the engine is at rest::
 
     {"within": SECONDS}
 
-One JSON line comes back at the end, see ``Exporter.report``. When the engine dies
-its pipe closes, and so this process ends; what it has told is kept.
+It writes one line of JSON at the end, see ``Exporter.report``. If the engine dies, its pipe closes,
+which ends this process; what has been sent stays recorded.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ from evalbench.engine.telemetry.otlp import OtlpSender
 
 _LOOK_EVERY_S = 1.0
 _SHARE = 10
-"""Looking takes at most a tenth of the time, however long a run's journal is."""
+"""Polling takes at most a tenth of the time, however long a run's journal is."""
 
 
 class _Engine:
-    """Hears from the engine while the spans are being sent."""
+    """Listens to the engine while spans are being sent."""
 
     def __init__(self) -> None:
         self.at_rest = threading.Event()
@@ -55,14 +55,14 @@ class _Engine:
 
 
 def serve(request: dict[str, Any], engine: _Engine | None) -> TraceStatus:
-    """Tell the destination until the engine is at rest, or all at once; returns the report."""
+    """Export until the engine is at rest, or everything at once; returns the report."""
     to, secret = Destination(**request["to"]), request["secret"]
     of_galileo = to.kind == GALILEO
     sender = OtlpSender(
         to.endpoint,
         "" if of_galileo else secret,
         galileo.headers(to, secret) if of_galileo else {},
-        # Phoenix sorts traces into projects by this.
+        # Phoenix groups traces into projects by this.
         {"openinference.project.name": "evalbench"},
     )
     folder = RunFolder(Path(request["folder"]))
@@ -89,7 +89,7 @@ def main() -> None:
     """Serve one request from standard input."""
     no_core_dumps()
     with contextlib.suppress(OSError):
-        os.nice(10)  # The run comes first.
+        os.nice(10)  # the run comes first
     request = json.loads(sys.stdin.readline())
     engine = None if request["end"] else _Engine()
     try:
@@ -97,12 +97,12 @@ def main() -> None:
     except EvalbenchError as error:
         report = {"error": scrub(str(error), header_secrets(request["secret"]))}
     except Exception as error:
-        # No trace-back: it may hold a header, and goes to the run's log as it is.
+        # No traceback: it may contain a header, and goes to the run's log unchanged.
         why = f"{type(error).__name__}: {error}"
         report = {"error": scrub(why, header_secrets(request["secret"]))}
     sys.stdout.write(json.dumps(report) + "\n")
     sys.stdout.flush()
-    # Not by sys.exit: a request to a collector that hangs would be waited for.
+    # Not sys.exit: that would wait for a request to a collector that hangs.
     os._exit(0)
 
 

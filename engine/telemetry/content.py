@@ -1,4 +1,4 @@
-"""Prompts and answers as span attributes, where somebody asked for them."""
+"""Prompts and answers as span attributes, if requested."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from evalbench.engine.calls import MediaPart, Message, Reply
 from evalbench.engine.journal import CallRow
 
 LONGEST = 100_000
-"""Characters of one text; more is cut off, as collectors refuse large requests."""
+"""Maximum characters of one text; the rest is cut off, as collectors refuse large requests."""
 
 _NOT_SENT = "(content is not sent)"
 _ROLES = {"context": "user"}
 
 
 def content(row: CallRow, wanted: bool, flat: bool) -> dict[str, str]:
-    """Messages and answer of a call in the conventions' JSON; empty where not wanted.
+    """Messages and answer of a call in the conventions' JSON; empty if not wanted.
 
     Args:
         row: the call, with its reply.
-        wanted: whether prompts and answers are to be sent.
-        flat: besides the conventions' parts each message has a plain ``content``, as
-            Galileo reads it. Galileo takes no call without input and output, so
-            there stands something in their place where they are not wanted.
+        wanted: whether to send prompts and answers.
+        flat: whether each message also has a plain ``content``, as read by Galileo. Galileo
+            accepts no call without input and output, so placeholders are used if they are
+            not wanted.
     """
     if not wanted and not flat:
         return {}
@@ -50,7 +50,7 @@ def _message(message: Message) -> dict[str, Any]:
     return {
         "role": _ROLES.get(message.role, message.role),
         "parts": [
-            # The bytes stay here: their hash says which picture it was.
+            # The bytes are not sent: their hash identifies the image.
             {"type": "media", "mime_type": part.media_type, "sha256": part.sha256}
             if isinstance(part, MediaPart)
             else _text(part.text)

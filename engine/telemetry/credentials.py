@@ -1,4 +1,4 @@
-"""Keys of those who take traces: found by the caller, handed to the engine, never written down."""
+"""Keys for traces destinations: found by the caller, passed to the engine, never stored."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from evalbench.engine.keys.handed import variables
 
 
 def trace_keys(spec: RunSpec) -> dict[str, tuple[KeyRef, str]]:
-    """What the destinations of a run's traces want to see, by their kind.
+    """The credentials for the destinations of a run's traces, by kind.
 
     Raises:
-        SpecError: traces are asked for, and the package that sends them is not installed.
-        KeyUnavailable: Galileo's key is nowhere.
+        SpecError: traces are requested, and the package that sends them is not installed.
+        KeyUnavailable: Galileo's key was not found.
     """
     asked = {OTLP: spec.settings.traces.otlp, GALILEO: spec.settings.traces.enable_galileo}
     wanted = [kind for kind, given in asked.items() if given]
@@ -50,7 +50,7 @@ def trace_keys(spec: RunSpec) -> dict[str, tuple[KeyRef, str]]:
 
 
 def can_send() -> bool:
-    """Whether what sends spans is installed; imports none of it."""
+    """Whether the packages that send spans are installed; does not import them."""
     try:
         return find_spec("opentelemetry.exporter.otlp.proto.http") is not None
     except ModuleNotFoundError:
@@ -58,9 +58,9 @@ def can_send() -> bool:
 
 
 def _headers(file: Path | None) -> tuple[KeyRef, str]:
-    """Headers for a collector, as OTEL_EXPORTER_OTLP_HEADERS has them; often there are none.
+    """Headers for a collector, as in OTEL_EXPORTER_OTLP_HEADERS; often there are none.
 
-    That variable may hold spaces, which no key does.
+    That variable may contain spaces, unlike keys.
     """
     held = read_env_file(file) if file else {}
     for variable in OTLP_HEADERS.variables:

@@ -1,4 +1,4 @@
-"""Telling one destination about one run: what is finished now, and the rest at the end."""
+"""Exports one run to one destination: what is finished now, and the rest at the end."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ _MOST_BYTES = 1_000_000
 _LONGEST_PAUSE_S = 60.0
 _GIVE_UP_AFTER = 3
 _TRIES_IN_TIME = 2
-"""At the end of a run one that was in trouble before gets a single chance, others two."""
+"""At the end of a run, a destination that failed before gets one attempt, others two."""
 
 
 class SpanSender(Protocol):
-    """What sends spans, see :class:`evalbench.engine.telemetry.otlp.OtlpSender`."""
+    """Sends spans, see :class:`evalbench.engine.telemetry.otlp.OtlpSender`."""
 
     def send(self, spans: list[Span]) -> SendResult:
         """Post spans in one request."""
 
 
 class Exporter:
-    """Tells one destination about one run.
+    """Exports one run to one destination.
 
     Attributes:
-        spans: how many spans of calls arrived.
-        refused: how many spans the destination does not want.
-        why: what is wrong with the destination now; empty while all is well.
+        spans: number of call spans that were delivered.
+        refused: number of spans rejected by the destination.
+        why: the current problem with the destination; empty if there is none.
     """
 
     def __init__(
@@ -44,13 +44,13 @@ class Exporter:
         """Open the run's journal.
 
         Args:
-            folder: of the run.
-            destination: who is told.
-            sender: reaches it.
-            anew: tell once more what was told (``all``) or not wanted (``refused``).
+            folder: the run's folder.
+            destination: where to send.
+            sender: sends the spans there.
+            anew: also resend what was sent (``all``) or rejected (``refused``).
 
         Raises:
-            JournalError: it cannot be read, or nothing can be written beside it.
+            JournalError: it cannot be read, or nothing can be written next to it.
             RunNotFound: the folder is not a run.
         """
         self._folder = folder
@@ -70,12 +70,12 @@ class Exporter:
         self._refusal = ""
 
     def export(self, *, everything: bool = False, deadline: float | None = None) -> None:
-        """Send what is finished and was not told.
+        """Send what is finished and has not been sent.
 
         Args:
-            everything: also calls of samples without a score, and without regard to a
-                pause after a failure.
-            deadline: on the monotonic clock; begin no request after it.
+            everything: include calls of samples without a score, and ignore the pause after a
+                failure.
+            deadline: on the monotonic clock; start no request after it.
         """
         if not everything and time.monotonic() < self._not_before:
             return
@@ -88,9 +88,9 @@ class Exporter:
                 return
 
     def finish(self, facts: dict[str, Any], deadline: float | None) -> None:
-        """Send all that is left, and the span of the engines' own work.
+        """Send everything left, and the span of the engines' own work.
 
-        A destination that fails is tried a few times, with a deadline fewer.
+        A failing destination is tried a few times, fewer with a deadline.
         """
         self._not_before = 0.0
         while True:
@@ -108,7 +108,7 @@ class Exporter:
             self._send(engines)
 
     def report(self) -> TraceStatus:
-        """What came of it: ``sent`` and ``left`` count calls, ``refused`` spans."""
+        """The result: ``sent`` and ``left`` count calls, ``refused`` spans."""
         return {
             "to": self._to.endpoint,
             "service": self._to.kind,
@@ -120,7 +120,7 @@ class Exporter:
         }
 
     def close(self) -> None:
-        """Let go of the journal."""
+        """Release the journal."""
         self._reader.close()
 
     def _run_facts(self) -> RunFacts:
@@ -152,7 +152,7 @@ class Exporter:
         return spans
 
     def _send(self, spans: list[Span]) -> bool:
-        """Send, in smaller pieces where these are too large. False: not now."""
+        """Send, in smaller requests if necessary. False: not possible now."""
         sent = self._sender.send(spans)
         if sent.too_large and not sent.refused:
             half = len(spans) // 2
@@ -179,7 +179,7 @@ class Exporter:
 def _batches(
     found: Iterable[OutboxItem], spans_of: Callable[[OutboxItem], list[Span]]
 ) -> Iterator[list[Span]]:
-    """Spans in requests of a sensible size; those of one sample stay together."""
+    """Group spans into requests of a reasonable size; those of one sample stay together."""
     batch: list[Span] = []
     size = 0
     for one in found:
@@ -215,7 +215,7 @@ def _next_start(run: RunFacts, engine: int) -> int:
 
 
 def facts_of(folder: RunFolder) -> dict[str, Any]:
-    """What the span of a run says, as its journal has it now."""
+    """The facts in a run's span, as currently in its journal."""
     status = folder.status()
     with JournalReader(folder.journal) as journal:
         ended = journal.newest_event()

@@ -1,9 +1,9 @@
-"""Galileo besides its OTLP endpoint: the project and log stream, and the links to them.
+"""Galileo beyond its OTLP endpoint: the project and log stream, and links to them.
 
-Galileo's own package sends OpenTelemetry spans to the same endpoint with the same
-three headers; it brings some twenty packages for it, and asks two servers before
-anything is sent. So spans go as to everybody else, and only these four requests
-of its API are made here (``galileo`` 2.7: ``resources/api/projects``, ``log_stream``).
+Galileo's own package sends OpenTelemetry spans to the same endpoint with the same three headers,
+but needs some twenty packages, and queries two servers before anything is sent. So spans are sent
+as to any other destination, and only these four API requests are made here (``galileo`` 2.7:
+``resources/api/projects``, ``log_stream``).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _TIMEOUT_S = 5.0
 
 
 def headers(to: Destination, key: str) -> dict[str, str]:
-    """What the OTLP endpoint wants to see.
+    """The headers that the OTLP endpoint needs.
 
     Source: Galileo's documentation on OpenTelemetry.
     """
@@ -26,9 +26,9 @@ def headers(to: Destination, key: str) -> dict[str, str]:
 
 
 def links(to: Destination, key: str) -> dict[str, str]:
-    """Addresses in the console; both are made there if they are not there yet.
+    """Links into the console; project and log stream are created there if missing.
 
-    Empty texts, and only the console, where the API does not answer as expected.
+    Empty strings, and just the console, if the API does not answer as expected.
     """
     api = to.endpoint.removesuffix("/otel/traces")
     told = {"console": to.console, "project": "", "log_stream": ""}
@@ -69,7 +69,7 @@ def _asked(session: requests.Session, method: str, address: str, body: Any = Non
 
 
 def _id(one: Any) -> str:
-    """An id that can stand in an address."""
+    """An id that is safe in a URL."""
     ident = str(one["id"])
     if not ident.replace("-", "").isalnum():
         raise ValueError(ident)

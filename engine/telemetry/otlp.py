@@ -1,4 +1,4 @@
-"""Sending spans over OTLP/HTTP by OpenTelemetry's own exporter. The only module that imports it."""
+"""Sends spans over OTLP/HTTP with OpenTelemetry's exporter. The only module that imports it."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ from evalbench.engine.installed import version
 from evalbench.engine.telemetry.spans import Span
 
 ATTEMPT_S = 5.0
-"""One request with the exporter's own tries takes no longer."""
+"""Maximum duration of a request, including the exporter's own retries."""
 
 _SAMPLED = TraceFlags(TraceFlags.SAMPLED)
 _REFUSED = (400, 413, 422)
-"""What is sent again would be refused again."""
+"""Statuses that would be the same on a retry."""
 
 
 class _Session(requests.Session):  # type: ignore[misc]
-    """Remembers how the last request was answered; the exporter only says whether it went well."""
+    """Records the response to the last request; the exporter only reports success or failure."""
 
     status = 0
     body = b""
     retry_after = 0.0
 
     def request(self, *args: Any, **kwargs: Any) -> requests.Response:
-        """Send, and remember."""
+        """Send, and record the response."""
         self.status, self.body, self.retry_after = 0, b"", 0.0
-        # A collector that has moved would be given the headers elsewhere.
+        # If the collector has moved, the headers would be sent elsewhere.
         kwargs["allow_redirects"] = False
         response = super().request(*args, **kwargs)
         self.status, self.body = response.status_code, response.content[:65_536]
@@ -49,13 +49,13 @@ class _Session(requests.Session):  # type: ignore[misc]
 
 @dataclass(frozen=True, slots=True)
 class SendResult:
-    """What became of one request.
+    """The result of one request.
 
     Attributes:
-        taken: it arrived.
-        refused: how many of its spans the collector does not want, now or ever.
-        too_large: it would have been taken in smaller pieces.
-        why: in words, where not all went well.
+        taken: whether it was accepted.
+        refused: number of its spans that the collector rejects permanently.
+        too_large: whether it would be accepted in smaller pieces.
+        why: a description of any problem.
         retry_after: seconds that the collector asks to wait.
     """
 
@@ -70,11 +70,11 @@ class OtlpSender:
     """Posts spans to one address."""
 
     def __init__(self, endpoint: str, headers: str, more: dict[str, str], resource: dict[str, str]):
-        """Prepare sending; nothing is sent yet.
+        """Set up; nothing is sent yet.
 
         Args:
             endpoint: address of the signal.
-            headers: as in OTEL_EXPORTER_OTLP_HEADERS.
+            headers: see OTEL_EXPORTER_OTLP_HEADERS.
             more: further headers.
             resource: attributes of the resource.
         """
@@ -113,11 +113,11 @@ class OtlpSender:
         return SendResult(False, why=why, retry_after=session.retry_after)
 
     def _partly(self, body: bytes) -> SendResult:
-        """A success, unless the answer says that some spans were rejected."""
+        """A success, unless the response says that some spans were rejected."""
         try:
             told = ExportTraceServiceResponse.FromString(body).partial_success
         except Exception:
-            return SendResult(True)  # Some answer in JSON, or with nothing.
+            return SendResult(True)  # some answer in JSON, or with nothing
         if not told.rejected_spans:
             return SendResult(True)
         return SendResult(True, int(told.rejected_spans), why="the collector rejects some spans")

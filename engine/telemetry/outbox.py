@@ -1,7 +1,7 @@
-"""What was told to whom, and what is still to be told: exact, whatever an engine died of.
+"""Tracks exactly which spans each destination has received, even after a crash.
 
-Beside the journal, in ``traces.db``: one row for each call that a destination
-has taken. The journal itself stays the engine's alone.
+Stored next to the journal, in ``traces.db``: one row per call that a destination has accepted.
+The journal itself is only written by the engine.
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ ORDER BY s.row LIMIT 1
 """  # noqa: S608
 
 _Reply = tuple[int, int, int]
-"""Number of the call, when its reply was stored, its epoch."""
+"""Call number, time its reply was stored, epoch."""
 
 
 @dataclass(frozen=True, slots=True)
 class OutboxItem:
-    """One sample in one epoch, with those of its calls that are to be told."""
+    """One sample in one epoch, with those of its calls that have to be sent."""
 
     sample: Sample
     epoch: int
@@ -59,19 +59,19 @@ class OutboxItem:
 
 
 class Outbox:
-    """What one destination was told of one run, on top of a reader of its journal.
+    """What one destination has received of one run, on top of a reader of its journal.
 
     Raises:
-        JournalError: the journal, or the file beside it, cannot be used; from every method.
+        JournalError: the journal, or the file next to it, cannot be used; raised by every method.
     """
 
     def __init__(self, journal: JournalReader, place: str, epochs: int) -> None:
-        """Open what was told.
+        """Open the outbox.
 
         Args:
-            journal: of the run; stays the caller's to close.
-            place: what tells the destination from others.
-            epochs: how many scores a finished sample has.
+            journal: the run's journal; the caller closes it.
+            place: identifies the destination.
+            epochs: number of scores of a finished sample.
         """
         self._journal = journal
         self._epochs = epochs
@@ -105,17 +105,17 @@ class Outbox:
             raise understand(error, self._journal.path) from error
 
     def pending(self, *, everything: bool = False) -> Iterator[OutboxItem]:
-        """Finished samples with calls that were not told, in row order.
+        """Finished samples with unsent calls, in row order.
 
         Args:
-            everything: also calls of samples that have no score yet.
+            everything: include calls of samples that have no score yet.
         """
         after = 0
         if everything:
             self._low = 1
         low = self._query(self._first_open)
         while page := self._query(partial(self._page, after=after, everything=everything)):
-            # A page may end within a sample: what is left of it begins the next one.
+            # A page may end within a sample: the rest of it starts the next one.
             row = page[-1][0] >> SLOT_BITS
             if len(page) == PAGE and page[0][0] >> SLOT_BITS != row:
                 page = [one for one in page if one[0] >> SLOT_BITS != row]
@@ -124,7 +124,7 @@ class Outbox:
         self._low = low
 
     def _first_open(self, decoder: RowDecoder, _: Path) -> int:
-        """The first sample that is not finished: before it nothing new will come."""
+        """The first unfinished sample: nothing new can appear before it."""
         found = decoder.db.execute(
             _FIRST_OPEN, {"low": self._low, "epochs": self._epochs}
         ).fetchone()
@@ -149,7 +149,7 @@ class Outbox:
         for row, group in groupby(page, key=lambda one: one[0] >> SLOT_BITS):
             wanted = list(group)
             if row not in samples:
-                continue  # Taken out by changed settings; its calls stay as a record.
+                continue  # removed by changed settings; its calls stay as a record
             _, sample, own_calls = samples[row]
             calls = {call.id: call for call in own_calls}
             batched = _batched(decoder, row)
@@ -163,7 +163,7 @@ class Outbox:
         return found
 
     def mark(self, calls: Iterable[int], *, refused: bool = False) -> None:
-        """Keep that these calls were told, or that the destination does not want them."""
+        """Record that these calls were sent, or that the destination rejected them."""
         rows = [(self._place, call, refused) for call in calls]
 
         def write(decoder: RowDecoder, _: Path) -> None:
@@ -174,7 +174,7 @@ class Outbox:
         self._query(write)
 
     def forget(self, *, all_of_it: bool) -> None:
-        """Take what the destination did not want, or everything, to be untold."""
+        """Mark what the destination rejected, or everything, as unsent."""
         self._query(
             lambda decoder, _: decoder.db.execute(
                 "DELETE FROM beside.told WHERE place = ? AND (refused OR ?)",
@@ -183,7 +183,7 @@ class Outbox:
         )
 
     def left(self) -> int:
-        """How many replies were not told."""
+        """Number of unsent replies."""
         return int(
             self._query(
                 lambda decoder, _: decoder.db.execute(
@@ -212,5 +212,5 @@ def _batched(decoder: RowDecoder, row: int) -> set[int]:
             (row << SLOT_BITS, (row + 1 << SLOT_BITS) - 1),
         )
     except sqlite3.OperationalError:
-        return set()  # A journal of the version before batches.
+        return set()  # a journal from a version without batches
     return {call for (call,) in rows}

@@ -1,18 +1,17 @@
-"""Spans made from what the journal holds; plain data, no OpenTelemetry.
+"""Builds spans from the journal's content; plain data, no OpenTelemetry.
 
-One trace is one sample in one epoch: a root span with the score, and below it
-one span for every call of candidate and judges. The alternative, one trace of
-the whole run, would have a hundred thousand spans and end with the run, which
-no viewer of Langfuse, Phoenix or Galileo can show; theirs are lists of small
-traces, filtered by what the root says, and grouped by ``session.id``. So the
-run is the session, and has a small trace of its own that the samples link to.
+One trace is one sample in one epoch: a root span with the score, and below it one span for every
+call to candidate and judges. The alternative, one trace for the whole run, would have a hundred
+thousand spans and end with the run, which no viewer of Langfuse, Phoenix or Galileo can show;
+they list small traces, filtered by their roots and grouped by ``session.id``. So the run is the
+session, and has a small trace of its own that the samples link to.
 
-A call is one span however often it was tried: "If a transient issue happened
-and the request was retried automatically, the corresponding span SHOULD cover
-the duration of the logical operation with all retries" (OpenTelemetry semantic
-conventions for generative AI, from which the names of ``gen_ai`` attributes come).
+A call is one span however often it was tried: "If a transient issue happened and the request was
+retried automatically, the corresponding span SHOULD cover the duration of the logical operation
+with all retries" (OpenTelemetry semantic conventions for generative AI, which also define the
+names of ``gen_ai`` attributes).
 
-Ids are hashes of what a span stands for, so what is sent twice is the same twice.
+Ids are hashes of what a span represents, so that anything sent twice has the same ids.
 """
 
 from __future__ import annotations
@@ -50,8 +49,8 @@ Value = str | bool | int | float | tuple[str, ...]
 class Span:
     """One span. Times are nanoseconds since the epoch.
 
-    ``call`` is the number of the call that it stands for, ``engine`` that of the engine
-    that finished the sample it stands for; 0 for none.
+    ``call`` is the number of the call represented, ``engine`` that of the engine that finished the
+    sample it represents; 0 for none.
     """
 
     trace: int
@@ -71,13 +70,13 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class RunFacts:
-    """What spans say of the run.
+    """What spans say about the run.
 
     Attributes:
-        id, benchmark: of the run.
+        id, benchmark: those of the run.
         created: seconds since the epoch.
-        servers: addresses that models are asked at, by model, where the run names one.
-        engines: (number of its event, milliseconds since creation) of every engine's start.
+        servers: model addresses by model, if the run sets them.
+        engines: (event number, milliseconds since creation) of every engine's start.
     """
 
     id: str
@@ -87,16 +86,16 @@ class RunFacts:
     engines: Sequence[tuple[int, int]] = ()
 
     def ns(self, ms: int) -> int:
-        """Nanoseconds since the epoch of a time of the journal."""
+        """A time of the journal as nanoseconds since the epoch."""
         return int(self.created * 1000) * _MS + ms * _MS
 
     def engine_at(self, ms: int) -> int:
-        """Number of the engine that was at work at a time of the journal."""
+        """The number of the engine that was running at a time of the journal."""
         before = [number for number, at in self.engines if at <= ms]
         return before[-1] if before else 0
 
     def shared(self) -> dict[str, Value]:
-        """What every span of the run says."""
+        """The attributes of every span of the run."""
         return {
             "session.id": self.id,
             "evalbench.run.id": self.id,
@@ -106,7 +105,7 @@ class RunFacts:
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """A call with its reply, when that came, and whether it went out in a batch."""
+    """A call with its reply, the time that arrived, and whether it was sent in a batch."""
 
     row: CallRow
     at_ms: int
@@ -114,7 +113,7 @@ class Answered:
 
     @property
     def reply(self) -> Reply:
-        """The reply, which is there."""
+        """The reply, which exists."""
         assert self.row.reply is not None
         return self.row.reply
 
@@ -138,15 +137,15 @@ def sample_spans(
     """The spans of one sample in one epoch, the root last.
 
     Args:
-        run: of the run.
+        run: facts about the run.
         sample: the sample.
-        epoch: from 0.
-        calls: those to tell, at least one. A sample that is asked again later gets
-            another root in the same trace, with only what is new below it.
-        score: if it has one.
+        epoch: zero-based.
+        calls: those to send, at least one. A sample that is asked again later gets another
+            root in the same trace, with only what is new below it.
+        score: its score, if it has one.
         scored_ms: when it was stored, in milliseconds since the run's creation.
-        with_content: prompts and answers too.
-        flat: content in the shape that Galileo reads, and a stand-in where there is none.
+        with_content: include prompts and answers.
+        flat: content in the form that Galileo reads, with placeholders where there is none.
     """
     row = calls[0].row.row
     trace = _number(16, run.id, row, epoch)
@@ -199,7 +198,7 @@ def sample_spans(
 
 
 def _evaluations(score: ScoreRow | None) -> tuple[tuple[str, Mapping[str, Value]], ...]:
-    """The score as events of the conventions, one for each value."""
+    """The score as events of the conventions, one per value."""
     if score is None:
         return ()
     return tuple(
@@ -281,7 +280,7 @@ def _call_attributes(run: RunFacts, one: Answered) -> dict[str, Value]:
 
 
 def _usage(reply: Reply) -> dict[str, Value]:
-    """Tokens and money; of a reply from an earlier run they were counted there."""
+    """Tokens and cost; for a reply reused from an earlier run, they were counted there."""
     if reply.reused:
         return {"evalbench.reused.run": _short(reply.reused.run)}
     told: dict[str, Value] = {
@@ -290,7 +289,7 @@ def _usage(reply: Reply) -> dict[str, Value]:
         if (count := getattr(reply.usage, name)) is not None
     }
     if reply.cost is not None:
-        # No convention knows money; Langfuse reads this name.
+        # There is no convention for cost; Langfuse reads this name.
         told["gen_ai.usage.cost"] = float(reply.cost)
     return told
 
@@ -311,7 +310,7 @@ def _operation(prompt: Prompt) -> str:
 
 
 def _error_type(reply: Reply) -> str:
-    """The class of an error; its text may quote what was sent."""
+    """The class of an error; its message may quote what was sent."""
     if reply.outcome is not Outcome.ERROR:
         return ""
     kind = reply.error.partition(":")[0]
@@ -319,11 +318,11 @@ def _error_type(reply: Reply) -> str:
 
 
 def _short(text: str) -> str:
-    """A text of somebody else's in one line of a sensible length."""
+    """An external text, shortened to one line of reasonable length."""
     return "".join(letter if letter.isprintable() else " " for letter in str(text)[:_LONGEST])
 
 
 def _number(size: int, *what: object) -> int:
-    """An id of so many bytes that stands for something; never 0, which means none."""
+    """An id of this many bytes that represents something; never 0, which means none."""
     digest = hashlib.sha256("/".join(map(str, what)).encode()).digest()
     return int.from_bytes(digest[:size]) or 1

@@ -1,4 +1,4 @@
-"""The engine's side of traces: starts who tells, and asks at the end what came of it."""
+"""The engine's side of traces: starts the exporting processes and collects their reports."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ from evalbench.engine.stored import TraceStatus
 log = logging.getLogger("evalbench")
 
 WITHIN_S = 5.0
-"""How long what is left may be told once the run is at rest."""
+"""How long the rest may take to be sent once the run is at rest."""
 
 _OVERTIME_S = 10.0
-"""One request may have begun just before that; and a child may still be starting."""
+"""A request may have started just before that; or a child may still be starting."""
 
 
 class TraceSupervisor:
-    """The traces of one run, told by one child process for each destination."""
+    """The traces of one run, exported by one child process per destination."""
 
     def __init__(self, folder: RunFolder, spec: RunSpec, secrets: Mapping[str, str]) -> None:
-        """Prepare telling; nothing is started yet.
+        """Set up; nothing is started yet.
 
         Args:
-            folder: of the run.
-            spec: says where traces go.
-            secrets: keys of the destinations by their kind.
+            folder: the run's folder.
+            spec: determines the destinations.
+            secrets: keys of the destinations, by kind.
         """
         self._folder = folder
         self._to = destinations(spec.settings.traces, spec.benchmark, folder.id)
@@ -44,7 +44,7 @@ class TraceSupervisor:
         self._children: list[tuple[Destination, asyncio.subprocess.Process]] = []
 
     async def start(self) -> None:
-        """Start telling, once the journal is open and stands as this engine found it."""
+        """Start exporting, once the journal is open and in the state this engine found it in."""
         for to in self._to:
             try:
                 child = await asyncio.create_subprocess_exec(
@@ -65,17 +65,17 @@ class TraceSupervisor:
 
     @property
     def told(self) -> bool:
-        """Whether anybody is told."""
+        """Whether there is any destination."""
         return bool(self._children)
 
     def give_up(self) -> None:
-        """Tell no more: what was not sent stays for ``evalbench trace``."""
+        """Stop exporting: what was not sent remains for ``evalbench trace``."""
         for _, child in self._children:
             with contextlib.suppress(ProcessLookupError):
                 child.kill()
 
     async def end(self) -> list[TraceStatus]:
-        """Let what is left be told, within a limit; what came of it, by destination."""
+        """Let the rest be sent, within a time limit; returns the reports by destination."""
         ends = (self._end(to, child) for to, child in self._children)
         return list(await asyncio.gather(*ends))
 
@@ -97,7 +97,7 @@ class TraceSupervisor:
 def request_line(
     folder: RunFolder, to: Destination, secret: str, *, anew: str = "", end: bool = False
 ) -> bytes:
-    """What a telling process is asked for, see :mod:`.child`."""
+    """The request for an exporting process, see :mod:`.child`."""
     request = {
         "folder": str(folder.path),
         "to": to.to_json(),
@@ -109,7 +109,7 @@ def request_line(
 
 
 def parse_report(out: bytes, to: Destination) -> TraceStatus:
-    """The report of a telling process."""
+    """The report of an exporting process."""
     try:
         told: dict[str, Any] = orjson.loads(out)
     except ValueError:
@@ -120,7 +120,7 @@ def parse_report(out: bytes, to: Destination) -> TraceStatus:
 
 
 def lost_report(to: Destination, why: str) -> TraceStatus:
-    """The report of a telling that came to nothing; how much was sent is not known."""
+    """The report of an export that failed; how much was sent is unknown."""
     return {
         "to": to.endpoint,
         "service": to.kind,

@@ -1,8 +1,8 @@
 """Calls through a provider's batches: collected, sent once, waited for, and read.
 
-``batching`` is the dispatcher. ``collection`` fills a batch, ``life`` takes it
-through its stages, ``creation`` makes it at the provider, ``reconciliation`` says what
-becomes of its calls.
+``batching`` creates the dispatcher. ``collection`` fills a batch, ``lifecycle`` takes it
+through its stages, ``creation`` creates it at the provider, ``reconciliation`` handles the
+calls of one that has ended.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def __getattr__(name: str) -> Any:
-    # Few runs have batches, and all would wait for what these load.
+    # Few runs have batches, and all would wait for these imports.
     if name != "BatchDispatcher":
         raise AttributeError(name)
     from evalbench.engine.dispatch.batch.dispatcher import BatchDispatcher

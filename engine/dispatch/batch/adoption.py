@@ -1,7 +1,7 @@
-"""Finding out which job at the provider is a batch, where the answer to its creation was lost.
+"""Finds the job of a batch at the provider after the response to its creation was lost.
 
-Some providers keep no names. The names of its calls, which stand in its results,
-tell whose a job is: ours, another batch's, or a stranger's.
+Some providers keep no names. The item names in a job's results show whose it is: ours,
+another batch's, or a stranger's.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from evalbench.engine.dispatch.batch.waits import Waits
 from evalbench.engine.errors import ProviderError, RunFatal, ServerFault
 
 _NOBODY = "-"
-"""Owner of a job of which nothing was done."""
+"""Owner of a job that processed nothing."""
 
 
 class Adoption:
@@ -27,12 +27,12 @@ class Adoption:
         self._failing: dict[str, ProviderError] = {}
 
     async def look(self) -> BatchJob | None:
-        """Look at each job once; the one that is ours, when it is known.
+        """Check each job once; returns ours, once known.
 
-        Those that are known to be another's are ``doubtful`` no longer.
+        Jobs known to belong to another batch are removed from ``doubtful``.
 
         Raises:
-            RunFatal: no look can succeed until the user acts.
+            RunFatal: no check can succeed until the user acts.
         """
         batch = self._batch
         owned = self._context.owned()
@@ -52,15 +52,15 @@ class Adoption:
         return None
 
     def failure(self) -> ProviderError | None:
-        """Why no job that is left could be looked at; None when one could."""
+        """Why none of the remaining jobs could be checked; None if one could."""
         errors = [self._failing.get(job) for job in self._batch.doubtful]
         return None if None in errors else errors[0]
 
     async def _mine(self, name: str) -> BatchJob | None:
-        """A job that has ended; from then on its owner is known.
+        """The job with this id if it has ended; its owner is known from then on.
 
         Raises:
-            ProviderError: it, or its results, cannot be had.
+            ProviderError: the job or its results cannot be fetched.
         """
         context, batch = self._context, self._batch
         if context.owners.get(name) not in (None, batch.name):

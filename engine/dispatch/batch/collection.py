@@ -1,4 +1,4 @@
-"""The batch that calls are collected into: it grows until it is full, or no more calls come."""
+"""Collects calls into a batch that grows until it is full or no more calls come."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from evalbench.engine.dispatch.batch.requests import RequestFile
 from evalbench.engine.dispatch.batch.state import Batch, new_name
 
 QUIET_S = 5.0
-"""A batch closes when no call came for so long."""
+"""A batch closes after this many seconds without a call."""
 _TICK_S = 0.001
-"""A timer may come so much early, by the rounding of its clock."""
+"""How early a timer may fire because of clock rounding."""
 
 
 class Collection:
-    """Collects the calls of one role into one batch after the other.
+    """Collects the calls of one role into successive batches.
 
     Attributes:
         next_id: the number of the next batch in the journal.
@@ -34,14 +34,14 @@ class Collection:
         model: str,
         closed: Callable[[Batch, RequestFile], None],
     ) -> None:
-        """Prepare collecting.
+        """Set up collecting.
 
         Args:
-            context: what all batches of the role share.
-            size: calls in one batch at most; None: as many as the provider takes.
+            context: state shared by all batches of the role.
+            size: maximum calls per batch; None for the provider's maximum.
             role: whose calls these are.
             model: the model's name at the provider.
-            closed: takes over a batch into which nothing more goes. It may be empty.
+            closed: takes over a closed batch, which may be empty.
         """
         terms = context.terms
         self._context = context
@@ -57,19 +57,19 @@ class Collection:
 
     @property
     def batch(self) -> Batch | None:
-        """The batch that is open, if one is."""
+        """The open batch, if there is one."""
         return self._open[0] if self._open else None
 
     def take_in(self, call: Call, ident: int, reservation: Reservation) -> bool:
-        """Write a call into the open batch, or the next; False when it is too large for any.
+        """Write a call into the open batch, or the next; False if it is too large for any.
 
         Args:
-            call: what to ask.
+            call: the call to add.
             ident: its number in the journal.
-            reservation: what is reserved for it.
+            reservation: the money reserved for it.
 
         Raises:
-            CallRejected: the provider cannot be asked this at all.
+            CallRejected: the provider cannot take this call at all.
         """
         batch, file, line = self._line(call)
         if len(line) >= self._most_bytes:
@@ -92,13 +92,13 @@ class Collection:
         return True
 
     def close(self) -> None:
-        """Hand the open batch over, if there is one."""
+        """Close the open batch, if there is one, and hand it over."""
         if self._open:
             (batch, file), self._open = self._open, None
             self._closed(batch, file)
 
     def discard(self) -> Batch | None:
-        """Collect no more. The batch that was open, without its file."""
+        """Stop collecting. Returns the batch that was open, without its file."""
         if self._quiet:
             self._quiet.cancel()
         if self._open is None:

@@ -1,4 +1,4 @@
-"""What all batches of one role share: provider, journal, money, and who is out where."""
+"""State shared by all batches of one role: provider, journal, money, and pending calls."""
 
 from __future__ import annotations
 
@@ -19,34 +19,34 @@ from evalbench.engine.journal.records import CallRow
 from evalbench.engine.journal.schema import SLOT_BITS
 
 SHARE = 0.95
-"""Of the provider's limits that one batch uses; sizes are told in different ways."""
+"""Share of the provider's limits used by one batch, because sizes are counted differently."""
 
 
 @dataclass(slots=True)
 class BatchContext:
-    """What all batches of one role share.
+    """State shared by all batches of one role.
 
     Attributes:
-        provider: who takes them.
-        terms: what it takes.
-        journal, folder: where they are kept.
-        meter: prices and budget; ``at_once`` has those of answers at once.
-        attempts: tries of one step that fails for the moment.
+        provider: the provider of the batches.
+        terms: the provider's batch terms.
+        journal, folder: where calls and files are stored.
+        meter: prices and budget; ``at_once`` has those of realtime answers.
+        attempts: attempts at one step that fails temporarily.
         poll_s: seconds between the first polls of a batch.
-        fallback_s: after so many seconds what is left is asked at once; None: never.
+        fallback_s: seconds after which the rest is asked in realtime; None for never.
         leave: take every step that can be taken now, and wait for nothing.
         resend_unfetched: see :class:`.settings.BatchSettings`.
-        report: puts an event into the journal.
+        report: writes an event to the journal.
         clock: Unix seconds.
         pending: calls in batches that have no reply.
-        unfetched: calls in batches whose results were given up: nobody waits for them now.
+        unfetched: calls in batches whose results were given up on: nothing waits for them now.
         answered: calls of batches that got their reply from this engine.
-        rounds: in how many batches a call has been.
-        not_here: calls to be asked at once when they are asked again.
+        rounds: in how many batches each call has been.
+        not_here: calls to ask in realtime when they are asked again.
         halted: set when nothing may be sent any more.
-        turn: held while a batch is made; ``next_create`` is when the next may be, by the loop.
+        turn: held while a batch is created; ``next_create`` is the earliest loop time of the next.
         contact: whether the server was reached.
-        owners: names of the batches whose results jobs of uncertain origin turned out to hold.
+        owners: for jobs of uncertain origin, the batch whose results they turned out to hold.
         batches: all of them, oldest first.
     """
 
@@ -77,19 +77,19 @@ class BatchContext:
 
     @property
     def most_tokens(self) -> int | None:
-        """Of all prompts of one batch; None: no limit that is known."""
+        """Maximum prompt tokens per batch; None if no limit is known."""
         most = self.terms.most_tokens
         return None if most is None else int(most * SHARE)
 
     async def put(self, batch: Batch, stage: Stage, *, why: str = "") -> None:
-        """Write down where a batch stands, and only then go on."""
+        """Record a batch's new stage before continuing."""
         batch.stage = stage
         batch.why = why or batch.why
         batch.worst = batch.reservation.worst if batch.reservation else ZERO
         await self.journal.put_batch(batch.row())
 
     def owned(self) -> set[str]:
-        """Ids of the jobs of this run, in any role, of which it is certain whose they are."""
+        """Ids of this run's jobs, in any role, whose owner is certain."""
         path = self.journal.path
         rows = self.journal.query(lambda decoder: batches(decoder, path))
         samples_with_calls = [*self.batches, *(batch_of(row) for row in rows)]
@@ -101,12 +101,12 @@ class BatchContext:
         return ident >> SLOT_BITS, key.epoch
 
     def rows(self, calls: Iterable[int]) -> list[CallRow]:
-        """Calls of the journal by their numbers; 0 stands for none."""
+        """Calls of the journal by their numbers; 0 is skipped."""
         wanted = {ident for ident in calls if ident}
         return [call for one in self.samples(wanted) for call in one.calls if call.id in wanted]
 
     def samples(self, calls: Iterable[int]) -> list[SampleCalls]:
-        """The samples that asked some calls, each with all its calls."""
+        """The samples that asked these calls, each with all its calls."""
         rows, path = {ident >> SLOT_BITS for ident in calls}, self.journal.path
         return (
             self.journal.query(lambda decoder: samples_with_calls(decoder, path, rows))
@@ -115,11 +115,11 @@ class BatchContext:
         )
 
     def with_reply(self, calls: Iterable[int]) -> set[int]:
-        """Those of some calls that have a reply."""
+        """Those of these calls that have a reply."""
         samples_with_calls, path = [ident for ident in calls if ident], self.journal.path
         return self.journal.query(lambda decoder: answered(decoder, path, samples_with_calls))
 
     def well_answered(self, calls: Iterable[int]) -> set[int]:
-        """Those of some calls that have a reply that is no error."""
+        """Those of these calls that have a reply that is not an error."""
         samples_with_calls, path = [ident for ident in calls if ident], self.journal.path
         return self.journal.query(lambda decoder: well_answered(decoder, path, samples_with_calls))

@@ -1,6 +1,6 @@
-"""Making a batch at the provider: the one step that must not happen twice.
+"""Creates a batch at the provider: the one step that must not happen twice.
 
-Whoever cannot be sure that it did not happen looks for the batch first.
+If it may already have happened, the batch is looked for first.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from evalbench.engine.dispatch.retry import RetryPolicy
 from evalbench.engine.errors import CallRejected, RateLimited, ServerFault, TransientError
 
 LISTING_S = 30.0
-"""A batch that was just made may be missing in its provider's list for so long."""
+"""How long a new batch may be missing from its provider's list."""
 
 
 class Cancelled(Exception):
-    """The batch was not made, and is not to be."""
+    """The batch was not created, and should not be."""
 
 
 class Creation:
-    """Makes one batch out of its file of requests, or finds it."""
+    """Creates one batch from its request file, or finds it."""
 
     def __init__(self, batch: Batch, context: BatchContext, waits: Waits) -> None:
         self._batch = batch
@@ -33,14 +33,14 @@ class Creation:
     async def make(self) -> None:
         """Bring the batch to SUBMITTED, as soon as the provider has room for it.
 
-        Where the answer was lost and the provider keeps no names, ``doubtful`` holds the jobs
-        of which one may be it.
+        If the response was lost and the provider keeps no names, ``doubtful`` holds the jobs that
+        may be this batch.
 
         Raises:
-            CallRejected: the provider will not make it.
-            Cancelled: the user does not want it any more.
+            CallRejected: the provider refuses to create it.
+            Cancelled: the user no longer wants it.
             TransientError: it failed too often.
-            Left: it is not its time.
+            Abandoned: it cannot be created now.
         """
         batch, context = self._batch, self._context
         await self._room_in_queue()
@@ -63,7 +63,7 @@ class Creation:
                     if (one.job or one.doubtful) and one.stage.pending
                 ]
                 if made and isinstance(error, RateLimited):
-                    # What may wait in all is used up until one of these is done, in hours perhaps.
+                    # The queue limit is used up until a batch completes, perhaps for hours.
                     context.report("batch-put-off", batch=batch.name, why=error.why)
                     await self._waits.for_queue(put_off)
                     put_off = min(put_off + 1, MOST_ATTEMPTS)
@@ -71,7 +71,7 @@ class Creation:
                     await self._waits.after(error, retry_policy)
 
     async def _make_or_find(self) -> bool:
-        """Make the batch, unless it was made; False when it is to be looked for once more."""
+        """Create the batch unless it exists; False if it should be looked for once more."""
         batch, context = self._batch, self._context
         job = None
         if batch.stage is Stage.SUBMITTING:
@@ -104,18 +104,18 @@ class Creation:
                 file, batch.job_name, batch.model, batch.uploaded
             )
         except (CallRejected, RateLimited):
-            # A plain no: nothing of this will turn up later.
+            # A plain refusal: it cannot turn up later.
             batch.asked_at = 0.0
             raise
 
     def _may_be_listed_yet(self) -> bool:
-        """Whether a batch that the provider does not list may be one that it just made."""
+        """Whether an unlisted batch may be one that was just created."""
         if self._context.terms.made_once:
             return False
         return 0.0 <= self._context.clock() - self._batch.asked_at < LISTING_S
 
     async def _found(self) -> BatchJob | None:
-        """The job that is this batch by its name; else those that may be it are doubtful."""
+        """The job that is this batch by name; if unsure, the candidates go into ``doubtful``."""
         batch, context = self._batch, self._context
         try:
             jobs = await context.provider.batch_find(
@@ -126,7 +126,7 @@ class Creation:
                 since=batch.since - 60.0,
             )
         except CallRejected as error:
-            # It is the list that is refused, and not the batch.
+            # The list was refused, not the batch.
             raise ServerFault(
                 f"batch {batch.name} cannot be looked for", why=f"{error.what}: {error.why}"
             ) from None
@@ -141,12 +141,12 @@ class Creation:
         if ours := next((job for job in jobs if job.name == batch.job_name), None):
             context.report("batch-found", batch=batch.name, id=ours.id)
             return ours
-        # Nobody knows whose these are before their results can be read.
+        # Whose these are is unknown until their results can be read.
         batch.doubtful = [job.id for job in jobs if not job.name]
         return None
 
     async def _room_in_queue(self) -> None:
-        """Wait until the provider's queue of tokens has room for this batch."""
+        """Wait until the provider's token queue has room for this batch."""
         batch, context = self._batch, self._context
         most = context.terms.most_tokens
         while most is not None:

@@ -1,9 +1,8 @@
-"""Answers calls through a provider's batches: for less money, within hours, whoever is there.
+"""Answers calls through a provider's batches: cheaper, within hours, in any later engine.
 
-Calls are collected into files of requests; each file becomes a batch and has a
-life of its own (:mod:`evalbench.engine.dispatch.batch.lifecycle`). Nobody waits in
-memory: a sample whose call was taken in is parked, and is run again when its
-replies are in the journal.
+Calls are collected into request files; each file becomes a batch with its own lifecycle
+(:mod:`evalbench.engine.dispatch.batch.lifecycle`). Nothing waits in memory: a sample whose
+call was accepted is parked, and runs again when its replies are in the journal.
 """
 
 from __future__ import annotations
@@ -50,10 +49,10 @@ _WINDOW = 256
 
 
 class BatchDispatcher(ParkingDispatcher):
-    """Dispatcher for a role whose calls go out in batches.
+    """Dispatcher for a role whose calls are sent in batches.
 
-    See :class:`evalbench.engine.dispatch.base.ParkingDispatcher`. What cannot go into a
-    batch (too few calls, a fallback) is answered by ``realtime``.
+    See :class:`evalbench.engine.dispatch.base.ParkingDispatcher`. Calls that cannot go into a
+    batch (too few of them, a fallback) are answered by ``realtime``.
     """
 
     def __init__(
@@ -68,15 +67,15 @@ class BatchDispatcher(ParkingDispatcher):
         model: str,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        """Prepare.
+        """Set up the dispatcher.
 
         Args:
-            realtime: answers at once, with the same provider and as many attempts.
+            realtime: answers immediately, with the same provider and as many attempts.
             meter: prices of batches, and the run's budget.
-            journal: of the run.
-            folder: where the files of batches go.
-            batch_settings: what the run wants of its batches.
-            role, model: whose calls it sends; the model as its provider names it.
+            journal: the run's journal.
+            folder: where batch files are stored.
+            batch_settings: the run's batch settings.
+            role, model: whose calls it sends; the model under its provider's name.
             clock: Unix seconds.
         """
         provider, report = realtime.provider, journal.event
@@ -115,11 +114,11 @@ class BatchDispatcher(ParkingDispatcher):
         self._ready = False
         self.ready_at: float | None = time.monotonic()
 
-    # -- what the driver sees -------------------------------------------------------
+    # -- interface to the driver ----------------------------------------------------
 
     @property
     def window(self) -> int:
-        """How many samples should be in work at once to keep this dispatcher busy."""
+        """How many samples should be in progress to keep this dispatcher busy."""
         return max(_WINDOW if self._batch_settings.collect else 1, self._realtime.window)
 
     @property
@@ -153,7 +152,7 @@ class BatchDispatcher(ParkingDispatcher):
                 self._take_up(batch)
 
     def _take_up(self, batch: Batch) -> None:
-        """Go on with a batch of an earlier engine."""
+        """Continue with a batch of an earlier engine."""
         path, count = self._journal.path, batch.requests
         batch.calls = self._journal.query(lambda decoder: calls_in(decoder, path, batch.id, count))
         has_reply = self._context.with_reply(batch.calls)
@@ -196,7 +195,7 @@ class BatchDispatcher(ParkingDispatcher):
         raise Parked
 
     async def _admit(self, call: Call) -> Reservation:
-        """Reserve a call's worst case. What does not fit beside the open batch sends it off."""
+        """Reserve a call's worst case. If it does not fit next to the open batch, that is sent."""
         asked = self._meter.reserve_for_batch(call)
         if reservation := self._meter.budget.reserve(asked):
             return reservation
@@ -210,7 +209,7 @@ class BatchDispatcher(ParkingDispatcher):
             self._collection.close()
 
     def _send_off(self, batch: Batch, file: RequestFile) -> None:
-        """Send a batch that was collected, or ask its calls at once when they are too few."""
+        """Send a collected batch, or answer its calls in realtime if there are too few."""
         if not batch.requests:
             file.discard()
             self._reconciliation(batch).undo("no call fitted in")
@@ -226,7 +225,7 @@ class BatchDispatcher(ParkingDispatcher):
         assert self._sink
         return Reconciliation(batch, self._context, self._sink)
 
-    # -- lives ------------------------------------------------------------------------
+    # -- lifecycles -------------------------------------------------------------------
 
     def _live(self, batch: Batch, file: RequestFile | None = None) -> None:
         assert self._sink
@@ -255,7 +254,7 @@ class BatchDispatcher(ParkingDispatcher):
                 )
             )
         except Exception as error:
-            # A fault of a plug-in or of ours: without this nobody would go on, or know.
+            # A bug in a plug-in or in our code: without this the batch would hang silently.
             log.exception("batch %s cannot go on", batch.name)
             self._sink.give_up(
                 EvalbenchError(
@@ -266,19 +265,19 @@ class BatchDispatcher(ParkingDispatcher):
             )
 
     def _abandoned(self, batch: Batch) -> None:
-        """A batch that an engine was still collecting when it died: nothing of it has left."""
+        """A batch whose engine died while collecting it: none of it has been sent."""
         file = self._context.folder / batch.requests_file
         file.unlink(missing_ok=True)
         file.with_name(file.name + ".part").unlink(missing_ok=True)
         self._reconciliation(batch).undo("the engine ended before it was sent")
 
     def look_now(self) -> None:
-        """Look at every batch at once."""
+        """Poll every batch now."""
         for life in self._lives.values():
             life.look_now()
 
     def cancel(self, name: str) -> bool:
-        """Cancel a batch by its name or the provider's; False when there is no such open batch."""
+        """Cancel a batch by its name or the provider's id; False if there is no such open batch."""
         for life in self._lives.values():
             batch = life.batch
             if name in batch.names:
@@ -288,7 +287,7 @@ class BatchDispatcher(ParkingDispatcher):
         return False
 
     def shown(self) -> list[BatchStatus]:
-        """Every batch for lists."""
+        """All batches, for display."""
         return [batch.shown() for batch in self._context.batches]
 
     # -- dispatcher ---------------------------------------------------------------------
@@ -298,21 +297,21 @@ class BatchDispatcher(ParkingDispatcher):
         return await self._realtime.answer(call, key, before_send)
 
     def halt(self) -> None:
-        """Send nothing more: calls that are not on the wire raise :class:`Halted`."""
+        """Send nothing more: calls that are not in flight raise :class:`Halted`."""
         self._context.halted.set()
         self._realtime.halt()
 
     def set_concurrency(self, calls: int | None) -> None:
-        """Change the number of calls in flight, live; None: the dispatcher finds its own."""
+        """Change the number of calls in flight, live; None for adaptive."""
         self._realtime.set_concurrency(calls)
 
     def gauges(self) -> Gauges:
-        """Numbers for the screen: in flight, waiting, memory and the like."""
+        """Numbers for display: in flight, waiting, memory and so on."""
         told = self._realtime.gauges()
         return {**told, "in_batches": self.outstanding}
 
     async def close(self) -> None:
-        """Give everything back. Calls still in flight are cut off."""
+        """Release all resources. Calls still in flight are cut off."""
         left = self._collection.discard()
         for task in list(self._lives):
             task.cancel()

@@ -1,4 +1,4 @@
-"""Fetching the results of a batch. They are paid for: one failure is no reason to lose them."""
+"""Fetches the results of a batch. They are paid for: one failure is no reason to lose them."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from evalbench.engine.errors import ProviderError, RunFatal, ServerFault, Transi
 from evalbench.engine.paths import open_private
 
 RETRY_S = 600.0
-"""A download that fails is tried again for so long before it is given up."""
+"""How long a failing download is retried before giving up."""
 ONCE_MORE_S = 60.0
-"""The same for results that an earlier engine gave up."""
+"""The same for results that an earlier engine gave up on."""
 IN_PASSING_S = 5.0
-"""So long tries an engine that waits for nothing; then the next one goes on."""
+"""How long an engine that does not wait retries; then a later one continues."""
 _FIRST_PAUSE_S = 0.5
 
 
 class Download:
-    """Fetches the results of one batch until they are whole."""
+    """Fetches the results of one batch until they are complete."""
 
     def __init__(self, batch: Batch, context: BatchContext, waits: Waits) -> None:
         self._batch = batch
@@ -41,15 +41,15 @@ class Download:
 
     @property
     def file(self) -> Path:
-        """Where results are written until they are known to be whole."""
+        """Where results are written until they are known to be complete."""
         return self._context.folder / f"{self._batch.results_file}.part"
 
     async def whole(self, job: BatchJob) -> BatchJob:
-        """Fetch the results of a job; the job as it was told last.
+        """Fetch the complete results of a job; returns the job's latest state.
 
         Raises:
             RunFatal: no download can succeed until the user acts.
-            ProviderError: it failed for so long that it is given up.
+            ProviderError: it kept failing and is given up on.
             Abandoned: it failed, and this engine does not wait.
         """
         short = None
@@ -61,7 +61,7 @@ class Download:
                 missing = survey.lines < expected(self._batch, job)
                 if not missing or survey.lines == short:
                     return job
-                # Cut at the end of a line, or all that there is: a second look tells.
+                # Cut off at the end of a line, or complete: a second check tells.
                 short = survey.lines
                 await self._waits.pause(_FIRST_PAUSE_S)
             except ProviderError as error:
@@ -81,7 +81,7 @@ class Download:
         return await Results(self._context.provider, self._batch, self.file).survey()
 
     async def _after(self, error: ProviderError) -> None:
-        """Wait before the next try, longer after each; raises ``error`` when there is none."""
+        """Wait before the next attempt, longer each time; raises ``error`` if there is none."""
         batch, context = self._batch, self._context
         if not batch.failing_since:
             batch.failing_since = context.clock()
@@ -101,7 +101,7 @@ class Download:
         await self._waits.told(error, pause)
 
     async def _told_anew(self, job: BatchJob) -> BatchJob:
-        """The job as it is now: where its results lie may be told late."""
+        """The job's current state: the location of its results may be published late."""
         with contextlib.suppress(ProviderError):
             now = await self._context.provider.batch_poll(job.id, self._batch.model)
             if now.state.over and now.state is not JobState.FAILED:
@@ -112,21 +112,21 @@ class Download:
 def needs_user(error: ProviderError) -> bool:
     """Whether no download can succeed before the user acts.
 
-    An answer that is not the API's does not say so here: it has made the batch, so the
-    address is right.
+    A response that is not the API's does not mean that here: the API created the batch, so
+    the address is right.
     """
     return isinstance(error, RunFatal) and not (type(error) is RunFatal and error.status)
 
 
 def expected(batch: Batch, job: BatchJob) -> int:
-    """How many result lines a job must have at least, by what its provider counts."""
+    """The minimum number of result lines of a job, by the provider's counts."""
     if job.succeeded is not None:
         return min(batch.requests, job.succeeded + (job.failed or 0))
     return batch.requests if job.state is JobState.ENDED else 0
 
 
 def problem_of(survey: Survey, least: int) -> str:
-    """What is wrong with results that another download may bring in order; empty: nothing."""
+    """What is wrong with results that another download may fix; empty if nothing."""
     if not survey.lines:
         return "they are empty" if least else ""
     if survey.cut:

@@ -1,7 +1,7 @@
-"""One batch from its file of requests to the last of its replies.
+"""The lifecycle of one batch, from its request file to its last reply.
 
-Before each step the journal says that it is about to be taken, so an engine
-that comes after a crash knows what may have happened.
+Before each step the journal records that it is about to be taken, so that an engine after a
+crash knows what may have happened.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ from evalbench.engine.errors import (
 
 LONGEST_POLL_S = 300.0
 GRACE_S = 3600.0
-"""How long past its end a provider may take to say so, and to stop when asked."""
+"""How late a provider may report the end of a batch, or stop it when asked."""
 SETTLING_S = 600.0
-"""A provider may say for so long that it does not know a batch."""
+"""How long a provider may report a batch as unknown."""
 _PAGE = 64
 
 
@@ -49,7 +49,7 @@ class Lifecycle:
             batch.failing_since = 0.0
 
     async def run(self) -> None:
-        """Go on until the batch is final, or until there is no use in waiting for it."""
+        """Continue until the batch is final, or waiting for it is pointless."""
         steps = {
             Stage.PREPARED: self._upload,
             Stage.UPLOADED: self._submit,
@@ -69,7 +69,7 @@ class Lifecycle:
             raise self._reconciliation.fatal
 
     def look_now(self) -> None:
-        """Do not wait for the next look."""
+        """Poll now instead of waiting."""
         self._waits.cut_short()
 
     # -- sending ------------------------------------------------------------------
@@ -89,7 +89,7 @@ class Lifecycle:
         await self._context.put(batch, Stage.UPLOADED)
 
     async def _submit(self) -> None:
-        """Make the batch; after a creation whose end is not known, find it first."""
+        """Create the batch; if an earlier creation may have succeeded, look for it first."""
         try:
             if self.batch.cancel_for == "user" and self.batch.stage is not Stage.SUBMITTING:
                 raise Cancelled
@@ -102,7 +102,7 @@ class Lifecycle:
             await self._context.put(self.batch, Stage.CANCELLED, why=why)
 
     async def _refused(self, error: CallRejected) -> None:
-        """The provider will not make this batch; a file that it has lost is sent once more."""
+        """The provider refused to create the batch; if it lost the file, upload it once more."""
         batch = self.batch
         if batch.uploaded and not self._uploaded_again:
             self._uploaded_again = True
@@ -114,11 +114,11 @@ class Lifecycle:
     # -- waiting -------------------------------------------------------------------
 
     async def _wait(self) -> None:
-        """Wait until the batch is over; where nobody knows yet which it is, until that is known."""
+        """Wait until the batch has ended; if its job is still unknown, until it is identified."""
         await (self._identify() if self.batch.doubtful else self._watch())
 
     async def _watch(self) -> None:
-        """Look at the batch until it is over, less and less often."""
+        """Poll the batch until it has ended, less and less often."""
         batch, context = self.batch, self._context
         pause = context.poll_s
         while True:
@@ -141,10 +141,10 @@ class Lifecycle:
             pause = min(LONGEST_POLL_S, pause * 1.5)
 
     async def _poll(self) -> BatchJob | None:
-        """How the batch is doing; None when that is not told.
+        """The batch's current state; None if it is not available.
 
         Raises:
-            CallRejected: the provider has said for long that there is no such batch.
+            CallRejected: the provider has long reported that there is no such batch.
         """
         batch, context = self.batch, self._context
         assert batch.job
@@ -168,14 +168,14 @@ class Lifecycle:
         return job
 
     def _failed_for_long(self, seconds: float) -> bool:
-        """Whether what is failing is to be given up."""
+        """Whether to give up on what keeps failing."""
         if self._given_up_before:
-            # An engine that waits for nothing has no second look.
+            # An engine that does not wait has no second attempt.
             seconds = -1.0 if self._context.leave else ONCE_MORE_S
         return self._context.clock() - self.batch.failing_since > seconds
 
     async def _identify(self) -> None:
-        """Find out which job this batch is, and make it when it turns out to be none of them."""
+        """Find out which job is this batch, and create it if none of them is."""
         batch, context = self.batch, self._context
         adoption = Adoption(batch, context, self._waits)
         pause = context.poll_s
@@ -210,7 +210,7 @@ class Lifecycle:
             pause = min(LONGEST_POLL_S, pause * 1.5)
 
     async def _overdue(self) -> bool:
-        """Cancel a batch that takes too long; True when it was given up."""
+        """Cancel a batch that takes too long; True if it was given up on."""
         batch, context = self.batch, self._context
         now = context.clock()
         age = now - batch.since
@@ -233,7 +233,7 @@ class Lifecycle:
                 batch.cancel_for = "overdue"
         if batch.cancel_for and not batch.cancelled_at:
             if batch.doubtful:
-                # It may be somebody else's: only the time for it runs out.
+                # It may belong to someone else: only stop waiting for it.
                 batch.cancelled_at = now
                 await self._context.put(batch, batch.stage)
             else:
@@ -249,7 +249,7 @@ class Lifecycle:
         except TransientError:
             return
         except CallRejected:
-            # Over already, or gone; the next look tells.
+            # Already over, or gone; the next poll shows which.
             pass
         batch.cancelled_at = context.clock()
         await self._context.put(batch, batch.stage)
@@ -280,20 +280,20 @@ class Lifecycle:
         await context.put(batch, Stage.FETCHED)
 
     async def _once_more(self) -> None:
-        """Try again what an earlier engine gave up."""
+        """Retry what an earlier engine gave up on."""
         batch = self.batch
         over = batch.job is not None and batch.job.state.over
         await (self._fetch() if over and not batch.doubtful else self._wait())
 
     async def _keep_what_came(self, download: Download) -> None:
-        """Read what there is of results that never came whole."""
+        """Read what there is of results that never arrived completely."""
         results = Results(self._context.provider, self.batch, download.file)
         if download.file.exists() and (await results.survey()).ours:
             self._reconciliation.ask_again(await self._take(results), "")
             download.file.replace(self._context.folder / self.batch.results_file)
 
     async def _not_fetched(self, error: ProviderError) -> None:
-        """Results cannot be had: nothing is sent again, unless the user has said so.
+        """Results cannot be fetched: nothing is sent again unless the user asked for it.
 
         Raises:
             Abandoned: there is nothing more to do for this batch.
@@ -322,11 +322,11 @@ class Lifecycle:
         context.report("batch-not-fetched", batch=batch.name, calls=calls, why=batch.why)
 
     async def _failed_there(self, job: BatchJob) -> None:
-        """The provider refused the batch as a whole, or does not know it any more."""
+        """The provider refused the batch as a whole, or no longer knows it."""
         batch, context = self.batch, self._context
         if job.again and not batch.cancel_for and batch.attempt < MOST_ATTEMPTS:
             context.report("batch-put-off", batch=batch.name, why=job.why)
-            # Some tell how long their queue is only when they refuse.
+            # Some reveal the length of their queue only when they refuse.
             context.terms = context.provider.batch_terms(batch.model) or context.terms
             if batch.requests > 1 and batch.tokens > (context.most_tokens or batch.tokens):
                 self._reconciliation.ask_again(batch.calls, "too large for the queue", sent=False)
@@ -345,7 +345,7 @@ class Lifecycle:
         await self._context.put(batch, Stage.FAILED, why=job.why)
 
     async def _read(self) -> None:
-        """Turn result lines into replies, and let go of calls that have none."""
+        """Turn result lines into replies, and release calls that have none."""
         batch, context = self.batch, self._context
         file = context.folder / batch.results_file
         if not file.exists():
@@ -355,7 +355,7 @@ class Lifecycle:
         again = await self._take(results)
         has_reply = context.with_reply(batch.calls)
         missing = results.missing()
-        # The same ones after a crash: those that are only asked again come last, and are gone.
+        # The same set after a crash: calls that are only asked again come last and are gone.
         executed = missing[: self._executed_of(len(missing), results)]
         self._reconciliation.ask_again(again, "")
         left = [ident for ident in missing if ident not in has_reply]
@@ -363,7 +363,7 @@ class Lifecycle:
         await self._done()
 
     def _executed_of(self, missing: int, results: Results) -> int:
-        """How many of the calls without a line the provider may have answered all the same."""
+        """How many of the calls without a line the provider may have answered anyway."""
         batch = self.batch
         good = len(self._context.well_answered(batch.calls[line] for line in results.seen))
         bad = len(results.seen) - good
@@ -371,13 +371,13 @@ class Lifecycle:
         if job is None or job.state is JobState.ENDED:
             failed = job.failed if job else None
             return missing - min(missing, max(0, (failed or 0) - bad))
-        # What had no turn before an early end is not billed; what had one may have no line.
+        # Calls not started before an early end are not billed; started ones may have no line.
         done = batch.done_there or 0
         lost = done - good if job.succeeded is not None else done - good - bad
         return min(missing, max(0, lost, job.withheld))
 
     async def _done(self) -> None:
-        """All its results are read."""
+        """Finish: all its results have been read."""
         batch, context = self.batch, self._context
         state = batch.job.state if batch.job else JobState.ENDED
         final = {JobState.EXPIRED: Stage.EXPIRED, JobState.CANCELLED: Stage.CANCELLED}
@@ -392,7 +392,7 @@ class Lifecycle:
         )
 
     async def _take(self, results: Results) -> list[int]:
-        """Store what result lines say; the calls that are to be asked again."""
+        """Store what result lines say; returns the calls to ask again."""
         batch, context = self.batch, self._context
         has_reply = context.with_reply(batch.calls)
         again: list[int] = []

@@ -1,4 +1,4 @@
-"""What becomes of the calls of a batch: replies, errors with their reasons, or another try."""
+"""Decides each call of an ended batch: a reply, an error with its reason, or another attempt."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from evalbench.engine.journal.paging import SampleCalls
 from evalbench.engine.journal.records import CallRow
 
 ROUNDS = 3
-"""In so many batches a call is sent at most."""
+"""Maximum number of batches in which a call is sent."""
 
 _ENDINGS = {
     "user": "it was cancelled",
@@ -26,10 +26,10 @@ _ENDINGS = {
 
 
 class Reconciliation:
-    """Settles the calls of one batch, one by one or all together.
+    """Reconciles the calls of one batch, one by one or all together.
 
     Attributes:
-        fatal: the first error among the results after which no call can succeed.
+        fatal: the first error among the results that means no call can succeed.
     """
 
     def __init__(self, batch: Batch, context: BatchContext, sink: ReplySink) -> None:
@@ -39,12 +39,12 @@ class Reconciliation:
         self.fatal: RunFatal | None = None
 
     def preload(self, samples: Iterable[SampleCalls]) -> None:
-        """Show the host samples that were just read, so that it need not read them again."""
+        """Pass samples that were just read to the driver, so that it need not read them again."""
         for sample in samples:
             self._sink.preload(sample)
 
     def store_line(self, row: CallRow, line: bytes) -> bool:
-        """Store what a line says; False when the call is to be asked again."""
+        """Store what a line says; False if the call should be asked again."""
         batch = self._batch
         try:
             reply = self._context.provider.batch_reply(line, _call(row))
@@ -58,7 +58,7 @@ class Reconciliation:
             return True
         cost = self._context.meter.answered_in_batch(_call(row), reply)
         if cost is None and self._context.meter.prices is not None:
-            # Its tokens are not told: what was reserved for it counts, here and in a resume.
+            # Its tokens are unknown: its reservation counts as its cost, here and after a resume.
             cost = self._share()
         batch.cost += cost or ZERO
         if cost is not None:
@@ -70,8 +70,8 @@ class Reconciliation:
         """Ask calls without a result line again, or give them an error.
 
         Args:
-            missing: they.
-            executed: those of them that the provider may have answered.
+            missing: the calls.
+            executed: those that the provider may have answered.
         """
         batch = self._batch
         ended = batch.job is not None and batch.job.state is JobState.ENDED
@@ -121,7 +121,7 @@ class Reconciliation:
         self._sink.arrived(row, batch.role, reply)
 
     def _share(self) -> Decimal:
-        """What is reserved for one call of this batch."""
+        """The amount reserved for one call of this batch."""
         batch = self._batch
         if batch.reservation is None or not batch.requests:
             return ZERO
@@ -136,7 +136,7 @@ class Reconciliation:
         self._store(row, failed_reply(error, self._round(row.id), possible), ZERO)
 
     def fail_all(self, error: ProviderError) -> None:
-        """Every call of the batch that has no reply fails for one reason."""
+        """Fail every call of the batch that has no reply, for the same reason."""
         calls, context = self._batch.calls, self._context
         has_reply = context.with_reply(calls)
         for row in context.rows(ident for ident in calls if ident not in has_reply):
@@ -144,12 +144,12 @@ class Reconciliation:
         self.release()
 
     def ask_again(self, calls: Iterable[int], why: str, *, sent: bool = True) -> None:
-        """Let calls leave the batch without a reply; their samples ask them again."""
+        """Release calls from the batch without a reply; their samples ask them again."""
         context, batch = self._context, self._batch
         leaving = {ident for ident in calls if ident}
         if not leaving:
             return
-        # One that is asked again may be in another batch soon, under the same number.
+        # One that is asked again may soon be in another batch, under the same number.
         batch.calls = array("q", (0 if call in leaving else call for call in batch.calls))
         for ident in leaving:
             context.rounds[ident] = self._round(ident) + sent
@@ -163,10 +163,10 @@ class Reconciliation:
             self._sink.resume_sample(*context.place(ident))
 
     def set_aside(self) -> int:
-        """Wait no longer for calls that may have been answered, and ask none of them again.
+        """Stop waiting for calls that may have been answered, and ask none of them again.
 
         Returns:
-            How many there are. They count as possibly billed until their results are in.
+            Their number. They count as possibly billed until their results arrive.
         """
         context, batch = self._context, self._batch
         left = context.pending.intersection(batch.calls)
@@ -178,12 +178,12 @@ class Reconciliation:
         return len(left)
 
     def send_again(self, error: ProviderError) -> int:
-        """Let calls that may have been answered be asked again, as the user said.
+        """Ask calls again that may have been answered, as the user requested.
 
         The first sending of each stays in the journal, possibly billed at its worst case.
 
         Returns:
-            How many there are.
+            Their number.
         """
         context, batch = self._context, self._batch
         left = context.pending.intersection(batch.calls)
@@ -192,7 +192,7 @@ class Reconciliation:
         return len(left)
 
     def _repeat(self, calls: Iterable[int], error: ProviderError) -> None:
-        """Let calls be asked again whose first sending stays in the journal, possibly billed."""
+        """Ask calls again; their first sending stays in the journal as possibly billed."""
         context, batch = self._context, self._batch
         for row in context.rows(calls):
             possible = self._share()
@@ -210,20 +210,20 @@ class Reconciliation:
             self._sink.resume_sample(row.row, row.key.epoch)
 
     def release(self) -> None:
-        """Give back what is still reserved, and take none of its calls to be out."""
+        """Release what is still reserved, and count none of its calls as pending."""
         if reservation := self._batch.reservation:
             self._context.meter.budget.release(reservation)
             self._batch.reservation = None
         self._context.pending.difference_update(self._batch.calls)
 
     def undo(self, why: str) -> None:
-        """Nothing of the batch has left, and nothing will: its samples ask again."""
+        """Nothing of the batch was or will be sent: its samples ask again."""
         self.forget(why)
         for ident in filter(None, self._batch.calls):
             self._sink.resume_sample(*self._context.place(ident))
 
     def forget(self, why: str) -> None:
-        """Take out of the journal what was to be sent, when nobody is there to ask again."""
+        """Delete its calls from the journal when no sample will ask them again."""
         batch, journal = self._batch, self._context.journal
         self.release()
         batch.stage, batch.why = Stage.CANCELLED, why

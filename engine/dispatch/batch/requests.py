@@ -1,4 +1,4 @@
-"""The file of requests of one batch, kept in the run's folder so that people can look into it."""
+"""The request file of one batch, kept in the run's folder for inspection."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from evalbench.engine.paths import open_private
 
 
 class RequestFile:
-    """Written line by line; it has its name only when it is whole and on the disk."""
+    """Written line by line; it gets its final name once it is complete and on disk."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self._partial = path.with_name(path.name + ".part")
         try:
-            # Not the run's folder: where that is gone, nothing of this would be found.
+            # Not in the run's folder: if that is deleted, none of this could be found.
             path.parent.mkdir(mode=0o700, exist_ok=True)
             self._file = open_private(self._partial, buffering=1 << 20)
         except OSError as error:
@@ -26,19 +26,19 @@ class RequestFile:
             ) from None
 
     def add(self, line: bytes) -> int:
-        """Write one line; the bytes it takes."""
+        """Write one line; returns its size in bytes."""
         self._file.write(line)
         self._file.write(b"\n")
         return len(line) + 1
 
     def finish(self) -> None:
-        """Bring it to the disk, whole."""
+        """Flush the complete file to disk."""
         self._file.flush()
         os.fsync(self._file.fileno())
         self._file.close()
         self._partial.replace(self.path)
 
     def discard(self) -> None:
-        """Throw it away."""
+        """Delete it."""
         self._file.close()
         self._partial.unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""The results of a batch, line by line; order, doubles and strange lines do not matter."""
+"""Reads the results of a batch line by line; order, duplicates and odd lines do not matter."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from evalbench.engine.calls import BatchProvider
 from evalbench.engine.dispatch.batch.state import NAME_LENGTH, Batch
 
 _AT_ONCE = 256
-"""So many lines are looked at before others have their turn."""
+"""Lines read before yielding to other tasks."""
 
 
 @dataclass(frozen=True, slots=True)
 class Survey:
-    """What a file of results looks like as a whole.
+    """An overview of a results file.
 
     Attributes:
-        lines: how many there are.
-        owner: the batch that the first readable line names; None when none can be read.
+        lines: number of lines.
+        owner: the batch named by the first readable line; None if none can be read.
         ours: whether any line answers a call of this batch.
-        cut: whether its last line cannot be read, and calls have no line.
+        cut: whether its last line is unreadable and calls have no line.
     """
 
     lines: int
@@ -47,7 +47,7 @@ class Results:
     odd: dict[str, int] = field(default_factory=dict)
 
     async def survey(self) -> Survey:
-        """Look at the whole file, without taking anything of it for read."""
+        """Scan the whole file without marking anything as read."""
         count, owner, ours, last = 0, None, False, b""
         for last in self._lines():
             count += 1
@@ -71,7 +71,7 @@ class Results:
             return None
 
     def pages(self, size: int) -> Iterator[list[tuple[int, bytes]]]:
-        """Result lines with the call that each answers, so many at a time."""
+        """Result lines with the call each answers, ``size`` at a time."""
         page: list[tuple[int, bytes]] = []
         for line in self._lines():
             if call := self._call(line):
@@ -87,7 +87,7 @@ class Results:
         return [call for line, call in enumerate(calls) if call and line not in self.seen]
 
     def _call(self, line: bytes) -> int:
-        """The call that a line answers; 0 for none."""
+        """The call that a line answers; 0 if none."""
         item = self._item(line)
         if item is None:
             return self._odd("unreadable")

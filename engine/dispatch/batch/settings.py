@@ -1,4 +1,4 @@
-"""What a run wants of its batches. Apart, as every run says so and few have any."""
+"""A run's batch settings. A separate module, as every run has them and few use batches."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class BatchSettings:
-    """What a run wants of its batches.
+    """A run's batch settings.
 
     Attributes:
-        collect: take calls in; False: only finish what earlier engines sent.
-        size: calls in one batch at most; None: as many as the provider takes.
+        collect: accept calls; False to only finish what earlier engines sent.
+        size: maximum calls per batch; None for the provider's maximum.
         poll_s: seconds between the first polls of a batch.
-        fallback_s: after so many seconds what is left is asked at once; None: never.
+        fallback_s: seconds after which the rest is asked in realtime; None for never.
         leave: wait for nothing.
-        cancel: batches to cancel as soon as they are taken up.
-        resend_unfetched: send the calls of batches again whose results an earlier engine gave
-            up, where they still cannot be fetched.
-        wait_for_server_s: how long to try for a server that was never reached; None: some seconds.
+        cancel: batches to cancel as soon as they are loaded.
+        resend_unfetched: resend calls of batches whose results an earlier engine gave up on, if
+            they still cannot be fetched.
+        wait_for_server_s: seconds to try a server never reached; None for a short default.
     """
 
     collect: bool = True

@@ -1,4 +1,4 @@
-"""Where one provider batch stands. Every step is in the journal before it is taken."""
+"""The state of one provider batch. Every step is in the journal before it is taken."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ from evalbench.engine.stored import BatchStatus
 
 NAME_LENGTH = 10
 MOST_ATTEMPTS = 255
-"""Two hexadecimal digits of a name count them."""
+"""They are counted in two hexadecimal digits of a name."""
 
 
 class Stage(StrEnum):
-    """Stages of a batch, in their order. The last four are final."""
+    """Stages of a batch, in order. The last four are final."""
 
     COLLECTING = "collecting"
-    """Its file is being written; a crash throws it away, nothing has left."""
+    """Its file is being written; a crash discards it, nothing has been sent."""
     PREPARED = "prepared"
     UPLOADED = "uploaded"
     SUBMITTING = "submitting"
-    """It is being made; the provider may have it although nobody knows its id."""
+    """It is being created; the provider may have it although its id is unknown."""
     SUBMITTED = "submitted"
     RUNNING = "running"
     ENDED = "ended"
     UNFETCHED = "unfetched"
-    """It has ended, but its results could not be had: its calls may have been answered and
-    billed, so they are not sent again unless somebody says so."""
+    """It has ended, but its results could not be fetched: its calls may have been answered and
+    billed, so they are not sent again unless the user asks for it."""
     FETCHED = "fetched"
     """Its results are in the run's folder."""
     DONE = "done"
@@ -59,34 +59,34 @@ _OUT = (Stage.SUBMITTING, Stage.SUBMITTED, Stage.RUNNING)
 
 @dataclass(slots=True)
 class Batch:
-    """One batch: what is stored of it, and what only the engine at work on it knows.
+    """One batch: what is stored about it, and what only the engine driving it knows.
 
     Attributes:
         id: its number in the journal.
-        name: unique; every item of it begins so.
+        name: unique; the prefix of all its item names.
         role: whose calls these are.
         model: the model's name at the provider.
         stage: see :class:`Stage`.
         requests, bytes: lines and size of its file.
-        tokens: of all its prompts, estimated.
-        uploaded: what the provider said of the file.
-        attempt: how often it was refused as a whole and is to be made again.
-        since: Unix seconds shortly before it was made.
-        asked_at: when the provider was last asked to make it; 0: it refused, or was not asked.
-        failing_since: since when the provider has said that it has not this batch, or not its
-            results; 0: it does not say so.
-        job: as the provider told last.
-        doubtful: ids of jobs of which one may be this batch, as the answer to its creation was
+        tokens: estimated tokens of all its prompts.
+        uploaded: the provider's answer to the upload of the file.
+        attempt: how often it was refused as a whole and had to be created again.
+        since: Unix seconds shortly before it was created.
+        asked_at: when the provider was last asked to create it; 0 if it refused or was not asked.
+        failing_since: since when the provider has reported that this batch or its results do
+            not exist; 0 if it does not.
+        job: the provider's latest report.
+        doubtful: ids of jobs that may be this batch, because the response to its creation was
             lost; ``job`` is None as long as there are any.
         why: why it failed.
-        cancelled_at: Unix seconds when the provider was asked to stop; 0: it was not.
-        cancel_for: ``user``; ``fallback``: what is left is to be asked at once;
+        cancelled_at: Unix seconds when cancellation was requested; 0 if it was not.
+        cancel_for: ``user``; ``fallback``: the rest is to be asked in realtime;
             ``overdue``: the provider should have ended it long ago.
         answered, failed, again: results read so far: good ones, errors, and those to ask again.
         cost: of the results read, in US dollars.
-        saved: what they would have cost besides, asked at once.
-        worst: the most that what is not answered can cost.
-        calls: the call in every line, 0 where it has left the batch.
+        saved: how much more they would have cost in realtime.
+        worst: maximum cost of what is not answered.
+        calls: the call in every line; 0 if it has left the batch.
         reservation: money reserved for what is not answered.
     """
 
@@ -119,30 +119,30 @@ class Batch:
 
     @property
     def job_name(self) -> str:
-        """The name of this creation: one that was refused keeps its own."""
+        """The name of this creation attempt: one that was refused keeps its own."""
         return f"{self.name}{self.attempt:02x}" if self.attempt else self.name
 
     @property
     def names(self) -> frozenset[str]:
-        """What people may call it: our name, or the provider's."""
+        """Names a user may refer to it by: ours, or the provider's."""
         return frozenset({self.name, self.job.id} if self.job else {self.name})
 
     @property
     def requests_file(self) -> str:
-        """Name of its file of requests, in the run's ``batches`` folder."""
+        """Name of its request file, in the run's ``batches`` folder."""
         return f"{self.name}.requests.jsonl"
 
     @property
     def results_file(self) -> str:
-        """Name of its file of results."""
+        """Name of its results file."""
         return f"{self.name}.results.jsonl"
 
     def item(self, line: int) -> str:
-        """The name of a line."""
+        """The item name of a line."""
         return f"{self.name}{line:05x}"
 
     def line(self, item: str) -> int | None:
-        """The line that an item names; None when it is not of this batch."""
+        """The line that an item name refers to; None if it is not from this batch."""
         if not item.startswith(self.name):
             return None
         try:
@@ -152,7 +152,7 @@ class Batch:
         return line if line < self.requests and self.item(line) == item else None
 
     def row(self) -> BatchRow:
-        """What is stored of it."""
+        """Its stored form."""
         body = {name: getattr(self, name) for name in _STORED}
         body["job"] = asdict(self.job) if self.job else None
         body |= {name: str(getattr(self, name)) for name in _MONEY}
@@ -160,14 +160,14 @@ class Batch:
 
     @property
     def done_there(self) -> int | None:
-        """Requests that the provider says are done, counted by itself or in parts of the whole."""
+        """Requests that the provider reports as done, directly or as a fraction of the total."""
         job = self.job
         if job is None or job.succeeded is not None or job.progress is None:
             return job.succeeded if job else None
         return round(self.requests * job.progress)
 
     def shown(self) -> BatchStatus:
-        """What lists show of it: JSON."""
+        """Its display form, as JSON."""
         job = self.job
         return {
             "name": self.name,
@@ -217,22 +217,22 @@ _MONEY = ("cost", "saved", "worst")
 
 
 def new_name() -> str:
-    """A name that no other batch has."""
+    """A new unique name."""
     return secrets.token_hex(NAME_LENGTH // 2)
 
 
 def batch_of(row: BatchRow) -> Batch:
-    """A stored batch."""
+    """A batch from its stored form."""
     body: Mapping[str, Any] = row.body
     job = body["job"]
     batch = Batch(row.id, row.name, body["role"], body["model"], Stage(row.state))
     for name in _STORED:
-        # Older versions stored fewer.
+        # Older versions stored fewer fields.
         setattr(batch, name, body.get(name, getattr(batch, name)))
     if job and not batch.doubtful:
         batch.job = BatchJob(**{**job, "state": JobState(job["state"])})
     elif job and batch.stage is not Stage.UNFETCHED:
-        # An older version held one of the doubtful for it.
+        # An older version mistook one of the doubtful jobs for it.
         batch.stage = Stage.SUBMITTED
     for name in _MONEY:
         setattr(batch, name, Decimal(body[name]))

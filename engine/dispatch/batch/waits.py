@@ -1,4 +1,4 @@
-"""The waits in a batch's life. Each can be cut short, and none is made where nobody wants to."""
+"""The waits in a batch's lifecycle. Each can be interrupted, or skipped by engines not waiting."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Abandoned(Exception):
 
 
 class Waits:
-    """How one batch waits."""
+    """The waits of one batch."""
 
     def __init__(self, context: BatchContext) -> None:
         self._context = context
@@ -39,11 +39,11 @@ class Waits:
         self._without_answer_s = 0.0
 
     def cut_short(self) -> None:
-        """End the wait that is going on, if any."""
+        """Interrupt the current wait, if any."""
         self._look.set()
 
     def unless_halted(self) -> None:
-        """Before something is sent.
+        """Check before sending anything.
 
         Raises:
             Abandoned: the run is stopping.
@@ -52,7 +52,7 @@ class Waits:
             raise Abandoned
 
     async def patiently(self, step: Callable[[], Awaitable[T]]) -> T:
-        """A step that may be taken twice, until it works or there is no use in trying.
+        """Repeat a step that is safe to repeat, until it works or retrying is pointless.
 
         Raises:
             ProviderError: the last failure.
@@ -68,11 +68,11 @@ class Waits:
                 await self.after(error, retry_policy)
 
     async def after(self, error: TransientError, retry_policy: RetryPolicy) -> None:
-        """Wait before the next try; for a provider that is down as long as calls do.
+        """Wait before the next attempt; if the provider is down, as long as calls would.
 
         Raises:
-            TransientError: there is no use in another; the one that was given.
-            QuotaExhausted: the provider asks to wait for too long.
+            TransientError: retrying is pointless; this is ``error`` itself.
+            QuotaExhausted: the provider asks to wait too long.
             RunFatal: the server was never reached.
         """
         if self.unreached(error):
@@ -88,10 +88,10 @@ class Waits:
         await self.told(error, pause)
 
     def unreached(self, error: TransientError) -> bool:
-        """Whether the server was not reached once so far.
+        """Whether the server has never been reached so far.
 
         Raises:
-            RunFatal: it was tried for long enough.
+            RunFatal: it has been tried for long enough.
         """
         contact = self._context.contact
         if contact.missed(error):
@@ -101,7 +101,7 @@ class Waits:
         return False
 
     async def told(self, error: ProviderError, seconds: float) -> None:
-        """Say why the next step waits, and wait so long."""
+        """Report why the next step waits, and wait that long."""
         self._context.report("wait", reason=type(error).__name__, what=error.what)
         await self.pause(seconds)
 
@@ -109,7 +109,7 @@ class Waits:
         """Wait until the provider may have room, longer after each refusal.
 
         Raises:
-            Abandoned: nobody wants to wait.
+            Abandoned: this engine does not wait.
         """
         await self.later(min(LONGEST_QUEUE_S, QUEUE_FULL_S * 2.0**times))
 
@@ -117,14 +117,14 @@ class Waits:
         """Wait for the provider.
 
         Raises:
-            Abandoned: nobody wants to wait.
+            Abandoned: this engine does not wait.
         """
         if self._context.leave:
             raise Abandoned
         await self.pause(seconds)
 
     async def pause(self, seconds: float) -> None:
-        """Wait, whoever wants to; :meth:`cut_short` ends it."""
+        """Wait unconditionally; :meth:`cut_short` ends it."""
         self._look.clear()
         try:
             async with asyncio.timeout(seconds):

@@ -1,4 +1,4 @@
-"""Frames that ask a worker: calls, and the images that they show."""
+"""Frames that send calls and their images to a worker."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from evalbench.engine.calls.frames import Answer, AskedCall
 from evalbench.engine.calls.messages import call_to_json
 
 _MEDIA_BYTES = 64 << 20
-"""Of images in one frame, before base64; a call with more has a frame of its own."""
+"""Bytes of images per frame, before base64; a call with more gets its own frame."""
 
 
 def answer_frames(calls: list[tuple[str, Call]]) -> Iterator[Answer]:
-    """Frames that ask these calls, each with the images that its calls name."""
+    """Frames for these calls, each with the images that its calls refer to."""
     asked: list[AskedCall] = []
     media: dict[str, str] = {}
     size = 0

@@ -1,7 +1,7 @@
-"""Places for workers on the nodes of a Ray cluster; they come and go with the nodes.
+"""Worker slots on the nodes of a Ray cluster; they come and go with the nodes.
 
-The engine is the only one that keeps a queue: Ray starts actors where it is
-told to and carries frames. Ray is imported in here only, when a run asks for it.
+Only the engine keeps a queue: Ray starts actors where requested and carries frames. Ray is
+imported only here, when a run asks for it.
 """
 
 from __future__ import annotations
@@ -31,19 +31,19 @@ LOOK_S = 2.0
 _PATIENCE_S = 20.0
 _CARDS_S = 3.0
 _AT_ONCE = 8
-"""Messages that an actor takes at the same time: one of them waits for news."""
+"""Messages that an actor handles concurrently; one of them waits for worker output."""
 
 
 @dataclass(frozen=True, slots=True)
 class NodeSlot:
-    """A place on a node, found in what Ray tells of its nodes.
+    """A slot on a node, derived from Ray's list of nodes.
 
     Attributes:
-        ident: Ray's name of the node.
-        node: the node's name for people.
-        name: of the place, for people.
-        card: it has a GPU.
-        sharing: places on this node.
+        ident: Ray's id of the node.
+        node: the node's display name.
+        name: display name of the slot.
+        card: whether it has a GPU.
+        sharing: number of slots on this node.
     """
 
     ident: str
@@ -56,15 +56,15 @@ class NodeSlot:
 def node_slots(
     nodes: Iterable[Mapping[str, Any]], names: dict[str, str], device: str
 ) -> list[NodeSlot]:
-    """Where workers can be: on every GPU of the living nodes, or on every node if there are none.
+    """The worker slots: one per GPU of the live nodes, or one per node if there are no GPUs.
 
-    Where some nodes have GPUs, those without (the head, often) have no worker: it would be
-    slow, and compute in other numbers.
+    If some nodes have GPUs, those without (often the head) get no worker: it would be slow and
+    its numbers would differ.
 
     Args:
-        nodes: as ``ray.nodes()`` tells them.
-        names: of nodes seen before, by Ray's; new ones are added.
-        device: as the provider's option: ``auto``, ``cpu``, ``cuda``, ``mps``.
+        nodes: the output of ``ray.nodes()``.
+        names: display names of known nodes by Ray id; new ones are added.
+        device: the provider's option: ``auto``, ``cpu``, ``cuda``, ``mps``.
     """
     alive = [node for node in nodes if node["Alive"]]
     for node in alive:
@@ -86,7 +86,7 @@ def node_slots(
 
 
 class Cluster:
-    """A Ray cluster; this process is on one of its nodes."""
+    """A Ray cluster; this process runs on one of its nodes."""
 
     look_s: float | None = LOOK_S
     here = False
@@ -100,14 +100,14 @@ class Cluster:
         device: str = "auto",
         models: int = 1,
     ) -> None:
-        """Describe it; nothing is connected.
+        """Describe the cluster without connecting.
 
         Args:
             address: ``auto`` or HOST:PORT.
-            log: file for the last words of workers.
-            most: workers in all; None: one at every place.
-            device: as the provider's option.
-            models: so many models of the run share each place.
+            log: file for the last log lines of workers.
+            most: maximum number of workers; None for one per slot.
+            device: the provider's option.
+            models: number of the run's models that share each slot.
         """
         self.most = most
         self.share = 1 / models
@@ -121,14 +121,14 @@ class Cluster:
         self._cards: dict[str, list[dict[str, Any]]] = {}
 
     async def slots(self) -> Sequence[WorkerSlot]:
-        """Where workers can be, in the order in which they should be taken."""
+        """The worker slots, in the order in which to use them."""
         if not self._connected:
             await asyncio.to_thread(_connect, self._address)
             self._connected = True
         try:
             nodes = await asyncio.to_thread(_nodes)
         except Exception as error:
-            # The head is away. Ray ends this process if it does not come back; workers go on.
+            # The head is unreachable. Ray ends this process if it stays away; workers keep running.
             log.warning("the cluster does not tell its nodes: %s", error)
         else:
             self._spots = node_slots(nodes, self._names, self._device)
@@ -147,28 +147,28 @@ class Cluster:
         }
 
     def joined(self, handle: RayWorkerHandle) -> None:
-        """A worker runs on a node: it can be asked about the node's cards."""
+        """Register a worker on a node: it can be asked about the node's GPUs."""
         self._handles.setdefault(handle.node, {})[handle] = None
 
     def left(self, handle: RayWorkerHandle) -> None:
-        """A worker has ended."""
+        """Unregister a worker that has ended."""
         self._handles.get(handle.node, {}).pop(handle, None)
 
     def cards(self) -> list[dict[str, Any]]:
-        """What the cards of other machines said last, see :class:`..gpu.Card`, with ``node``."""
+        """Latest readings of other machines' GPUs, see :class:`..gpu.Card`, with ``node``."""
         return [
             {**card, "node": node} for node, cards in sorted(self._cards.items()) for card in cards
         ]
 
     async def close(self) -> None:
-        """Give everything back."""
+        """Release all resources."""
         if self._connected:
             self._connected = False
             await asyncio.to_thread(_disconnect)
 
 
 class RayWorkerSlot:
-    """A place on a node."""
+    """A worker slot on a node."""
 
     def __init__(self, cluster: Cluster, spot: NodeSlot) -> None:
         self.name = spot.name
@@ -178,7 +178,7 @@ class RayWorkerSlot:
         self._spot = spot
 
     async def start(self, command: WorkerCommand, env: Mapping[str, str]) -> WorkerHandle:
-        """Start a worker there."""
+        """Start a worker in this slot."""
         import ray
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
@@ -221,21 +221,21 @@ class RayWorkerHandle:
         self._words = ""
 
     def send(self, frame: frames.EngineFrame) -> None:
-        """Send a frame; to a process that is gone it is lost."""
+        """Send a frame; it is lost if the process is gone."""
         self._sent = self._actor.send.remote(frames.encode(frame))
 
     async def drain(self) -> None:
-        """Wait until what was sent is on its way."""
+        """Wait until everything sent is on its way."""
         import ray
 
         try:
             await self._sent
         except ray.exceptions.RayError:
-            # Who reads finds out why.
+            # The reader finds out why.
             return
 
     async def read(self) -> frames.WorkerFrame | None:
-        """The next frame; None at its end."""
+        """The next frame; None at the end."""
         import ray
 
         while not self._held:
@@ -255,15 +255,15 @@ class RayWorkerHandle:
         lines = log.decode("utf-8", "replace").strip().splitlines()
         self._words = lines[-1] if lines else ""
         told = "".join(f"[{self.node}] {line}\n" for line in lines)
-        # A disk that takes no more is no reason to lose the worker's frames.
+        # A full disk is no reason to lose the worker's frames.
         with contextlib.suppress(OSError), open_private(self._cluster.log, "ab") as file:
             file.write(told.encode())
 
     async def cards(self) -> list[dict[str, Any]]:
-        """What the node's cards say.
+        """Read the node's GPUs.
 
         Raises:
-            TimeoutError: it takes long.
+            TimeoutError: it takes too long.
             RayError: the node is gone.
         """
         async with asyncio.timeout(_CARDS_S):
@@ -271,24 +271,24 @@ class RayWorkerHandle:
             return found
 
     async def end(self) -> None:
-        """End the actor, which closes the worker's pipe and so ends it."""
+        """End the actor, which closes the worker's pipe and so ends the worker."""
         import ray
 
         self._cluster.left(self)
-        # It may be gone, or all of Ray.
+        # The actor, or all of Ray, may be gone.
         with contextlib.suppress(Exception):
             await asyncio.to_thread(ray.kill, self._actor)
 
     def last_log_line(self) -> str:
-        """The last line that it wrote into its log; empty when there is none."""
+        """The last line in its log; empty if there is none."""
         return self._words
 
 
 def refuse_other_versions(node: str, ours: Mapping[str, str], theirs: Mapping[str, str]) -> None:
-    """Answers come from one program, or they are not of one run.
+    """Require equal versions on all nodes, so that all answers come from the same program.
 
     Raises:
-        WorkerFailed: a node has another Python, Ray or evalbench.
+        WorkerFailed: a node has a different Python, Ray or evalbench.
     """
     other = [name for name, held in ours.items() if theirs.get(name) != held]
     if other:
@@ -301,24 +301,24 @@ def refuse_other_versions(node: str, ours: Mapping[str, str], theirs: Mapping[st
 
 
 def _reason(error: Exception) -> str:
-    """The first line that says something; Ray's errors are pages long."""
+    """The first meaningful line; Ray's errors are pages long."""
     lines = [line.strip() for line in str(error).splitlines()]
     missing = [line for line in lines if line.startswith(("ModuleNotFoundError", "ImportError"))]
     return (missing or [line for line in lines if line] or [type(error).__name__])[0][:300]
 
 
-# One connection of a process serves all models of all its runs.
+# A process has one connection, which serves all models of all its runs.
 _lock = threading.Lock()
 _users = 0
 _joined = ""
 
 
 def _connect(address: str) -> None:
-    """Become a part of the cluster.
+    """Join the cluster.
 
     Raises:
-        UsageError: Ray is not installed, or this process is in another cluster.
-        WorkerFailed: the cluster cannot be reached, or has another Ray or Python.
+        UsageError: Ray is not installed, or this process has joined another cluster.
+        WorkerFailed: the cluster cannot be reached, or has a different Ray or Python.
     """
     global _users, _joined
     try:
@@ -349,7 +349,7 @@ def _connect(address: str) -> None:
 
 
 def unreachable(address: str, error: Exception) -> EvalbenchError:
-    """Why the cluster cannot be used, and what to do."""
+    """The error for a cluster that cannot be used, with a hint."""
     text = str(error)
     if "ersion mismatch" in text:
         return WorkerFailed(

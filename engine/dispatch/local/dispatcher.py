@@ -1,10 +1,9 @@
-"""Answers calls with a model in worker processes: on this machine, or on those of a cluster.
+"""Answers calls with a model in worker processes, on this machine or on a cluster.
 
-A worker may crash or run out of memory without harming the engine: it is
-started again and unanswered calls are sent once more. Calls carry keys, so
-nothing is computed twice for the same answer. Those that were in the worker
-when it died go one by one, so that one which kills it fails alone. A worker
-whose machine is gone gives its calls back to the others.
+A worker may crash or run out of memory without harming the engine: it is restarted and its
+unanswered calls are sent again. Calls carry keys, so no answer is computed twice. The calls
+that a worker held when it died are retried one by one, so that one which kills it fails alone.
+A worker whose machine is lost returns its calls to the others.
 """
 
 from __future__ import annotations
@@ -28,18 +27,18 @@ from evalbench.engine.stored import Gauges
 
 WINDOW = 768
 IMAGE_WINDOW = 32
-"""Calls in work where they show images: each is held in memory here and in the worker."""
+"""Calls in progress if they contain images: each is held in memory here and in the worker."""
 _MOST_LOSSES = 3
-"""So often a worker is started again where it was lost without having answered."""
+"""How often a worker that is lost without having answered is restarted."""
 _NOBODY_S = 600.0
-"""How long a run waits for a machine when it has none."""
+"""How long a run waits for a machine while it has none."""
 
 
 class LocalDispatcher(Dispatcher):
-    """Dispatcher for one model in workers of its own.
+    """Dispatcher for one model in its own worker processes.
 
-    ``window`` is large on purpose: a worker sorts and packs what it is
-    given, and shares the computation of equal beginnings.
+    ``window`` is large on purpose: a worker sorts and packs the calls it holds, and shares the
+    computation of common prefixes.
     """
 
     def __init__(
@@ -52,15 +51,15 @@ class LocalDispatcher(Dispatcher):
         each: int = WINDOW,
         pool: SlotPool | None = None,
     ) -> None:
-        """Prepare; workers are started with the first call.
+        """Set up; workers are started with the first call.
 
         Args:
-            model: what runs in the workers.
-            report: takes events.
-            log: file for what they print.
-            window: calls in work in all; None: as many as the workers take.
-            each: calls in work in one worker, at most.
-            pool: where workers can be; left out, one on this machine.
+            model: the model that the workers run.
+            report: receives events.
+            log: file for the workers' output.
+            window: total calls in progress; None for as many as the workers take.
+            each: maximum calls in progress per worker.
+            pool: where workers can run (default: one on this machine).
         """
         self._model = model
         self._report = report
@@ -96,19 +95,19 @@ class LocalDispatcher(Dispatcher):
 
     @property
     def loaded(self) -> dict[str, Any]:
-        """What a worker told of the model; empty before."""
+        """What a worker reported about the model; empty before that."""
         return next((one.info for one in self._replicas if one.info), {})
 
     @property
     def measures(self) -> Measures:
-        """What all workers did, together."""
+        """Measurements of all workers combined."""
         found = Measures()
         for one in self._by_worker().values():
             found.add(one)
         return found
 
     def _by_worker(self) -> dict[str, Measures]:
-        """What the workers did at each place, those that are gone too."""
+        """Measurements by worker slot, including workers that are gone."""
         found: dict[str, Measures] = {}
         told = [*self._gone.items(), *((one.slot.name, one.measures) for one in self._replicas)]
         for name, measures in told:
@@ -141,7 +140,7 @@ class LocalDispatcher(Dispatcher):
 
     @override
     def halt(self) -> None:
-        """Local work costs only time, so what is in the workers is dropped too."""
+        """Local work costs only time, so calls held by workers are dropped too."""
         self._halted = True
         for replica in self._replicas:
             replica.cancel()
@@ -155,7 +154,7 @@ class LocalDispatcher(Dispatcher):
     def gauges(self) -> Gauges:
         """See :class:`evalbench.engine.dispatch.base.Dispatcher`.
 
-        ``workers`` tells of each, where there may be several.
+        ``workers`` has an entry per worker where there may be several.
         """
         replicas = list(self._replicas)
         memory = next((one.memory for one in replicas if one.memory), {})
@@ -177,11 +176,11 @@ class LocalDispatcher(Dispatcher):
 
     @property
     def here(self) -> bool:
-        """The model runs on this machine."""
+        """Whether the model runs on this machine."""
         return self._pool.here
 
     def cards(self) -> list[dict[str, Any]]:
-        """What the cards of other machines said last, see :class:`..gpu.Card`, with ``node``."""
+        """Latest readings of other machines' GPUs, see :class:`..gpu.Card`, with ``node``."""
         return self._pool.cards()
 
     def _progress(self) -> dict[str, Any]:
@@ -204,10 +203,10 @@ class LocalDispatcher(Dispatcher):
             workers = {} if self._lone else {"workers": by_worker}
             self._report("model-unloaded", model=self._model.name, **measures.to_json(), **workers)
 
-    # -- where workers are --------------------------------------------------------
+    # -- worker slots -------------------------------------------------------------
 
     async def _open(self) -> None:
-        """Start workers wherever there can be some; look for more, where more may come."""
+        """Start workers in all available slots; watch for more if more may appear."""
         while True:
             try:
                 self._staff(await self._pool.slots())
@@ -248,7 +247,7 @@ class LocalDispatcher(Dispatcher):
             )
 
     def _room(self, replica: Replica) -> int | None:
-        """How many more calls a worker may take in."""
+        """How many more calls a worker can accept."""
         if self._lone:
             return None
         if not replica.loaded:
@@ -260,7 +259,7 @@ class LocalDispatcher(Dispatcher):
         return target - held if held <= target // 2 else 0
 
     async def _keep(self, replica: Replica) -> None:
-        """One worker's life; what becomes of its calls when it cannot go on."""
+        """Run one worker from start to end, and decide what to do with its calls if it fails."""
         lost = ""
         try:
             await replica.keep()
@@ -280,7 +279,7 @@ class LocalDispatcher(Dispatcher):
         try:
             self._tell_leaving(replica.slot.name, lost, waiting, error)
         except EvalbenchError as broken:
-            # Where no event can be stored, no reply can.
+            # If no event can be stored, no reply can be either.
             self._give_up(broken)
 
     def _tell_leaving(
@@ -292,7 +291,7 @@ class LocalDispatcher(Dispatcher):
             self._report("worker-given-up", worker=slot, why=f"{error.what}: {error.why}")
 
     def _count_loss(self, replica: Replica, why: str) -> EvalbenchError | None:
-        """Why no worker is started at a place any more, when it was lost too often."""
+        """Why no more workers are started in a slot that lost its worker too often."""
         slot = replica.slot.name
         self._losses[slot] = 1 if replica.measures.answers else self._losses.get(slot, 0) + 1
         if self._losses[slot] < _MOST_LOSSES:

@@ -1,4 +1,4 @@
-"""Places for workers on this machine: one, or one on each of its cards."""
+"""Worker slots on this machine: one, or one per GPU."""
 
 from __future__ import annotations
 
@@ -13,50 +13,50 @@ from evalbench.engine.hardware.devices import cards_to_use
 
 
 class Machine:
-    """This machine. Each of several workers sees one card; without cards they share the cores."""
+    """This machine. With several workers each sees one GPU; without GPUs they share the cores."""
 
     look_s: float | None = None
     here = True
 
     def __init__(self, log: Path, workers: int = 1, device: str = "auto") -> None:
-        """Describe it.
+        """Describe the machine.
 
         Args:
-            log: file for what workers print.
-            workers: how many.
-            device: as the provider's option: ``auto``, ``cpu``, ``cuda``, ``mps``.
+            log: file for the workers' output.
+            workers: number of workers.
+            device: the provider's option: ``auto``, ``cpu``, ``cuda``, ``mps``.
         """
         self.most: int | None = workers
         self._log = log
         self._device = device
 
     async def slots(self) -> Sequence[WorkerSlot]:
-        """Where workers can be, in the order in which they should be taken."""
+        """The worker slots, in the order in which to use them."""
         if self.most == 1:
             return [LocalSlot(self._log)]
-        # The driver may be slow to answer, the first time above all.
+        # The GPU driver may be slow to answer, especially the first time.
         cards = await asyncio.to_thread(cards_to_use, self._device)
         names = [str(card["uuid"] or number) for number, card in enumerate(cards)]
         return slots_for(self.most or 1, names, self._log)
 
     def cards(self) -> list[dict[str, Any]]:
-        """What the cards of other machines said last, see :class:`..gpu.Card`, with ``node``."""
+        """Latest readings of other machines' GPUs, see :class:`..gpu.Card`, with ``node``."""
         return []
 
     async def close(self) -> None:
-        """Give everything back."""
+        """Release all resources."""
 
 
 def slots_for(workers: int, cards: Sequence[str], log: Path) -> list[WorkerSlot]:
-    """One place for each worker.
+    """One slot per worker.
 
     Args:
-        workers: how many.
-        cards: as CUDA_VISIBLE_DEVICES takes them; none: workers share the cores.
-        log: file for what they print.
+        workers: number of workers.
+        cards: GPUs in the form of CUDA_VISIBLE_DEVICES; if empty, workers share the cores.
+        log: file for the workers' output.
 
     Raises:
-        UsageError: there are fewer cards.
+        UsageError: there are fewer GPUs than workers.
     """
     if cards and workers > len(cards):
         raise UsageError(

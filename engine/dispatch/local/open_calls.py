@@ -1,4 +1,4 @@
-"""Calls that were asked of a local model and have no reply yet, and who holds them."""
+"""Calls to a local model that have no reply yet, and which worker holds them."""
 
 from __future__ import annotations
 
@@ -24,22 +24,22 @@ class _Open:
     beginning: str = ""
     size: int = 0
     killings: int = 0
-    """How often a worker died with it."""
+    """ How often a worker died with this call."""
 
 
 class OpenCalls:
-    """Every call is in one place: it waits, is a suspect, or is inside a worker.
+    """Every call is in exactly one state: waiting, suspect, or held by a worker.
 
     Attributes:
-        suspects: calls that were in a worker when it died: each is to be asked alone.
+        suspects: calls that a worker held when it died: each is retried alone.
     """
 
     def __init__(self, *, sort: bool) -> None:
-        """Begin without calls.
+        """Start with no calls.
 
         Args:
-            sort: there may be several workers: put together what begins alike and is of one
-                length; else calls go in the order in which they were asked.
+            sort: there may be several workers: group calls by common prefix and similar length;
+                if False, calls go in the order in which they were asked.
         """
         self._calls: dict[str, _Open] = {}
         self._waiting = Shards()
@@ -58,11 +58,11 @@ class OpenCalls:
 
     @property
     def waiting(self) -> int:
-        """Calls that no worker holds, suspects left out."""
+        """Number of calls that no worker holds, not counting suspects."""
         return len(self._waiting)
 
     def add(self, key: str, call: Call) -> asyncio.Future[Reply]:
-        """Take a call in; the future is its reply."""
+        """Add a call; the future resolves to its reply."""
         reply: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
         self._calls[key] = one = _Open(call, reply, next(self._numbers))
         if self._sort:
@@ -74,7 +74,7 @@ class OpenCalls:
         return reply
 
     def forget(self, key: str) -> None:
-        """A call was answered, or nobody wants it any more."""
+        """Drop a call that was answered or is no longer wanted."""
         self._calls.pop(key, None)
         self._waiting.discard(key)
 
@@ -87,19 +87,19 @@ class OpenCalls:
         return [key for key in self._waiting.take(worker, most) if self.is_open(key)]
 
     def next_suspect(self) -> str:
-        """The next call that is to be asked alone; empty when there is none."""
+        """The next call to run alone; empty if there is none."""
         while self.suspects:
             if self.is_open(key := self.suspects.popleft()):
                 return key
         return ""
 
     def accuse(self, key: str) -> int:
-        """A worker died with this call; how often that happened."""
+        """Record that a worker died with this call; returns how often that has happened."""
         self._calls[key].killings += 1
         return self._calls[key].killings
 
     def give_back(self, keys: Iterable[str]) -> None:
-        """Calls that a worker held wait again."""
+        """Put calls that a worker held back in the queue."""
         for key in keys:
             if self.is_open(key):
                 self._wait(key)
@@ -109,23 +109,23 @@ class OpenCalls:
         self._waiting.add(key, one.number, one.beginning, one.size)
 
     def leave(self, worker: Hashable) -> None:
-        """A worker is gone for good."""
+        """Remove a worker for good."""
         self._waiting.forget(worker)
 
     def resolve(self, key: str, reply: Reply) -> None:
-        """Give a call its reply, if it is still wanted."""
+        """Set a call's reply, if it is still wanted."""
         if self.is_open(key):
             self._calls[key].reply.set_result(reply)
 
     def fail(self, error: Callable[[], BaseException]) -> None:
-        """End every call with an error of its own."""
+        """Fail every call, each with a fresh error."""
         for one in list(self._calls.values()):
             if not one.reply.done():
                 one.reply.set_exception(error())
 
 
 def _size(call: Call) -> int:
-    """About how many characters a call reads and writes."""
+    """Approximate number of characters that a call reads and writes."""
     prompt = call.prompt
     parts = (part for message in prompt.messages for part in message.parts)
     read = sum(_CHARS_OF_MEDIA if isinstance(p, MediaPart) else len(p.text) for p in parts)

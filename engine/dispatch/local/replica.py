@@ -1,4 +1,4 @@
-"""One worker with the model, kept alive: started again when it dies, with a smaller batch."""
+"""One worker that runs the model and is kept alive: restarted, with a smaller batch, if it dies."""
 
 from __future__ import annotations
 
@@ -29,20 +29,20 @@ _LINGER_S = 0.05
 _PARTING_S = 2.0
 _MOST_RESTARTS = 3
 _MOST_CULPRITS = 3
-"""So many calls that each kill the worker, with no answer in between: it is the worker's fault."""
+"""After this many calls in a row that kill the worker, the worker is at fault."""
 _KILLINGS = 2
 _MOST_KILLED = 2
-"""So often calls are sent together again after the system killed the worker with them."""
+"""How often calls are sent together again after the system killed the worker with them."""
 
 
 @dataclass(frozen=True, slots=True)
 class WorkerModel:
-    """What runs in a worker.
+    """What a worker runs.
 
     Attributes:
         provider, name: the model.
-        env: what the worker's environment has besides.
-        need: bytes that it was estimated to take, see :class:`..fit.Need`.
+        env: variables added to the worker's environment.
+        need: its estimated memory, see :class:`..fit.Need`.
     """
 
     provider: WorkerProvider
@@ -52,13 +52,13 @@ class WorkerModel:
 
 
 class Replica:
-    """A worker at one place, from its first life to its last.
+    """A worker in one slot, across restarts.
 
     Attributes:
         inside: calls that the worker holds, in the order in which they were sent.
-        loaded: the model is there: calls can be answered.
-        ready_at: since when that was so first, on the monotonic clock.
-        measures: what it did in all its lives.
+        loaded: the model is loaded: calls can be answered.
+        ready_at: when it was first loaded, on the monotonic clock.
+        measures: measurements across all restarts.
     """
 
     def __init__(
@@ -71,15 +71,15 @@ class Replica:
         log: Path,
         room: Callable[[Replica], int | None],
     ) -> None:
-        """Prepare; nothing is started.
+        """Set up; nothing is started.
 
         Args:
-            slot: where.
-            model: what.
-            calls: all that are open.
-            report: takes events.
-            log: where people find what the worker printed.
-            room: how many calls it may take in now; None: all there are, at any time.
+            slot: where the worker runs.
+            model: what it runs.
+            calls: all open calls.
+            report: receives events.
+            log: the path shown to users for the worker's output.
+            room: how many calls it can accept now; None for no limit.
         """
         self.slot = slot
         self.inside: dict[str, None] = {}
@@ -97,7 +97,7 @@ class Replica:
         self._room = room
         self._handle: WorkerHandle | None = None
         self._alone = ""
-        # How often memory ran out: a new worker starts with a batch halved so often.
+        # How often memory ran out: each time halves the batch that a new worker starts with.
         self._halvings = 0
         self._killed = 0
         self._busy_before = 0.0
@@ -105,25 +105,25 @@ class Replica:
 
     @property
     def pid(self) -> int | None:
-        """Number of the worker's process on its machine."""
+        """The worker's process id on its machine."""
         return self._handle.pid if self._handle else None
 
     def cancel(self) -> None:
-        """Tell the worker to drop whatever it holds."""
+        """Tell the worker to drop all calls it holds."""
         self._send({"type": "cancel", "keys": []})
 
     async def close(self, task: asyncio.Task[None]) -> None:
-        """End the worker, and the task that runs :meth:`keep`."""
+        """End the worker and the task that runs :meth:`keep`."""
         self._closing = True
         if self.loaded and not self.inside:
-            # Its last words are how much memory it took.
+            # The last frame reports how much memory it used.
             self._send({"type": "bye"})
             await asyncio.wait({task}, timeout=_PARTING_S)
         task.cancel()
         await asyncio.wait({task})
 
     def gauges(self) -> WorkerGauges:
-        """Numbers for the screen."""
+        """Numbers for display."""
         return {
             "worker": self.slot.name,
             "node": self.slot.node,
@@ -138,19 +138,19 @@ class Replica:
 
     @property
     def idle(self) -> float | None:
-        """The share of the time since the model was loaded in which nothing was computed."""
+        """The fraction of time since the model was loaded during which nothing was computed."""
         if self.ready_at is None or (spent := time.monotonic() - self.ready_at) <= 0:
             return None
         return round(max(0.0, 1 - self.measures.busy_s / spent), 3)
 
     async def keep(self) -> None:
-        """Run workers until closed; give up when they die again and again without answering.
+        """Run workers until closed; give up if they keep dying without answering.
 
-        A death that was found to be one call's fault counts apart: calls like
-        that may come one after the other.
+        Deaths caused by a single call are counted separately: several such calls may come one
+        after another.
 
         Raises:
-            EvalbenchError: there can be no worker here.
+            EvalbenchError: no worker can run here.
             NodeLost: its machine is gone.
         """
         deaths = culprits = 0
@@ -195,10 +195,10 @@ class Replica:
         self._tell(kind, **named, **body)
 
     def _suspect(self, code: int | None) -> bool:
-        """Note which calls the worker died with; one that it died with twice fails.
+        """Record which calls the worker died with; a call it died with twice fails.
 
-        The second time it was alone. A death while the model loads is no call's fault, and
-        being killed may be the fault of all together: a smaller batch is tried first.
+        The second time the call was alone. A death while the model loads is no call's fault, and
+        being killed may be due to all calls together: a smaller batch is tried first.
 
         Returns:
             Whether a call failed.
@@ -235,14 +235,14 @@ class Replica:
         return fits if was_killed(code) else f"read {self._log}; {fits}"
 
     async def _run_worker(self) -> bool:
-        """One worker from start to end. True when it answered at least one call."""
+        """Run one worker from start to end. True if it answered at least one call."""
         command = self._model.provider.worker_command(self._model.name)
         self.progress = {"what": "starting the local worker", "done": 0, "total": None, "unit": ""}
         self._alone = ""
         self.loaded = False
         self._busy_before = self.measures.busy_s
         self._handle = handle = await self.slot.start(command, self._model.env)
-        # What else a provider puts in is between it and its worker.
+        # Anything else a provider puts in is between it and its worker.
         load = cast(
             "frames.Load",
             {"type": "load", **self._model.provider.load_request(self._model.name)},
@@ -266,8 +266,8 @@ class Replica:
     async def _feed(self, handle: WorkerHandle) -> None:
         while True:
             await self.wake.wait()
-            # Calls come in bursts as samples reach their next step; a moment's
-            # retry policy lets the worker see enough of them to pack well.
+            # Calls come in bursts as samples reach their next step; a short wait lets the worker
+            # see enough of them to pack well.
             if not self._calls.suspects:
                 await asyncio.sleep(_LINGER_S)
             self.wake.clear()
@@ -276,7 +276,7 @@ class Replica:
                 await handle.drain()
 
     def _next(self) -> list[str]:
-        """The calls to send now: those there is room for, or one suspect alone."""
+        """The calls to send now: as many as fit, or one suspect alone."""
         if self._alone in self.inside:
             return []
         self._alone = ""
@@ -335,7 +335,7 @@ class Replica:
         self.wake.set()
 
     def _expected(self) -> int:
-        """Most bytes that were estimated; on a card without the driver's own, as torch counts."""
+        """The highest memory estimate in bytes; on CUDA without the process's own share."""
         on_card = self.measures.device.startswith("cuda")
         need = self._model.need
         return need.get("total", 0) - (need.get("process", 0) if on_card else 0)

@@ -1,8 +1,8 @@
-"""Which waiting calls go to which worker, where several hold the same model.
+"""Decides which waiting calls go to which worker, where several run the same model.
 
-Calls that begin alike go to one worker, which has computed that beginning
-before; those of about one length go together, the longest first, so that no
-worker is left with a long one at the end. Pure rules: no clock, no tasks.
+Calls with a common prefix go to one worker, which has already computed that prefix; calls of
+similar length go together, longest first, so that no worker is left with a long one at the
+end. Pure rules: no clock, no tasks.
 """
 
 from __future__ import annotations
@@ -12,20 +12,20 @@ from collections import deque
 from collections.abc import Hashable
 
 _HOMES = 32
-"""So many beginnings a worker is taken to have at hand; older ones it may have let go."""
+"""How many prefixes a worker is assumed to have cached; it may have evicted older ones."""
 
 _ROUNDS = 2
-"""Calls are given out in so many portions a worker at least, each a share of what is left."""
+"""Minimum number of portions per worker; each is a share of the remaining calls."""
 
 _LEAST = 24
-"""The smallest portion is this part of the largest."""
+"""The smallest portion as a fraction of the largest."""
 
 
 class Shards:
-    """Waiting calls, by what they begin with."""
+    """Waiting calls, grouped by prefix."""
 
     def __init__(self) -> None:
-        # By beginning: (size, place in the queue, key), the next one last.
+        # By prefix: (size, queue number, key), the next one last.
         self._groups: dict[str, list[tuple[int, int, str]]] = {}
         self._where: dict[str, tuple[str, tuple[int, int, str]]] = {}
         self._homes: dict[Hashable, deque[str]] = {}
@@ -37,13 +37,13 @@ class Shards:
         return key in self._where
 
     def add(self, key: str, number: int, beginning: str = "", size: int = 0) -> None:
-        """Take a call in.
+        """Add a call.
 
         Args:
-            key: its name.
+            key: its key.
             number: equal sizes go in the order of their numbers.
-            beginning: a name of what it begins with; empty: nothing that others share.
-            size: how much there is to do for it, in any unit.
+            beginning: the name of its prefix; empty if it shares none with other calls.
+            size: how much work it is, in any unit.
         """
         self.discard(key)
         entry = (size, -number, key)
@@ -51,7 +51,7 @@ class Shards:
         self._where[key] = beginning, entry
 
     def discard(self, key: str) -> None:
-        """Forget a call, if it waits."""
+        """Remove a call, if it is waiting."""
         if found := self._where.pop(key, None):
             beginning, entry = found
             group = self._groups[beginning]
@@ -60,10 +60,10 @@ class Shards:
                 del self._groups[beginning]
 
     def take(self, worker: Hashable, most: int | None = None) -> list[str]:
-        """The next calls for a worker, at most so many; all of them without a number.
+        """The next calls for a worker, up to ``most``; all of them if None.
 
-        First those whose beginning it has at hand, then those whose beginning nobody has,
-        then some of the largest group of others.
+        First those whose prefix it has cached, then those whose prefix no worker has, then some
+        of the largest group of the others.
         """
         mine = self._homes.setdefault(worker, deque(maxlen=_HOMES))
         taken: list[str] = []
@@ -92,21 +92,21 @@ class Shards:
         return kind, -len(self._groups[beginning])
 
     def forget(self, worker: Hashable) -> None:
-        """A worker is gone, and what it had at hand."""
+        """Forget a worker that is gone, and its cached prefixes."""
         self._homes.pop(worker, None)
 
 
 def portion(waiting: int, inside: int, workers: int, most: int) -> int:
     """How many calls one worker should hold now.
 
-    A share of what is left, so that all workers end at about the same time however fast each
-    is; not so few that a worker could not pack them well, unless others would have none.
+    A share of what is left, so that all workers finish at about the same time however fast each
+    is; but enough for a worker to pack them well, unless that would leave others without any.
 
     Args:
         waiting: calls that no worker holds.
         inside: calls that workers hold.
-        workers: how many there are, those that still load the model too.
-        most: no worker holds more.
+        workers: number of workers, including those still loading the model.
+        most: maximum per worker.
     """
     left, workers = waiting + inside, max(1, workers)
     fair = -(-left // (_ROUNDS * workers))

@@ -1,8 +1,8 @@
 """Carries frames between an engine and a worker process on a node of a Ray cluster.
 
-Runs as an actor in a process of Ray, and starts there the same worker program
-that a run on one machine starts. When the actor ends, for whatever reason, the
-worker's pipe closes, and the worker ends itself.
+Runs as an actor in a Ray process and starts the same worker program there as a run on a single
+machine. When the actor ends, for whatever reason, the worker's pipe closes and the worker
+exits.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from evalbench.engine.dispatch.local.worker_slots import end_process, spawn
 from evalbench.engine.hardware.gpu import Gpus
 
 _MOST_BYTES = 16 << 20
-"""Of frames in one message, so that a node's object store need not be large."""
+"""Maximum bytes of frames per message, so that a node's object store need not be large."""
 _LOG_BYTES = 4000
 
 
 class WorkerActor:
-    """One worker process, with a mailbox for what it says."""
+    """One worker process, with a mailbox for its output."""
 
     def __init__(self) -> None:
         self._process: asyncio.subprocess.Process | None = None
@@ -44,18 +44,18 @@ class WorkerActor:
         self._reading = asyncio.Lock()
 
     async def about(self) -> dict[str, str]:
-        """Versions on this node that must be those of the engine."""
+        """Versions on this node that must match the engine's."""
         return versions()
 
     async def start(self, argv: Sequence[str], env: Mapping[str, str], python: str) -> int:
-        """Start the worker; its process id.
+        """Start the worker; returns its process id.
 
         Args:
             argv: its command, as the engine would start it.
-            env: what its environment has besides.
-            python: the engine's interpreter, whose place this node's own takes.
+            env: variables added to its environment.
+            python: the engine's interpreter, replaced by this node's own.
         """
-        # Ray started this process, not an engine, whose limits a worker has otherwise.
+        # Ray started this process, so it lacks the limits that a worker inherits from an engine.
         no_core_dumps()
         command = [sys.executable if word == python else word for word in argv]
         handle, name = tempfile.mkstemp(prefix="evalbench-worker-", suffix=".log")
@@ -75,7 +75,7 @@ class WorkerActor:
         self._news.set()
 
     async def send(self, data: bytes) -> None:
-        """Write frames to the worker."""
+        """Send frames to the worker."""
         pipe = self._process.stdin if self._process else None
         if pipe and not pipe.is_closing():
             pipe.write(data)
@@ -83,13 +83,13 @@ class WorkerActor:
                 await pipe.drain()
 
     async def receive(self, retry_policy: float) -> tuple[list[bytes], int | None, bytes]:
-        """What the worker said since the last time.
+        """The worker's output since the last call.
 
         Args:
-            retry_policy: seconds to wait for something.
+            retry_policy: seconds to wait for output.
 
         Returns:
-            Bodies of frames; how it ended, once there is nothing more to come; the end of its log.
+            Bodies of frames; the exit code, once no more output follows; the end of its log.
         """
         if not self._said and self._code is None:
             self._news.clear()
@@ -115,13 +115,13 @@ class WorkerActor:
         return said
 
     async def cards(self) -> list[dict[str, Any]]:
-        """What the cards of this node say, see :class:`evalbench.engine.hardware.gpu.Card`."""
+        """Read this node's GPUs, see :class:`evalbench.engine.hardware.gpu.Card`."""
         async with self._reading:
             return await asyncio.to_thread(self._gpus.read)
 
 
 def versions() -> dict[str, str]:
-    """What must be equal on all nodes."""
+    """Versions that must be equal on all nodes."""
     return {
         "Python": ".".join(platform.python_version_tuple()[:2]),
         "Ray": version("ray"),

@@ -1,4 +1,4 @@
-"""The engine's end of a worker process, and the places where one can be started."""
+"""Worker handles (the engine's end of a worker process) and the slots workers start in."""
 
 from __future__ import annotations
 
@@ -20,46 +20,46 @@ _ENDING_S = 5.0
 
 
 class NodeLost(Exception):
-    """The machine of a worker is gone, or cannot be reached; no call is to blame."""
+    """A worker's machine is gone or unreachable; no call is to blame."""
 
 
 class WorkerHandle(Protocol):
-    """One worker process, wherever it runs."""
+    """One worker process, on any machine."""
 
     @property
     def pid(self) -> int | None:
-        """Its number there; None before it runs."""
+        """Its process id there; None before it runs."""
 
     @property
     def code(self) -> int | None:
-        """How it ended, negative for a signal; None while it runs."""
+        """Its exit code, negative for a signal; None while it runs."""
 
     def send(self, frame: frames.EngineFrame) -> None:
-        """Send a frame; to a process that is gone it is lost."""
+        """Send a frame; it is lost if the process is gone."""
 
     async def drain(self) -> None:
-        """Wait until what was sent is on its way."""
+        """Wait until everything sent is on its way."""
 
     async def read(self) -> frames.WorkerFrame | None:
-        """The next frame; None at its end.
+        """The next frame; None at the end.
 
         Raises:
             NodeLost: its machine is gone.
         """
 
     async def end(self) -> None:
-        """Let it end, or kill it; afterwards it is gone."""
+        """Let it exit, or kill it; afterwards it is gone."""
 
     def last_log_line(self) -> str:
-        """The last line that it wrote into its log; empty when there is none."""
+        """The last line in its log; empty if there is none."""
 
 
 class WorkerSlot(Protocol):
-    """Where a worker can be started, again and again. Equal names are the same place."""
+    """Where a worker can be started, any number of times. Equal names mean the same slot."""
 
     @property
     def name(self) -> str:
-        """For people; empty where there is only one."""
+        """The display name; empty if there is only one slot."""
 
     @property
     def node(self) -> str:
@@ -67,10 +67,10 @@ class WorkerSlot(Protocol):
 
     @property
     def sharing(self) -> int:
-        """So many workers share the processors of that machine."""
+        """How many workers share that machine's CPUs."""
 
     async def start(self, command: WorkerCommand, env: Mapping[str, str]) -> WorkerHandle:
-        """Start a worker there.
+        """Start a worker in this slot.
 
         Raises:
             OSError: it cannot be started.
@@ -80,32 +80,32 @@ class WorkerSlot(Protocol):
 
 
 class SlotPool(Protocol):
-    """All places, now."""
+    """All slots available now."""
 
     @property
     def look_s(self) -> float | None:
-        """Seconds after which there may be others; None: they stay as they are."""
+        """Seconds after which the slots may have changed; None if they never change."""
 
     @property
     def most(self) -> int | None:
-        """Workers in all; None: as many as there are places."""
+        """Maximum number of workers; None for one per slot."""
 
     @property
     def here(self) -> bool:
-        """It is this machine, whose cards the engine reads itself."""
+        """Whether the slots are on this machine, whose GPUs the engine reads itself."""
 
     async def slots(self) -> Sequence[WorkerSlot]:
-        """Where workers can be, in the order in which they should be taken.
+        """The worker slots, in the order in which to use them.
 
         Raises:
             EvalbenchError: there can be none.
         """
 
     def cards(self) -> list[dict[str, Any]]:
-        """What the cards of other machines said last, see :class:`..gpu.Card`, with ``node``."""
+        """Latest readings of other machines' GPUs, see :class:`..gpu.Card`, with ``node``."""
 
     async def close(self) -> None:
-        """Give everything back."""
+        """Release all resources."""
 
 
 class ProcessHandle(WorkerHandle):
@@ -153,11 +153,11 @@ class ProcessHandle(WorkerHandle):
 
 @dataclass(frozen=True, slots=True)
 class LocalSlot:
-    """A place on this machine.
+    """A worker slot on this machine.
 
     Attributes:
         log: file for the worker's output.
-        env: what its worker's environment has besides.
+        env: variables added to its worker's environment.
     """
 
     log: Path
@@ -167,7 +167,7 @@ class LocalSlot:
     env: Mapping[str, str] = field(default_factory=dict)
 
     async def start(self, command: WorkerCommand, env: Mapping[str, str]) -> WorkerHandle:
-        """Start a worker there."""
+        """Start a worker in this slot."""
         more = {**command.env, **env, **self.env}
         return ProcessHandle(await spawn(command.argv, more, self.log), self.log)
 
@@ -175,7 +175,7 @@ class LocalSlot:
 async def spawn(
     argv: Sequence[str], env: Mapping[str, str], log: Path
 ) -> asyncio.subprocess.Process:
-    """Start a worker program; what it prints to standard error goes to the log."""
+    """Start a worker program; its standard error goes to the log."""
     with open_private(log, "ab") as file:
         return await asyncio.create_subprocess_exec(
             *argv,
@@ -188,7 +188,7 @@ async def spawn(
 
 
 async def end_process(process: asyncio.subprocess.Process) -> None:
-    """Close a worker's pipe, which ends it, and kill it when that does not help."""
+    """Close a worker's pipe, which makes it exit; kill it if it does not."""
     if process.returncode is not None:
         return
     if process.stdin:
@@ -211,10 +211,10 @@ def last_line(log: Path) -> str:
 
 
 def ending(code: int | None) -> str:
-    """How a process ended, in words."""
+    """How a process ended, as text."""
     return f"signal {-code}" if code is not None and code < 0 else f"exit {code}"
 
 
 def was_killed(code: int | None) -> bool:
-    """Whether the system ended it at once, as it does when memory runs out."""
+    """Whether the system killed it, as happens when memory runs out."""
     return code == -signal.SIGKILL
