@@ -145,7 +145,7 @@ def estimates(
     return found
 
 
-def prompts(
+def rendered_prompts(
     spec: RunSpec, count: int, progress: ProgressCallback | None = None
 ) -> list[dict[str, Any]]:
     """The prompts of the first samples of a run; see :func:`.prompts.render`.

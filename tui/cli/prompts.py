@@ -20,7 +20,7 @@ from evalbench.tui.state.clean import clean, one_line
 def show_prompts(out: Out, args: argparse.Namespace, count: int) -> None:
     """Print the prompts of the first ``count`` samples that the arguments select."""
     spec = _spec(args)
-    found = preflight.prompts(spec, count, Plain(stderr()).preparing)
+    found = preflight.rendered_prompts(spec, count, Plain(stderr()).preparing)
     if args.json:
         from evalbench.tui.cli import jsonlines
 
