@@ -93,7 +93,7 @@ class Quickstart(Benchmark):
         return DataSet(items, origin=_QUESTIONS.name)
 
     def templates(self) -> Any:
-        """The instruction that ends each kind of question, the token cap and the parsers' versions."""
+        """The instruction ending each kind of question, the token cap, the parsers' versions."""
         parsers = [short_answers.EXACT, short_answers.LENIENT, numbers.LENIENT, LETTER_LENIENT]
         return [_ORDERS, _MAX_TOKENS, *parsers]
 
