@@ -285,7 +285,7 @@ class Benchmark(ABC):
         name: the name that users type.
         version: increased whenever prompts or scoring change their meaning.
         title, summary: one line each, shown in lists.
-        licence: of the data.
+        licence: the data's licence.
         options: its own settings, validated before construction.
         roles: the roles that ``solve`` asks, ``candidate`` first; ``judge`` stands for every
             judge of the run.

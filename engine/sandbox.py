@@ -341,7 +341,7 @@ class Bubblewrap(Sandbox):
         size = limits.megabytes << 16  # a sixteenth
         words += ["--perms", "1777"] + ["--size", str(size)] * ("--size" in _help())
         words += ["--tmpfs", _FOLDER, "--chdir", _FOLDER]
-        # Only root can write to the sandbox's own folders; extend that to all of them.
+        # Root could still write to the sandbox's own folders; make all of them read-only.
         words += ["--remount-ro", "/", "--", _python()]
         return [*words, "-s", "-B", "-X", "utf8"]
 

@@ -1,7 +1,7 @@
-"""Every reply parser by name: the faithful and the lenient one of each kind of reply.
+"""All reply parsers by name: the faithful and the lenient one for each kind of reply.
 
-A faithful parser does what the original system's code does, faults included;
-a lenient one reads what a person would read. docs/parsers.md tells the rules.
+A faithful parser does what the original system's code does, bugs included; a lenient one reads
+what a person would read. docs/parsers.md explains the rules.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ from evalbench.engine.scoring import letters, letters_lenient, options
 from evalbench.engine.scoring.literals import equal, strictly_equal
 
 Read = Callable[[str, Sequence[str]], Any]
-"""From a reply and the options it had (maybe none) to a value as JSON has it."""
+"""From a reply and its options (maybe none) to a JSON value."""
 Agrees = Callable[[Any, Any], bool]
-"""Whether what was read is what was expected; neither is None."""
+"""Whether the parsed value matches the expected one; neither is None."""
 
 
 @dataclass(frozen=True, slots=True)
 class Parser:
-    """One of the two parsers of a kind of reply.
+    """One of the two parsers for a kind of reply.
 
     Attributes:
-        version: its name with a number that changes whenever a reply could be read differently.
-        read: reads a reply; None where there is nothing to read. Never raises.
-        agrees: compares what was read with what was expected.
+        version: its name with a number that changes whenever a reply could be parsed differently.
+        read: parses a reply; None if there is nothing to parse. Never raises.
+        agrees: compares the parsed value with the expected one.
     """
 
     version: str
@@ -40,7 +40,7 @@ class Parser:
     agrees: Agrees
 
     def is_right(self, value: Any, expected: Any) -> bool:
-        """Whether something was read and is what was expected (not None)."""
+        """Whether a value was parsed and matches the expected one (not None)."""
         return value is not None and self.agrees(value, expected)
 
 
@@ -50,9 +50,9 @@ class ReplyKind:
 
     Attributes:
         name: as given to ``evalbench parse``.
-        reads: what is read, for people.
-        expects: what an expected value may be, for people.
-        accepts: whether a value may be an expected one.
+        reads: what is parsed, for display.
+        expects: possible expected values, for display.
+        accepts: whether a value is a valid expected value.
     """
 
     name: str
@@ -64,7 +64,7 @@ class ReplyKind:
 
 
 def kind(name: str) -> ReplyKind:
-    """The kind of this name.
+    """The kind with this name.
 
     Raises:
         UsageError: there is none.

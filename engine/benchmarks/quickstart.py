@@ -1,8 +1,7 @@
 """quickstart: 72 short questions of our own that any chat model answers within seconds.
 
-The questions lie in ``quickstart.jsonl`` beside this file, in the public
-domain (CC0-1.0). Each is read twice: exactly as asked for, and as a person
-would read it.
+The questions are in ``quickstart.jsonl`` next to this file, in the public domain (CC0-1.0). Each
+reply is parsed twice: strictly in the requested form, and as a person would read it.
 """
 
 from __future__ import annotations
@@ -94,12 +93,12 @@ class Quickstart(Benchmark):
         return DataSet(items, origin=_QUESTIONS.name)
 
     def templates(self) -> Any:
-        """The order that ends each kind's question, the token cap and the parsers' versions."""
+        """The instruction ending each kind of question, the token cap, the parsers' versions."""
         parsers = [short_answers.EXACT, short_answers.LENIENT, numbers.LENIENT, LETTER_LENIENT]
         return [_ORDERS, _MAX_TOKENS, *parsers]
 
     async def solve(self, sample: Sample, ask: Ask) -> Score:
-        """Ask one question and read the reply exactly and leniently."""
+        """Ask one question and parse the reply exactly and leniently."""
         reply = await ask("candidate", _prompt(sample, self._template))
         read, right = _read(sample, reply.text)
         strict = reply.text.strip() in sample.gold
@@ -115,7 +114,7 @@ class Quickstart(Benchmark):
         )
 
     def metrics(self, tally: Tally) -> list[Metric]:
-        """Accuracy as read leniently and exactly, and by kind."""
+        """Accuracy by the lenient and the exact parser, and by kind."""
         return [
             metrics.rate(tally, "accuracy", "accuracy", "Accuracy"),
             metrics.rate(
@@ -153,7 +152,7 @@ def _prompt(sample: Sample, template: Template) -> Prompt:
 
 
 def _read(sample: Sample, reply: str) -> tuple[str | None, bool]:
-    """What a person would read in the reply, and whether it is right."""
+    """What a person would read in the reply, and whether it is correct."""
     kind, gold = sample.tags["kind"], sample.gold
     if kind == "exact":
         phrase = short_answers.read_phrase(reply)

@@ -1,9 +1,9 @@
-"""Samples that another system asked and scored, with the scores that it gave.
+"""Samples asked and scored by another system, with its scores.
 
-Runs of it are made by ``evalbench import``; nobody can be asked. The scores are
-what the other system's scorer said: it stands as a judge, and what it gave is the
-judge's reply, a JSON object with ``values``, numbers by name, and what it read
-and why. So a run shows and keeps both, and scores anew to the same numbers.
+Runs of it are created by ``evalbench import``; no model can be asked. The scores come from the
+other system's scorer, which is treated as a judge: its reply is a JSON object with ``values``,
+numbers by name, and what it parsed and why. So a run shows and stores both, and re-scores to the
+same numbers.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from evalbench.engine.scoring.tally import Metric, Tally
 
 STEP = "score"
 TAGS = ("task", "subject", "category", "topic", "difficulty", "level", "domain", "language")
-"""What groups are made by, where the other system knows it."""
+"""The tags used for grouping, if the other system provides them."""
 
 
 class Recorded(Benchmark):
-    """Results of a system that has no benchmark here."""
+    """Results from a system that has no benchmark here."""
 
     name = "recorded"
     version = "1"
@@ -41,7 +41,7 @@ class Recorded(Benchmark):
     )
 
     def prepare(self, source: DataSource) -> DataSet:
-        """Refuse: there are only samples that were scored elsewhere.
+        """Always refuse: there are only samples that were scored elsewhere.
 
         Raises:
             DataError: always.
@@ -52,11 +52,11 @@ class Recorded(Benchmark):
         )
 
     def needs_judge(self) -> bool:
-        """None need be named: an import brings its own."""
+        """No judge need be given: an import brings its own."""
         return False
 
     async def solve(self, sample: Sample, ask: Ask) -> Score:
-        """What was answered, and what every scorer gave for it."""
+        """The recorded answer, and every scorer's result for it."""
         question = str(sample.inputs.get("question") or "") or orjson.dumps(sample.inputs).decode()
         await ask("candidate", generate(question))
         values: dict[str, float] = {}
@@ -73,7 +73,7 @@ class Recorded(Benchmark):
         return Score(outcome, values, parsed, "; ".join(notes))
 
     def metrics(self, tally: Tally) -> list[Metric]:
-        """The mean of every score, and of the first by tag."""
+        """The mean of every score, and of the first score by tag."""
         held = {name for row in tally for name in row.values}
         names = list(self.opt["scores"]) or sorted(held)
         out = [_mean(tally, name, name, name) for name in names]
@@ -94,7 +94,7 @@ class Recorded(Benchmark):
 
 
 def given_by(text: str) -> Mapping[str, Any]:
-    """What a scorer gave, out of the reply that stands for it; empty where it is none."""
+    """A scorer's result, from the reply that represents it; empty if it is not one."""
     try:
         told = orjson.loads(text)
     except orjson.JSONDecodeError:
@@ -103,7 +103,7 @@ def given_by(text: str) -> Mapping[str, Any]:
 
 
 def _mean(tally: Tally, value: str, name: str, title: str, group: str = "") -> Metric:
-    """A rate where all values are 0 or 1, else a mean."""
+    """A rate if all values are 0 or 1, else a mean."""
     values = {row.values[value] for row in tally if value in row.values}
     if values <= {0.0, 1.0}:
         return metrics.rate(tally, value, name, title, group)

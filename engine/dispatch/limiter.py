@@ -330,7 +330,7 @@ class Limiter:
             self._count_refused()
 
     def wake(self) -> None:
-        """Release all waiters from permits that are kept unused."""
+        """Stop keeping permits unused, so that nothing waits for them."""
         for number, (timer, _) in list(self._kept.items()):
             timer.cancel()
             self._give(number)

@@ -1,8 +1,8 @@
-"""Runs as files for other tools: written so that those, and our own import, can read them.
+"""Runs as files for other tools, in formats that those and our own import can read.
 
-A format is a module with ``write(run, files) -> list[str]``: it puts its files
-through ``files`` and returns what is to be told about them. One that makes
-a single file of several runs has ``write_all(runs, files)`` instead.
+A format is a module with ``write(run, files) -> list[str]``: it adds its files to ``files`` and
+returns notes for the user. A format that combines several runs in one file has
+``write_all(runs, files)`` instead.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from evalbench.engine.runs.folder import RunFolder
 
 
 class Format(NamedTuple):
-    """One way of writing runs.
+    """An export format.
 
     Attributes:
-        summary: what it is, in one line.
+        summary: a one-line description.
         module: the module that writes it.
-        benchmarks: of which benchmarks a run must be; empty: of any.
-        suffix: ending of the file that is written; empty where there may be several.
+        benchmarks: the benchmarks whose runs it supports; empty for any.
+        suffix: extension of the file; empty if there may be several files.
         together: whether several runs are written as one.
-        apart: whether each of several runs gets a folder of its own: the files' names are fixed.
+        apart: whether each of several runs gets its own folder: the file names are fixed.
     """
 
     summary: str
@@ -92,12 +92,12 @@ FORMATS: dict[str, Format] = {
 _FILE_ENDINGS = {one.suffix for one in FORMATS.values() if one.suffix} | {
     ".jsonl", ".yaml", ".yml", ".txt", ".md", ".html", ".zip", ".toml", ".log", ".xlsx",
 }  # fmt: skip
-"""A path with one of these names a file, not a folder that is yet to be made."""
+"""A path with one of these extensions is a file, not a new folder."""
 _BY_ENDING = {one.suffix: name for name, one in reversed(FORMATS.items()) if one.suffix}
 
 
 class Exported(NamedTuple):
-    """What was written: in which format, its files, and what is to be told about them."""
+    """The result of an export: the format, its files, and notes for the user."""
 
     format: str
     files: list[Path]
@@ -105,7 +105,7 @@ class Exported(NamedTuple):
 
 
 def formats_of(benchmark: str) -> list[str]:
-    """The formats that runs of a benchmark can be written in, its own ones first."""
+    """The formats available for a benchmark's runs, its own ones first."""
     own = [name for name, one in FORMATS.items() if benchmark in one.benchmarks]
     return own + [name for name, one in FORMATS.items() if not one.benchmarks]
 
@@ -113,18 +113,19 @@ def formats_of(benchmark: str) -> list[str]:
 def export_runs(
     folders: Sequence[RunFolder], name: str | None, place: Path, *, short_names: bool = False
 ) -> Exported:
-    """Write runs below a folder, or to a file; none that is there is replaced.
+    """Write runs to a folder or a file; existing files are never replaced.
 
     Args:
         folders: the runs.
-        name: the format; None: by the ending of ``place``, else the benchmark's own, else JSON.
-        place: the folder to write to, made where it is missing; or a file with the
-            ending of a format that makes one file.
-        short_names: call models without their provider, as most systems do.
+        name: the format; None to choose by the extension of ``place``, else the benchmark's own,
+            else JSON.
+        place: the target folder, created if missing; or a file with the extension of a format
+            that writes a single file.
+        short_names: name models without their provider, as most systems do.
 
     Raises:
-        UsageError: the format does not fit the runs, or a file is there already.
-        JournalError: a run cannot be read, not even in parts.
+        UsageError: the format does not support the runs, or a file already exists.
+        JournalError: a run cannot be read, not even partly.
     """
     benchmarks = list(dict.fromkeys(folder.spec().benchmark for folder in folders))
     name = _format(benchmarks, name, place)
@@ -183,7 +184,7 @@ def _written_of_what_is_left(
     damage: JournalError,
     short_names: bool,
 ) -> Exported:
-    """As much as can be read where a journal is damaged."""
+    """Write as much as can be read from a damaged journal."""
     from evalbench.engine.journal.salvage import salvage
 
     with TemporaryDirectory(prefix="evalbench-") as scratch:

@@ -1,9 +1,8 @@
-"""Command lines of the systems that users come from, as ours.
+"""Translates command lines of other systems into ours.
 
-A table for each script says what its flags are called here, or why they have no
-equal. The scripts are those of the original MMLU, MT-bench, SpecEval, Bedrock and
-OpenSeeSimE systems; what people type around them (installing, setting keys) is
-known too.
+A table for each script says what its flags are called here, or why they have no equivalent. The
+scripts are those of the original MMLU, MT-bench, SpecEval, Bedrock and OpenSeeSimE systems;
+surrounding commands (installing, setting keys) are recognised too.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from evalbench.engine.installed import install_command
 
 
 class Translation(NamedTuple):
-    """What to type instead: commands in order, and what is to be known about them."""
+    """What to type instead: commands in order, and notes about them."""
 
     commands: list[list[str]]
     notes: list[str]
@@ -30,9 +29,9 @@ class Flag(NamedTuple):
     """A flag of another system.
 
     Attributes:
-        ours: what it is called here; empty where it has no equal.
-        why: what to know; of a flag without an equal, how it is here instead.
-        values: how many values follow: 0, 1, or -1 for all up to the next flag.
+        ours: its name here; empty if there is no equivalent.
+        why: a note; for a flag without equivalent, how the same is done here.
+        values: number of values that follow: 0, 1, or -1 for all up to the next flag.
     """
 
     ours: str = ""
@@ -42,7 +41,7 @@ class Flag(NamedTuple):
 
 @dataclass(slots=True)
 class Given:
-    """The flags of one command line, by name; what a script has used is taken out."""
+    """The flags of one command line, by name; those already translated are removed."""
 
     flags: dict[str, list[str]]
     notes: list[str] = field(default_factory=list)
@@ -52,7 +51,7 @@ class Given:
         return (self.flags.pop(name, None) or [default])[-1]
 
     def all(self, name: str) -> list[str]:
-        """All of its values."""
+        """All its values."""
         return self.flags.pop(name, [])
 
     def has(self, name: str) -> bool:
@@ -64,9 +63,9 @@ class Script(NamedTuple):
     """A script of another system.
 
     Attributes:
-        system: whose it is, in words.
-        flags: what it takes.
-        write: makes our commands of what was given.
+        system: the system's name.
+        flags: its flags.
+        write: produces our commands from the given flags.
     """
 
     system: str
@@ -83,10 +82,10 @@ _RETRIES = "retries are by kind of failure; --attempts N limits them"
 
 
 def translate(words: Sequence[str]) -> Translation:
-    """What a command of another system is here.
+    """Translate a command of another system.
 
     Raises:
-        UsageError: it is none that is known.
+        UsageError: the command is not known.
     """
     words = _without_prompt(words)
     if not words:
@@ -110,10 +109,10 @@ def translate(words: Sequence[str]) -> Translation:
 
 
 def split_commands(text: str) -> list[list[str]]:
-    """The commands of a pasted shell block: comments left out, continued lines joined.
+    """The commands in a pasted shell block: comments removed, continued lines joined.
 
     Raises:
-        UsageError: a quote does not end.
+        UsageError: unterminated quote.
     """
     joined = re.sub(r"\\[ \t]*\n", " ", text)
     found = []
@@ -128,7 +127,7 @@ def split_commands(text: str) -> list[list[str]]:
 
 
 def hint(flag: str) -> str:
-    """What a flag of another system is called here; empty for one that no system has."""
+    """The name here of another system's flag; empty if no known system has it."""
     for script in SCRIPTS.values():
         if known := script.flags.get(flag):
             what = f"it is {known.ours} here" if known.ours else known.why or "not needed here"
@@ -144,7 +143,7 @@ _PYTHON = re.compile(r"(?:.*/)?python[\d.]*")
 
 
 def _without_prompt(words: Sequence[str]) -> list[str]:
-    """The words of the command, without a shell's prompt or variables before it."""
+    """The words of the command, without a shell prompt or variable assignments before it."""
     found = list(words)
     if len(found) == 1 and " " in found[0]:
         commands = split_commands(found[0])
@@ -162,7 +161,7 @@ def _without_prompt(words: Sequence[str]) -> list[str]:
 
 
 def _script_name(words: Sequence[str]) -> tuple[str, Sequence[str]]:
-    """The script's name without folders and ending, and the words after it."""
+    """The script's name without folder and extension, and the words after it."""
     rest = list(words)
     if _PYTHON.fullmatch(rest[0]):
         del rest[0]
@@ -171,7 +170,7 @@ def _script_name(words: Sequence[str]) -> tuple[str, Sequence[str]]:
     if not rest:
         return "", []
     name = rest[0].rpartition("/")[2].removesuffix(".py")
-    # Two of them are called cli; shell scripts keep their ending.
+    # Two of them are called cli; shell scripts keep their extension.
     if name.endswith("bedrock_claude.cli"):
         return "bedrock_claude.cli", rest[1:]
     return name if name.endswith(".sh") else name.rpartition(".")[2], rest[1:]
@@ -211,7 +210,7 @@ def _is_flag(word: str) -> bool:
 
 
 def _renamed(given: Given, script: Mapping[str, Flag], names: Sequence[str]) -> list[str]:
-    """Flags that only have another name here."""
+    """Flags that only have a different name here."""
     words: list[str] = []
     for name in names:
         if name in given.flags:
@@ -449,7 +448,7 @@ _GENERATION_FLAGS = {
 
 
 def _generation(mode: str) -> Callable[[Given], list[list[str]]]:
-    """``batch``: through the provider's batches; ``concurrent``: many at once; or ``plain``."""
+    """``batch``: through the provider's batches; ``concurrent``: concurrently; or ``plain``."""
 
     def write(given: Given) -> list[list[str]]:
         name, org = given.one("--model-name", "NAME"), given.one("--org")
@@ -471,7 +470,7 @@ def _generation(mode: str) -> Callable[[Given], list[list[str]]]:
 
 
 def _specification(given: Given, inputs: str) -> str:
-    """The specification's file: named, or where SpecEval keeps the one of this name."""
+    """The specification's file: as given, or where SpecEval keeps the one with this name."""
     if path := given.one("--spec-path"):
         given.has("--spec")
         return path
@@ -552,10 +551,10 @@ SCRIPTS: Mapping[str, Script] = {
         _judging("spec-comply", "compliance", org="google"),
     ),
 }
-"""Every script by its name, without folders and ``.py``."""
+"""All scripts by name, without folder and ``.py``."""
 
 
-# -- what people type around them ----------------------------------------------------------
+# -- surrounding commands ------------------------------------------------------------------
 
 _KEY_VARIABLES = {
     "ANTHROPIC_API_KEY": "anthropic",
@@ -576,7 +575,7 @@ _HUB_LOGINS = (["huggingface-cli", "login"], ["hf", "auth", "login"], ["hf", "lo
 
 
 def _surroundings(words: Sequence[str]) -> Translation | None:
-    """Installing, keys and the like; None for a script."""
+    """Installing, setting keys and the like; None for a script."""
     first = words[0].rpartition("/")[2]
     if first in ("export", "set", "setx", "echo") or words[0].startswith("$env:"):
         return _variable(" ".join(words))

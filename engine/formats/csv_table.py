@@ -1,4 +1,4 @@
-"""The table of a run as CSV: UTF-8, a comma between cells, no cell a formula."""
+"""The table of a run as CSV: UTF-8, comma-separated, without formulas."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from evalbench.engine.runs.sanitize import cell
 
 
 def write(run: RunReader, files: Files) -> list[str]:
-    """Put the table into ``files``."""
+    """Add the table to ``files``."""
     names = columns(run)
     with files.open(f"{run.id}.csv") as raw:
         text = io.TextIOWrapper(raw, encoding="utf-8", newline="", write_through=True)

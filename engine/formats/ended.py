@@ -1,7 +1,7 @@
-"""The child that writes the results of a run that is complete where its settings want them.
+"""The child process that writes the results of a complete run where its settings request it.
 
-Started by the engine, which imports no format, as ``python -m evalbench.engine.formats.ended``
-with the run's folder, the format and the place. Prints one line of JSON: ``{"files": N}`` or
+Started by the engine, which imports no format, as ``python -m evalbench.engine.formats.ended`` with
+the run's folder, the format and the target. Prints one line of JSON: ``{"files": N}`` or
 ``{"error": WHAT}``.
 """
 
@@ -17,7 +17,7 @@ from evalbench.engine.runs.folder import RunFolder
 
 
 def main() -> None:
-    """Write the files, and say how many."""
+    """Write the files and report their number."""
     folder, name, place = sys.argv[1:]
     try:
         done = export_runs([RunFolder(Path(folder))], name, Path(place), short_names=True)

@@ -1,7 +1,7 @@
 """A record of Every Eval Ever (evaleval/every_eval_ever, schema 0.2.2) with its samples.
 
-``BENCHMARK/DEVELOPER/MODEL/UUID.json`` holds the metrics, and
-``UUID_samples.jsonl`` beside it one line for each sample that has a score.
+``BENCHMARK/DEVELOPER/MODEL/UUID.json`` holds the metrics, and ``UUID_samples.jsonl`` next to it one
+line for each sample with a score.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ from evalbench.engine.runs.sanitize import json_bytes
 _VERSION = "0.2.2"
 _HUB = re.compile(r"[\w.-]+/[\w.-]+")
 _LOWER = {"invalid_runs", "loss_rate", "or", "mr", "or_reversion", "mr_reversion"}
-"""Metrics of which less is better."""
+"""Metrics for which lower is better."""
 
 
 def write(run: RunReader, files: Files) -> list[str]:
-    """Put the record and its samples into ``files``; returns what was left out."""
+    """Add the record and its samples to ``files``; returns what was left out."""
     model = run.candidate
     developer, _, name = model.rpartition("/")
     ident = str(uuid.uuid5(uuid.NAMESPACE_URL, f"evalbench:{run.id}"))
@@ -233,18 +233,18 @@ def _turns(call: CallRow) -> int:
 
 
 def _messages(calls: list[CallRow]) -> list[dict[str, Any]]:
-    """The talk of the last call, with the answer to it; of independent calls one after another."""
+    """The last call's conversation with its answer; independent calls one after another."""
     said: list[tuple[str, str]] = []
     for call in calls:
         turns = [(message.role, message.text) for message in call.prompt.messages]
-        # A call that goes on with a talk repeats it.
+        # A call that continues a conversation repeats it.
         fresh = turns[len(said) :] if turns[: len(said)] == said else turns
         said += [*fresh, ("assistant", call.reply.text if call.reply else "")]
     return [{"turn_idx": n, "role": role, "content": text} for n, (role, text) in enumerate(said)]
 
 
 def _measured(held: SampleRecord, epoch: int) -> dict[str, Any]:
-    """Tokens and time of the candidate."""
+    """The candidate's tokens and time."""
     replies = [
         call.reply
         for call in held.answers(epoch)

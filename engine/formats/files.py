@@ -1,4 +1,4 @@
-"""The files that an export makes: all of them or none, and none over another."""
+"""The files of an export: written all or none, never replacing existing ones."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from evalbench.engine.runs.sanitize import cell, json_bytes
 
 
 class Files:
-    """Files of an export. They stand under other names until :meth:`commit`.
+    """Files of an export. They have temporary names until :meth:`commit`.
 
     Attributes:
-        whole: the only file's path where the user named a file, not a folder.
-        below: a folder that all paths are in from here on; empty: none.
+        whole: the path of the only file, if the user named a file rather than a folder.
+        below: a subfolder for all following paths; empty for none.
     """
 
     def __init__(self, place: Path, whole: Path | None = None) -> None:
@@ -42,13 +42,13 @@ class Files:
             try:
                 folder.rmdir()
             except OSError:
-                break  # it holds something by now
+                break  # no longer empty
 
     def open(self, path: str) -> IO[bytes]:
-        """A file to be written bit by bit; ``path`` is below the folder.
+        """A file for writing incrementally; ``path`` is relative to the folder.
 
         Raises:
-            UsageError: it is there already, or cannot be written.
+            UsageError: it already exists, or cannot be written.
         """
         full = self.whole or self._place / self.below / path
         if full in self._partial:
@@ -74,15 +74,15 @@ class Files:
         self._made += reversed(missing)
 
     def json(self, path: str, value: Any) -> None:
-        """A JSON file."""
+        """Write a JSON file."""
         self.raw(path, json_bytes(value, indent=True))
 
     def lines(self, path: str, rows: Sequence[Mapping[str, Any]]) -> None:
-        """A file of JSON lines."""
+        """Write a file of JSON lines."""
         self.raw(path, b"".join(json_bytes(row) + b"\n" for row in rows))
 
     def table(self, path: str, rows: Sequence[Mapping[str, Any]]) -> None:
-        """A CSV file with the columns of the first row; its texts are no formulas."""
+        """Write a CSV file with the columns of the first row; texts are never formulas."""
         out = io.StringIO()
         writer = csv.DictWriter(out, list(rows[0]) if rows else [])
         writer.writeheader()
@@ -91,15 +91,15 @@ class Files:
         self.raw(path, out.getvalue().encode())
 
     def raw(self, path: str, data: bytes) -> None:
-        """A file of any other kind."""
+        """Write a file of any other kind."""
         with self.open(path) as file:
             file.write(data)
 
     def commit(self) -> list[Path]:
-        """Give all files their names.
+        """Give all files their final names.
 
         Raises:
-            UsageError: the folder cannot be written.
+            UsageError: the folder is not writable.
         """
         done = list(self._partial)
         try:

@@ -1,4 +1,4 @@
-"""The table of a run as JSON lines: an object for each sample and epoch."""
+"""The table of a run as JSON lines: one object per sample and epoch."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from evalbench.engine.runs.sanitize import json_bytes
 
 
 def write(run: RunReader, files: Files) -> list[str]:
-    """Put the table into ``files``, with the columns of the CSV in every line."""
+    """Add the table to ``files``, with the CSV's columns in every line."""
     names = columns(run)
     with files.open(f"{run.id}.jsonl") as file:
         for row in rows(run):

@@ -1,4 +1,4 @@
-"""JUnit's XML for CI: a case for each sample and epoch, a failure for each wrong answer."""
+"""JUnit XML for CI: a test case per sample and epoch, a failure for each wrong answer."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from evalbench.engine.runs.sanitize import visible
 
 _LONGEST = 2000
 _NOT_XML = dict.fromkeys((*range(0xD800, 0xE000), 0xFFFE, 0xFFFF), "\ufffd")
-"""What no XML 1.0 document may hold and ``visible`` leaves."""
+"""Characters that XML 1.0 does not allow and ``visible`` keeps."""
 
 
 def write(run: RunReader, files: Files) -> list[str]:
-    """Put the report into ``files``.
+    """Add the report to ``files``.
 
-    A case fails where its value is below 1, or a grade could not be read; it is
-    an error where there was no answer, and skipped while it waits.
+    A case fails if its value is below 1, or a grade could not be parsed; it is an error with
+    no answer, and skipped while it is waiting.
     """
     counts = _counts(run)
     name = f"{run.status.title or run.spec.label} {run.candidate}"
@@ -108,7 +108,7 @@ def _case(run: RunReader, held: SampleRecord, epoch: int, headline: str) -> str:
 
 
 _IN_NAME, _IN_MESSAGE = 80, 200
-"""Letters of a question and of an answer that people see in a list of cases."""
+"""Characters of a question and of an answer shown in a list of cases."""
 _UNREAD = {
     Outcome.UNPARSED: "no answer could be read in the reply",
     Outcome.REFUSED: "the model refused to answer",
@@ -118,7 +118,7 @@ _UNREAD = {
 
 
 def _message(score: ScoreRow, gold: object) -> str:
-    """Why a case failed, for people."""
+    """Why a case failed, as text."""
     wanted = _said(gold)
     right = f"; right is {_short(wanted, _IN_MESSAGE)}" if wanted else ""
     if why := _UNREAD.get(score.outcome):
@@ -128,7 +128,7 @@ def _message(score: ScoreRow, gold: object) -> str:
 
 
 def _said(value: object) -> str:
-    """An answer as a person would write it: without the names of parsers, several by "or"."""
+    """An answer in readable form: without the names of parsers, several joined by "or"."""
     if isinstance(value, Mapping):
         value = list(value.values())
     if isinstance(value, list | tuple):
@@ -137,7 +137,7 @@ def _said(value: object) -> str:
 
 
 def _short(text: str, most: int = _IN_NAME) -> str:
-    """The beginning of a text, on one line."""
+    """The start of a text, on one line."""
     line = " ".join(text.split())
     return line if len(line) <= most else line[: most - 1] + "…"
 

@@ -1,4 +1,4 @@
-"""Some samples of a run as a table of their own."""
+"""Exports selected samples of a run as a table."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from evalbench.engine.runs.sanitize import cell, json_bytes
 
 
 def export_samples(folder: RunFolder, numbers: Collection[int], path: Path) -> None:
-    """Write the rows of some samples as ``evalbench export`` does those of all, in their order.
+    """Write the rows of these samples as ``evalbench export`` does for all, in their order.
 
     Args:
-        folder: of the run.
-        numbers: of the samples.
-        path: ends in ``.csv`` or ``.jsonl``; replaced if it is there.
+        folder: the run's folder.
+        numbers: the samples' numbers.
+        path: ends in ``.csv`` or ``.jsonl``; replaced if it exists.
 
     Raises:
         UsageError: the file cannot be written.

@@ -1,8 +1,8 @@
-"""YAML for a model on the Hugging Face hub: ``model-index`` and ``.eval_results``.
+"""YAML for a model on the Hugging Face Hub: ``model-index`` and ``.eval_results``.
 
-``model-card.yaml`` is what goes between the ``---`` lines at the top of a model's README.md;
-``.eval_results/BENCHMARK.yaml`` is the hub's newer form, which names a data set of the hub
-and is written only where the questions came from one. Both are made by huggingface_hub.
+``model-card.yaml`` goes between the ``---`` lines at the top of a model's README.md;
+``.eval_results/BENCHMARK.yaml`` is the Hub's newer format, which names a data set on the Hub and
+is written only if the questions came from one. Both are created with huggingface_hub.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _HUB = re.compile(r"[\w.-]+/[\w.-]+")
 
 
 def write(run: RunReader, files: Files) -> list[str]:
-    """Put the YAML files into ``files``; returns what is to be known about them."""
+    """Add the YAML files to ``files``; returns notes for the user."""
     from huggingface_hub import EvalResult, ModelCardData
 
     data = run.record.get("data", {})

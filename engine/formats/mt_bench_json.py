@@ -1,7 +1,7 @@
 """MT-bench results as one JSON file: ``model_results`` and ``comparison.overall_ranking``.
 
-The layout is that of the MT-bench Evaluation System's README, with what we
-know besides: turns, judges and how many ratings stand behind each number.
+The layout is that of the MT-bench Evaluation System's README, plus what else is known here: turns,
+judges and the number of ratings behind each score.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ Ratings = dict[tuple[str, int, str], list[float]]
 
 
 def write_all(runs: Sequence[RunReader], files: Files) -> list[str]:
-    """Put the file into ``files``.
+    """Add the file to ``files``.
 
     Raises:
-        UsageError: a run compared answers in pairs, and has no ratings.
+        UsageError: a run compared answers in pairs, so it has no ratings.
     """
     results = [_model(run) for run in runs]
     judges = sorted({judge for one in results for judge in one["judge_breakdown"]})
@@ -56,7 +56,7 @@ def write_all(runs: Sequence[RunReader], files: Files) -> list[str]:
 
 
 def _ranking(results: Sequence[dict[str, Any]], read: Any) -> list[dict[str, Any]]:
-    """Models by score, the best first; those without one are left out."""
+    """Models by score, best first; those without one are left out."""
     scored = [
         {"model": one["model_name"], "score": held["mean"]}
         for one in results
@@ -100,7 +100,7 @@ def _model(run: RunReader) -> dict[str, Any]:
 
 
 def _add(run: RunReader, held: SampleRecord, ratings: Ratings) -> bool:
-    """Take a sample's ratings; whether it failed."""
+    """Add a sample's ratings; returns whether it failed."""
     category = held.sample.tags.get("category", "")
     judges = [role.partition("/")[2] for role in run.judges]
     for score in held.scores.values():
@@ -115,7 +115,7 @@ def _add(run: RunReader, held: SampleRecord, ratings: Ratings) -> bool:
 def _spread(
     ratings: Ratings, *, category: str | None = None, turn: int | None = None, judge: str = ""
 ) -> dict[str, Any]:
-    """Mean, sample standard deviation and number of the ratings that meet all that is given."""
+    """Mean, sample standard deviation and number of the ratings that match the conditions."""
     found = [
         rating
         for (of, at, by), held in ratings.items()

@@ -11,11 +11,11 @@ from evalbench.engine.runs.rows import columns, rows
 from evalbench.engine.runs.sanitize import visible
 
 _AT_ONCE = 2000
-"""Rows in memory at once; a row group of the file."""
+"""Rows in memory at once; also the size of a row group."""
 
 
 def write(run: RunReader, files: Files) -> list[str]:
-    """Put the table into ``files``; control characters in it are written out, as in CSV."""
+    """Add the table to ``files``; control characters in it are escaped, as in CSV."""
     require("data", "writing Parquet files", "pyarrow")
     import pyarrow as arrow
     import pyarrow.parquet

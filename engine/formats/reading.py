@@ -1,4 +1,4 @@
-"""What the readers of other systems' files share."""
+"""Helpers shared by the readers of other systems' files."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ def counted(number: int, what: str) -> str:
 
 
 def latency_of(value: Any) -> float:
-    """Seconds, where a file holds some; 0 where it does not."""
+    """Seconds, if the value is a valid duration; else 0."""
     known = isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= 1e9
     return float(value) if known else 0.0
 
 
 def fitting(value: Any, fits: Check, what: str, path: Path, row: int | None = None) -> Any:
-    """The value, which is as it should be.
+    """Check a value and return it.
 
     Raises:
-        DataError: saying ``what`` it should have been, the row, the field and what is wrong.
+        DataError: with ``what`` it should have been, the row, the field and the problem.
     """
     try:
         fits(value)
@@ -34,6 +34,6 @@ def fitting(value: Any, fits: Check, what: str, path: Path, row: int | None = No
 
 
 def malformed(what: str, path: Path, row: int, error: Exception) -> DataError:
-    """The error for a row that lacks something or holds it in another form."""
+    """The error for a row with missing or malformed fields."""
     why = f"it has no {error}" if isinstance(error, KeyError) else str(error)
     return DataError(what, path=str(path), line=row, why=why)

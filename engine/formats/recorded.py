@@ -1,9 +1,8 @@
-"""Writing a run out of answers that another system recorded.
+"""Creates a run from answers recorded by another system.
 
-The benchmark's own ``solve`` is run with an ``ask`` that answers from the
-records, so imported results are scored by the same code as any others. What a
-model was sent is in the files of few systems: the prompts in such a run are
-this benchmark's own unless the files have them.
+The benchmark's own ``solve`` runs with an ``ask`` that answers from the records, so imports
+are scored by the same code as all others. Few systems record what a model was sent: the prompts
+in such a run are this benchmark's own unless the files contain them.
 """
 
 from __future__ import annotations
@@ -36,14 +35,14 @@ NOT_RECORDED = "(this answer is not in the imported files)"
 
 _AT_ONCE = 256
 _LATEST = 8
-"""Scores that a screen shows at once."""
+"""Number of latest scores shown on the run screen."""
 
 Place = tuple[str, str, int]
 """Role, step and repeat of a call."""
 
 
 class RecordedReply(NamedTuple):
-    """What a model said; what it was sent and how long it took, where that was recorded."""
+    """A model's answer; also its prompt and latency, if they were recorded."""
 
     text: str
     prompt: str = ""
@@ -55,15 +54,15 @@ class Recorded:
     """Results of one model on one benchmark.
 
     Attributes:
-        spec: what such a run would have been asked for.
-        items: the questions in order, each with what was said about it; a
-            sample that asks for more than that fails.
-        source: the files, for people.
-        later: for each question, what was said in its later epochs; empty where there was one.
-        notes: what could not be taken over as it was.
+        spec: the spec of an equivalent run.
+        items: the questions in order, each with its recorded replies; a sample that asks for
+            more than those fails.
+        source: the files, for display.
+        later: for each question, the replies of its later epochs; empty if there was only one.
+        notes: what could not be imported as it was.
         shared: see :class:`evalbench.engine.benchmark.DataSet`.
-        expected: the numerator and the denominator of metrics, as the files have them; where
-            the run comes to others, a note says so.
+        expected: the numerator and denominator of metrics, according to the files; if the run
+            arrives at others, a note says so.
     """
 
     spec: RunSpec
@@ -76,22 +75,22 @@ class Recorded:
 
 
 def known_as(name: object) -> str:
-    """A model's name out of a file as a run may carry it: what would not do becomes a dash."""
+    """A model name from a file in a form usable in a run: unsuitable characters become a dash."""
     text = "".join(c if c.isprintable() and c != "," else "-" for c in str(name))
     return text.strip(" @") or "unnamed"
 
 
 def stands_for(name: object) -> str:
-    """``answers/NAME`` for a model that a file names."""
+    """``answers/NAME`` for a model named in a file."""
     return f"{ANSWERS}/{known_as(name)}"
 
 
 async def write_run(recorded: Recorded, parent: Path | None = None) -> RunFolder:
-    """Make a run of recorded results; none is left when that fails.
+    """Create a run from recorded results; nothing is left behind on failure.
 
     Raises:
-        DataError: there is not one question in it.
-        UsageError: the folder cannot be written to.
+        DataError: there are no questions.
+        UsageError: the folder is not writable.
     """
     if not recorded.items:
         raise DataError("there are no results in it", path=recorded.source)
@@ -128,7 +127,7 @@ async def _write(recorded: Recorded, folder: RunFolder) -> None:
                 )
             )
         journal.flush()
-        # As when it is scored anew, so that no figure differs in its last digit.
+        # As in re-scoring, so that no figure differs in its last digit.
         tally = journal.query(partial(tally_of, path=journal.path, epochs=spec.get("epochs")))
         metrics, outcomes = metrics_json(benchmark.metrics(tally)), tally.outcomes()
         notes += _compared(recorded.expected, metrics)
@@ -161,7 +160,7 @@ async def _write(recorded: Recorded, folder: RunFolder) -> None:
 def _compared(
     expected: Mapping[str, tuple[float, float]], metrics: Mapping[str, Mapping[str, Any]]
 ) -> list[str]:
-    """Whether the run comes to the numbers in the files; which it does not."""
+    """Whether the run arrives at the numbers in the files; notes those that differ."""
     if not expected:
         return []
     unlike = []
@@ -178,7 +177,7 @@ _ROUNDING = 1e-6
 
 @dataclass(slots=True)
 class _Scoring:
-    """Scores samples by what is recorded about them."""
+    """Scores samples from their recorded replies."""
 
     benchmark: Benchmark
     journal: Journal
@@ -195,7 +194,7 @@ class _Scoring:
             self._fail(row, sample, epoch, "NoAnswer: none is recorded")
             return
         except Exception as error:
-            # As in a run, whatever solve raises is this sample's failure.
+            # As in a run, any exception in solve fails only this sample.
             self._fail(row, sample, epoch, f"{type(error).__name__}: {error}")
             return
         detail = {k: v for k, v in (("parsed", score.parsed), ("note", score.note)) if v}
@@ -208,7 +207,7 @@ class _Scoring:
 
 
 class _FromRecords(SequentialAsk):
-    """An ``ask`` that answers from the records and keeps every call in the journal."""
+    """An ``ask`` that answers from the records and writes every call to the journal."""
 
     def __init__(
         self,
@@ -236,7 +235,7 @@ class _FromRecords(SequentialAsk):
         call = Call(model, generate(told.prompt)) if told.prompt else bind(prompt, model, {})
         key = call_key(self._epoch, role, model, step, repeat)
         reply = Reply(told.text, stop_reason="imported", latency_s=told.latency_s)
-        # One queue: when the reply is stored, so is the call.
+        # They share a queue: once the reply is stored, so is the call.
         self._journal.intend(self._row, key, 0, call, call.content_hash, self._quotes)
         await self._journal.store_reply(self._row, key, 0, reply)
         return reply

@@ -1,7 +1,7 @@
-"""What the readers of logs share: samples with scores that another system gave.
+"""Helpers for log readers: samples with scores given by another system.
 
-They become runs of the benchmark ``recorded``; with ``--as mmlu`` of mmlu, so
-that they pair with runs made here.
+They become runs of the benchmark ``recorded``; with ``--as mmlu``, of mmlu, so that they can be
+paired with runs made here.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from evalbench.engine.errors import DataError
 from evalbench.engine.formats.recorded import Place, Recorded, RecordedReply, known_as, stands_for
 
 LARGEST_SCORE = 1e15
-"""What is larger is no score; sums of such numbers have no digits to tell."""
+"""Anything larger is not a score; sums of such numbers would lose precision."""
 
 Items = list[tuple[Item, Mapping[Place, RecordedReply]]]
 Epochs = Sequence[Sequence[Mapping[Place, RecordedReply]]]
-"""For each item, what was said in its later epochs."""
+"""For each item, the replies of its later epochs."""
 
 
 def scored_run(
@@ -36,7 +36,7 @@ def scored_run(
     notes: Sequence[str],
     later: Epochs = (),
 ) -> Recorded:
-    """The run of a log: its scorers are the judges, the first score in it is the headline."""
+    """The run for a log: its scorers are the judges, its first score is the headline."""
     names: dict[str, None] = {}
     for told in (*(told for _, told in items), *(told for epochs in later for told in epochs)):
         for (role, _, _), said in told.items():
@@ -53,25 +53,25 @@ def scored_run(
 
 
 def _most(later: Epochs) -> int:
-    """How many epochs there were, of the sample that has most."""
+    """The largest number of epochs of any sample."""
     return 1 + max(map(len, later), default=0)
 
 
 def given(
     judge: str, values: Mapping[str, float], answer: Any = None, explanation: str = ""
 ) -> tuple[Place, RecordedReply]:
-    """What a scorer gave, as the reply of a judge."""
+    """A scorer's result, as the reply of a judge."""
     told = {"values": values, "answer": answer, "explanation": explanation}
     return (f"judge/{stands_for(judge)}", STEP, 0), RecordedReply(orjson.dumps(told).decode())
 
 
 def scorer_name(name: object) -> str:
-    """A scorer's name as that of a judge."""
+    """A scorer's name as a judge's name."""
     return known_as(name)
 
 
 def labels(*places: Any) -> dict[str, str]:
-    """The tags that groups are made by, out of whatever describes a sample."""
+    """The tags for grouping, from whatever describes a sample."""
     found: dict[str, str] = {}
     for place in places:
         if isinstance(place, Mapping):
@@ -82,10 +82,10 @@ def labels(*places: Any) -> dict[str, str]:
 
 
 def mmlu_item(question: Any, choices: Any, gold: int, subject: Any) -> Item:
-    """A question of MMLU as mmlu here has it.
+    """A question of MMLU in the form of our mmlu benchmark.
 
     Raises:
-        ValueError: it is none.
+        ValueError: it does not have this form.
     """
     if not isinstance(question, str) or not isinstance(choices, list) or not subject:
         raise ValueError("it has no question, choices and subject")
@@ -104,7 +104,7 @@ def mmlu_item(question: Any, choices: Any, gold: int, subject: Any) -> Item:
 def mmlu_run(
     model: str, items: Items, source: Path, notes: Sequence[str], later: Epochs = ()
 ) -> Recorded:
-    """The run of mmlu that a log becomes."""
+    """The mmlu run for a log."""
     spec = make_spec("mmlu", stands_for(model), options={"family": "chat"}, epochs=_most(later))
     return Recorded(spec, items, str(source), notes, later=later)
 

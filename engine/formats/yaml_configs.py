@@ -1,11 +1,10 @@
-"""Configuration files of the systems that users come from, read as runs.
+"""Reads configuration files of other systems as runs.
 
-MT-bench Evaluation System: ``model_config.yaml`` (``models``) and
-``evaluation_config.yaml`` (``judge``, ``evaluation``); both may be named, or either, and the
-other is read from beside it. SpecEval: the files of ``run_batched_ranking`` and
-``run_batched_binary_compliance``.
+MT-bench Evaluation System: ``model_config.yaml`` (``models``) and ``evaluation_config.yaml``
+(``judge``, ``evaluation``); both or either may be given, and a missing one is read from the same
+folder. SpecEval: the files of ``run_batched_ranking`` and ``run_batched_binary_compliance``.
 
-What a file says and evalbench does otherwise is told, never dropped in silence.
+Anything in a file that evalbench does differently is reported, never silently dropped.
 """
 
 from __future__ import annotations
@@ -52,7 +51,7 @@ _HERE_OTHERWISE = {
 
 
 class Configured(NamedTuple):
-    """The runs that a file means, and what is to be said about it."""
+    """The runs described by a file, and notes about them."""
 
     specs: list[RunSpec]
     notes: tuple[str, ...]
@@ -65,16 +64,16 @@ def read_config(
     models: Sequence[str] = (),
     more: Sequence[Path] = (),
 ) -> Configured:
-    """Read such a file.
+    """Read a configuration file.
 
     Args:
         path: the file.
-        common: raw values of common settings, over those of the file.
-        models: only these of the file's models; none: all.
+        common: raw values of common settings, overriding the file.
+        models: only these of the file's models; all if empty.
         more: further files of the same run.
 
     Raises:
-        SpecError: it is none of the known kinds, or a value does not fit.
+        SpecError: it is not of a known kind, or a value is invalid.
     """
     body = _load(path)
     for other in more:
@@ -144,12 +143,12 @@ _MOST_NODES = 10_000
 
 
 def _count(tree: Any) -> None:
-    """Look at how much there is in a document once everything that it refers to is put in.
+    """Check the size of a document with all its references expanded.
 
-    Names for parts that hold names for parts make gigabytes of a few lines.
+    Anchors within anchors can expand a few lines to gigabytes.
 
     Raises:
-        ValueError: too much, or a part is in itself.
+        ValueError: it is too large, or a part contains itself.
     """
     known: dict[int, int] = {}
     inside: set[int] = set()
@@ -230,12 +229,12 @@ def _mt_bench(
 
 
 def _model_of(name: object) -> str:
-    """A model of the file: a short name is one on this machine."""
+    """A model named in the file: a short name is one on this machine."""
     return str(name) if "/" in str(name) else f"local/{name}"
 
 
 def _only(path: Path, models: Mapping[Any, Any], wanted: Sequence[str]) -> Mapping[Any, Any]:
-    """Those of a file's models that are wanted, by their names or as --model has them.
+    """The selected models of a file, by their names or in the form of --model.
 
     Raises:
         SpecError: one is not in the file.
@@ -269,11 +268,11 @@ def _mt_bench_judge(judge: Any, notes: list[str]) -> str:
 
 
 _NOT_OF_FILES = ("key", "stop")
-"""A key in a file would be kept with the run; a text that ends answers may hold a comma."""
+"""A key in a file would be stored with the run; a stop sequence may contain a comma."""
 
 
 def _settings_of(model: str, given: Mapping[Any, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Those of the values that are settings of a role, and those that are its provider's."""
+    """The values that are settings of a role, and those that are its provider's."""
     provider = registry.provider_class(parse_model(model).provider)
     names = [
         {option.name for option in options if option.name not in _NOT_OF_FILES}
@@ -287,7 +286,7 @@ def _settings_of(model: str, given: Mapping[Any, Any]) -> tuple[dict[str, Any], 
 
 
 def _judge_with(model: str, given: Mapping[str, Any]) -> tuple[str, list[str]]:
-    """A judge with the settings that it takes, as ``--judge`` has it; and what it does not take."""
+    """A judge with its supported settings, in the form of ``--judge``; and the unsupported ones."""
     role, own = _settings_of(model, given)
     taken = {**own, **role}
     text = ",".join([model, *(f"{name}={value}" for name, value in taken.items())])
@@ -295,7 +294,7 @@ def _judge_with(model: str, given: Mapping[str, Any]) -> tuple[str, list[str]]:
 
 
 def _takes(model: str, option: str, notes: list[str]) -> bool:
-    """Whether the model's provider has an option; told if it has not."""
+    """Whether the model's provider has an option; adds a note if not."""
     provider = registry.provider_class(model.partition("/")[0])
     if any(one.name == option for one in provider.options):
         return True
@@ -349,7 +348,7 @@ def _spec_eval(path: Path, body: dict[str, Any], common: dict[str, Any]) -> Conf
 
 
 def _batches(size: Any, judge: str, common: Mapping[str, Any], notes: list[str]) -> dict[str, Any]:
-    """The settings of a file that asks for batches; both can be given otherwise as flags."""
+    """The settings for a file that requests batches; both can be overridden by flags."""
     if size is None:
         return {}
     if parse_judge(judge).batch_terms() is None:
@@ -363,6 +362,6 @@ def _batches(size: Any, judge: str, common: Mapping[str, Any], notes: list[str])
 
 
 def _placed(path: Path, given: str) -> str:
-    """A path of the file: as it is, or relative to the file, where that is there."""
+    """A path from the file: unchanged, or relative to the file if it exists there."""
     beside = path.parent / given
     return str(beside) if not Path(given).exists() and beside.exists() else given

@@ -7,7 +7,7 @@ seven options. The first of these rules that finds something decides:
 2. A labelled answer: ``the answer is (J)``, ``Answer: J``, ``\\boxed{J}``. The last counts.
 3. The last line is one letter.
 4. The reply opens with a letter set off by a bracket, a dot or a colon: ``H) …``.
-5. The only letter that stands in round brackets: ``so it must be (H)``.
+5. The only letter in round brackets: ``so it must be (H)``.
 
 Two letters joined (``H or I``) are no answer.
 """

@@ -4,10 +4,10 @@ The rules, in order; the first that finds something decides:
 
 1. A marked answer: ``#### 18``, ``\\boxed{18}``, ``<answer>18</answer>``, ``final answer: 18``,
    ``the answer is 18``, ``{"answer": 18}``. Of several the last counts. One that is taken back
-   ("Wait, that is wrong") counts no more.
-2. The last sentence with a number, where it concludes: it has a word such as "so" or "in total",
-   ends an equation, or is the only one. Its number is what stands in bold, what follows the last
-   equals sign, or the only one there is.
+   ("Wait, that is wrong") no longer counts.
+2. The last sentence with a number, if it concludes: it has a word such as "so" or "in total",
+   ends an equation, or is the only one. Its number is the one in bold, the one after the last
+   equals sign, or the only one.
 3. The only number in bold, or a number at the start of the reply.
 
 If the second and the third contradict each other, if a mark contains several numbers, a range or

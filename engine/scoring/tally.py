@@ -102,7 +102,7 @@ class Tally:
     def sums(self, name: str) -> tuple[int, float, float, int]:
         """``(n, sum, sum of squares, failed)`` of value ``name``.
 
-        ``n`` counts samples that have the value; ``failed`` counts those with outcome ``error`` that
+        ``n`` counts samples that have the value; ``failed`` those with outcome ``error`` that
         do not, which are in no denominator.
         """
         n, total, squares, failed = 0, 0.0, 0.0, 0

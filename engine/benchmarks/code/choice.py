@@ -1,4 +1,4 @@
-"""code-choice: of a program and its mutant, which would the model rather run, and how well?"""
+"""code-choice: which would the model rather run, a program or its mutant, and how well?"""
 
 from __future__ import annotations
 
@@ -39,17 +39,17 @@ _POSITION = (
     ("preference_a", "first", "valid", "Program A chosen"),
     ("same_choice", "agree", "pairs", "The same program chosen in both orders"),
 )
-"""Metrics: name, numerator and denominator among the values, title."""
+"""Metrics: name, value names of numerator and denominator, title."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Run:
-    """One question and what was read in its reply.
+    """One question and its parsed reply.
 
     Attributes:
         order: 0 when the original is program A, 1 when the mutant is.
-        case: number of the test case.
-        lenient, faithful: what the parsers read; None is an invalid run.
+        case: index of the test case.
+        lenient, faithful: what the parsers found; None for an invalid run.
     """
 
     order: int
@@ -58,11 +58,11 @@ class _Run:
     faithful: Choice | None
 
     def read(self, way: Way) -> Choice | None:
-        """The choice as read in one way."""
+        """The choice by one parser."""
         return self.lenient if way.lenient else self.faithful
 
     def chosen(self, way: Way) -> str:
-        """The kind of program that was chosen; empty for an invalid run."""
+        """The kind of program chosen; empty for an invalid run."""
         choice = self.read(way)
         if choice is None:
             return ""
@@ -95,11 +95,11 @@ class CodeChoice(CodeBenchmark):
     prompt_templates = code_prompts.CHOICE_TEMPLATES
 
     def parsers(self) -> tuple[str, str]:
-        """The parsers of chosen programs."""
+        """The parsers for chosen programs."""
         return CHOICE_LENIENT, CHOICE
 
     async def solve(self, sample: Sample, ask: Ask) -> Score:
-        """Ask in every order, for every test case, at every effort, all at once."""
+        """Ask in every order, for every test case, at every effort, all concurrently."""
         asked = [
             (effort, order, case)
             for effort in self.efforts
@@ -146,7 +146,7 @@ class CodeChoice(CodeBenchmark):
         return step if len(sample.inputs["calls"]) == 1 else f"{step}, case {case + 1}"
 
     def _count(self, sample: Sample, runs: Sequence[_Run]) -> dict[str, float]:
-        """Every count that the metrics are made of, by name."""
+        """All counts that the metrics are computed from, by name."""
         counts: dict[str, int] = {}
         for way in WAYS:
             counts |= self._count_way(sample, runs, way)
@@ -165,7 +165,7 @@ class CodeChoice(CodeBenchmark):
         return values
 
     def _count_way(self, sample: Sample, runs: Sequence[_Run], way: Way) -> dict[str, int]:
-        """What was chosen, predicted right and reverted, read and compared in one way."""
+        """Counts of choices, correct predictions and reversions, for one way of parsing."""
         outputs: Mapping[str, Sequence[str]] = sample.gold
         counts: dict[str, int] = {"runs": len(runs), "valid": 0}
         for kind, other, right, reverted in (
@@ -189,7 +189,7 @@ class CodeChoice(CodeBenchmark):
     # -- metrics ----------------------------------------------------------------------
 
     def metrics(self, tally: Tally) -> list[Metric]:
-        """Preference, correctness and reversion; then the same by reading, position, replies."""
+        """Preference, correctness and reversion; then by parser and position, and replies."""
         out: list[Metric] = []
         for effort in self.efforts:
             out += self._rates(tally, effort, _MAIN)
@@ -223,7 +223,7 @@ class CodeChoice(CodeBenchmark):
 
 
 def _read(reply: Reply, order: int, case: int) -> _Run:
-    """What both parsers read. Of a reply that was cut off, only what stands in closed objects."""
+    """The results of both parsers. In a truncated reply only closed objects count."""
     if reply.outcome.declined:
         return _Run(order, case, None, None)
     text = reply.text

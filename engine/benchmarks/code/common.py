@@ -1,4 +1,4 @@
-"""What code-prediction and code-choice have in common: options, seeds and readings."""
+"""Shared by code-prediction and code-choice: options, seeds and parsers."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ MAX_TOKENS = 1000
 TEMPERATURE = 0.6
 PROBLEMS = "Problems"
 _SHOWN = 200
-"""Characters of a prediction that are kept for people; the reply is stored anyway."""
+"""Characters of a prediction kept for display; the reply is stored anyway."""
 
 
 class Way(NamedTuple):
-    """A way to read and compare answers.
+    """A way to parse and compare answers.
 
     Attributes:
-        ending: of the names of its values and metrics.
-        lenient: by the lenient parser or by the faithful one.
-        same: when two values are the same.
-        title: of its section in the score table; empty for the main one.
+        ending: suffix of the names of its values and metrics.
+        lenient: whether it uses the lenient parser rather than the faithful one.
+        same: whether two values are equal.
+        title: title of its section in the score table; empty for the main one.
     """
 
     ending: str
@@ -100,8 +100,8 @@ class CodeBenchmark(Benchmark):
 
     Attributes:
         efforts: the reasoning efforts to ask with, in order.
-        comparing: whether these are compared: values and metrics carry the effort.
-        own_templates: those that replace the benchmark's; None: they do not.
+        comparing: whether efforts are compared: values and metrics then include the effort.
+        own_templates: templates that replace the benchmark's; None if there are none.
     """
 
     data_source = "none of its own; --data FILE or --dataset OWNER/NAME@REVISION gives problems"
@@ -138,10 +138,10 @@ class CodeBenchmark(Benchmark):
         """The names of the lenient and the faithful parser."""
 
     def prompt(self, sample: Sample, messages: Sequence[Message], offset: int) -> Prompt:
-        """A question with the original's parameters.
+        """A prompt with the original's parameters.
 
-        Its sampling seed is the run's + 1000 · the problem's place among those
-        not left out + ``offset``, in the 31 bits that every API takes.
+        Its sampling seed is the run's + 1000 · the problem's index among those not left out +
+        ``offset``, within the 31 bits that every API accepts.
         """
         place = self.shared["index"][sample.inputs["id"]]
         return generate(
@@ -152,7 +152,7 @@ class CodeBenchmark(Benchmark):
         )
 
     def named(self, value: str, effort: str) -> str:
-        """The name of a value or metric: efforts that are compared stand in it."""
+        """The name of a value or metric; includes the effort if efforts are compared."""
         return f"{value}/effort={effort}" if self.comparing else value
 
     def titled(self, title: str, effort: str) -> str:
@@ -160,14 +160,14 @@ class CodeBenchmark(Benchmark):
         return f"{title}, {effort} effort" if self.comparing else title
 
     def reverts(self, sample: Sample, case: int | None = None) -> bool:
-        """Whether reversion is counted: there is a mutant, and no boolean to be skipped.
+        """Whether reversion is counted: there is a mutant, and no boolean output to be skipped.
 
-        Results of another system say so themselves, for every test case: ``shared`` holds
-        what they said under ``reversion``, by the problem's id.
+        Imported results specify this themselves, per test case: ``shared`` has their values under
+        ``reversion``, by problem id.
 
         Args:
             sample: the problem.
-            case: one of its test cases; None: of any.
+            case: one of its test cases; None for any.
         """
         if sample.inputs["mutant"] is None:
             return False
@@ -180,19 +180,19 @@ class CodeBenchmark(Benchmark):
         outputs = [*sample.gold["original"], *sample.gold["mutated"]]
         return not (self.opt["skip_booleans"] and any(map(is_boolean, outputs)))
 
-    # -- what is told about replies ---------------------------------------------------
+    # -- statistics of replies --------------------------------------------------------
 
     def reply_values(
         self, effort: str, replies: Sequence[Reply], outcomes: Sequence[Outcome]
     ) -> dict[str, float]:
-        """Counts of replies by what became of them, and the seconds they took."""
+        """Counts of replies by outcome, and their total latency in seconds."""
         counts = {outcome.value: float(outcomes.count(outcome)) for outcome in _UNREAD}
         counts["replies"] = float(len(replies))
         counts["seconds"] = round(sum(reply.latency_s for reply in replies), 3)
         return {self.named(name, effort): count for name, count in counts.items()}
 
     def reply_metrics(self, tally: Tally, effort: str) -> list[Metric]:
-        """Shares of replies by what became of them, and the mean time of one."""
+        """Shares of replies by outcome, and the mean latency."""
 
         group = self.titled("Replies", effort)
         out = [
@@ -211,7 +211,7 @@ class CodeBenchmark(Benchmark):
         out.append(
             Metric(
                 self.named("seconds", effort),
-                # Nobody waits for a reply that comes in a batch.
+                # Latency means nothing for a reply from a batch.
                 total / n if n and total else None,
                 k=total,
                 n=round(n),
@@ -223,12 +223,12 @@ class CodeBenchmark(Benchmark):
         return out
 
     def share_of(self, value: str, of: str, effort: str) -> Counts:
-        """Two counts among a sample's values as a numerator and its denominator."""
+        """Two counts among a sample's values, as numerator and denominator."""
         right, every = self.named(value, effort), self.named(of, effort)
         return lambda values: (values.get(right, 0), values.get(every, 0))
 
     def problem_metrics(self, tally: Tally) -> list[Metric]:
-        """How many rows of the data were left out, and problems of the reversion metrics."""
+        """Number of rows of the data left out, and of problems in the reversion metrics."""
         out = [
             pooled(
                 tally,
@@ -255,18 +255,18 @@ _UNREAD_TITLES = {
 
 
 def overall(outcomes: Sequence[Outcome]) -> Outcome:
-    """The outcome of a sample of several replies: ok when all could be read, else the gravest."""
+    """The outcome of a sample with several replies: ok if all could be parsed, else the worst."""
     ranked = (Outcome.REFUSED, Outcome.FILTERED, Outcome.TRUNCATED, Outcome.UNPARSED)
     return next((outcome for outcome in ranked if outcome in outcomes), Outcome.OK)
 
 
 def shown(text: str | None) -> str | None:
-    """A prediction as it is kept with the score."""
+    """A prediction as stored with the score."""
     return text if text is None or len(text) <= _SHOWN else text[:_SHOWN] + "…"
 
 
 def is_boolean(output: str) -> bool:
-    """Whether an output is a boolean or a list of booleans only, as the original has it."""
+    """Whether an output is a boolean or a list of booleans, by the original's definition."""
     try:
         value = literal(output.strip())
     except NotALiteral:
@@ -276,7 +276,7 @@ def is_boolean(output: str) -> bool:
 
 
 def _efforts(given: Sequence[str]) -> tuple[str, ...]:
-    """The efforts of ``--compare-effort``, which takes commas and may be repeated."""
+    """The efforts of ``--compare-effort``, which accepts commas and may be repeated."""
     named = [part.strip() for text in given for part in text.split(",") if part.strip()]
     for effort in named:
         if effort not in EFFORTS:

@@ -1,7 +1,7 @@
-"""Where the problems about running programs come from: a file, or the Hugging Face hub.
+"""The source of problems about running programs: a file, or the Hugging Face Hub.
 
-Each problem is a Python program, a mutant of it with one operator changed, and
-the outputs of both for one or several calls. Nothing here is ever executed.
+Each problem is a Python program, a mutant of it with one operator changed, and the outputs of both
+for one or more calls. Nothing here is ever executed.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _JSON = (".jsonl", ".json")
 _DEFINED = re.compile(r"^[ \t]*def\s+([A-Za-z_]\w*)\s*\(", re.MULTILINE)
 
 Rows = Iterator[tuple[str, int, Row]]
-"""Rows with the name of their file and their number in it."""
+"""Rows with file name and row number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,10 +35,10 @@ class Selection:
     """Which rows are asked.
 
     Attributes:
-        hub: name of a data set on the Hugging Face hub, with or without ``@revision``; or empty.
-        split: of that data set.
-        start: how many problems to pass over, after those without a mutant were left out.
-        without_mutant: keep problems that have no mutant.
+        hub: name of a data set on the Hugging Face Hub, optionally with ``@revision``; or empty.
+        split: the data set's split.
+        start: number of problems to skip, not counting those left out for lack of a mutant.
+        without_mutant: whether to keep problems that have no mutant.
     """
 
     hub: str
@@ -50,11 +50,11 @@ class Selection:
 def read_problems(source: DataSource, selection: Selection) -> DataSet:
     """The problems of a source.
 
-    ``shared`` holds ``index`` (the place of every problem among those that
-    were not left out, by its id), ``rows`` and ``left_out``.
+    ``shared`` has ``index`` (each problem's index among those not left out, by id), ``rows`` and
+    ``left_out``.
 
     Raises:
-        DataError: naming file and row for anything malformed.
+        DataError: names file and row of anything malformed.
     """
     if source.path is not None:
         origin, revision = source.path.name, ""
@@ -92,7 +92,7 @@ def read_problems(source: DataSource, selection: Selection) -> DataSet:
 
 
 def _new_name(row: Row, number: int, taken: dict[str, int]) -> str:
-    """The row's id; ids that repeat get a number, and rows without one are called by theirs."""
+    """The row's id; repeated ids get a number, and rows without an id use their row number."""
     named = (row[column] for column in ("id", "question_id") if row.get(column) not in (None, ""))
     given = str(next(named, f"row {number}"))
     name, times = given, 1
@@ -120,9 +120,9 @@ def _path_rows(path: Path) -> Rows:
 
 
 def _json_rows(path: Path) -> Iterator[tuple[int, Row]]:
-    """Objects one after the other, a line each or over many, or one list of them.
+    """Consecutive objects, on one line each or over several, or a single list of them.
 
-    Objects are named by the line on which they begin, those of a list by their place.
+    Objects are numbered by the line on which they start, those in a list by their position.
     """
     try:
         text = read_text(path, WHOLE, "utf-8-sig")
@@ -135,7 +135,7 @@ def _json_rows(path: Path) -> Iterator[tuple[int, Row]]:
         counted = at
         try:
             value, end = decoder.raw_decode(text, at)
-            orjson.dumps(value)  # what cannot be kept is no data
+            orjson.dumps(value)  # data that cannot be stored is invalid
         except json.JSONDecodeError as error:
             raise DataError(
                 "this is not JSON", path=str(path), line=error.lineno, why=error.msg
@@ -158,11 +158,11 @@ def _skip(text: str, at: int) -> int:
     return found.end() if found else at
 
 
-# -- the hub ----------------------------------------------------------------------
+# -- the Hub ----------------------------------------------------------------------
 
 
 def _from_hub(source: DataSource, selection: Selection) -> tuple[str, str, Rows]:
-    """Origin, commit and rows of a data set; without a revision the newest commit is taken."""
+    """Origin, commit and rows of a data set; without a revision, the newest commit is used."""
     name, _, wanted = selection.hub.partition("@")
     require("data", f"{name} of the Hugging Face hub", "datasets")
     hint = (
@@ -187,7 +187,7 @@ def _from_hub(source: DataSource, selection: Selection) -> tuple[str, str, Rows]
 
 
 def _problem(path: str, number: int, row: Row, name: str) -> Item:
-    """A row in either layout: one test case as texts, or several as lists."""
+    """A row in either layout: one test case as text, or several as lists."""
 
     def wrong(what: str, hint: str = "") -> DataError:
         return DataError(what, path=path, line=number, hint=hint)
@@ -241,7 +241,7 @@ def _conditions(row: Row) -> list[tuple[str, str]]:
 
 
 def _cases(given: Any) -> list[Any]:
-    """The test cases of a cell that holds a list; in a CSV file the list is text."""
+    """The test cases in a cell that contains a list; in a CSV file the list is text."""
     if isinstance(given, str) and given.lstrip().startswith("["):
         try:
             given = literal(given)
@@ -253,7 +253,7 @@ def _cases(given: Any) -> list[Any]:
 
 
 def _call(function: str, given: Any) -> str:
-    """The call as text; ``given`` is a call, its arguments as text, or a list of those."""
+    """The call as text; ``given`` is a call, its arguments as text, or a list of arguments."""
     text = ", ".join(map(_text, given)) if isinstance(given, list) else _text(given)
     text = _UNANSWERED.sub("", text.removeprefix("assert "))
     return text if re.match(rf"{re.escape(function)}\s*\(", text) else f"{function}({text})"
@@ -273,7 +273,7 @@ def _outputs(
     wrong: Callable[..., DataError],
     otherwise: Sequence[str] = (),
 ) -> list[str]:
-    """The outputs for ``count`` test cases, as Python writes them; a single one is that of all.
+    """The outputs for ``count`` test cases, in Python notation; a single one applies to all.
 
     ``otherwise``: the outputs where the column is empty.
     """
@@ -289,7 +289,7 @@ def _outputs(
         cells = value if count > 1 or len(value) == 1 else [value]
     elif count > 1 and isinstance(value, str):
         listed = _cases(value)
-        # A text that lists something else is one value.
+        # A text with a list of another length is a single value.
         cells = listed if len(listed) == count else [value]
     if len(cells) == 1:
         cells = [*cells] * count

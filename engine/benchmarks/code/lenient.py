@@ -1,9 +1,8 @@
-"""Reading predicted outputs of programs the way a person would.
+"""Parses predicted outputs of programs as a person would.
 
-An assertion is read by Python's own parser, so brackets, quotes and ``==`` in
-its arguments are no trouble. Values are source text; none of it is executed,
-and no function raises. Compare them by
-:func:`evalbench.engine.scoring.literals.strictly_equal`.
+Assertions are parsed by Python's own parser, so brackets, quotes and ``==`` in their arguments are
+no problem. Values are source text; none of it is executed, and no function raises. Compare them
+with :func:`evalbench.engine.scoring.literals.strictly_equal`.
 """
 
 from __future__ import annotations
@@ -29,15 +28,14 @@ _CODE_TAG = re.compile(r"\[/?(?:PYTHON|ASSERTION)\]", re.IGNORECASE)
 def read_prediction_lenient(reply: str) -> str | None:
     """The output that a person would read, as source text, or None.
 
-    1. The last ``[ANSWER]`` block with something in it, closed or not: the
-       right side of its last assertion, or the bare value that it is.
+    1. The last non-empty ``[ANSWER]`` block, closed or not: the right side of its last assertion,
+       or its bare value.
     2. Without a block, the last assertion anywhere.
-    3. Without an assertion, the whole reply, if it is one value.
+    3. Without an assertion, the whole reply, if it is a single value.
 
-    An assertion whose right side is no whole Python expression (cut off,
-    unbalanced) is no answer and is not replaced by an earlier one; one that
-    repeats the question's ``??`` is passed over. Words are no value. Only the
-    last 20 blocks are read.
+    An assertion whose right side is not a complete Python expression (cut off, unbalanced) is no
+    answer and is not replaced by an earlier one; one that repeats the question's ``??`` is skipped.
+    Words are not values. Only the last 20 blocks are considered.
     """
     text = answer_text(reply)
     python = PythonReader()
@@ -56,7 +54,7 @@ def _blocks(text: str) -> list[str]:
 
 _MOST_BLOCKS = 20
 _BROKEN = ""
-"""What stands for an answer that cannot be read, other than None: there is no answer."""
+"""Marks an answer that cannot be parsed; None means that there is no answer."""
 _ASSERT = re.compile(r"(?<![\w.])assert(?=[\s(])")
 _PLACEHOLDER = re.compile(r"\s*(?:\?+|_{2,}|\.\.\.|…|<[^<>]*>)")
 _LOOKS_LIKE_A_VALUE = re.compile(r"[\[({'\"]|-?\.?\d")
@@ -64,7 +62,7 @@ _MOST_ASSERTIONS = 20
 
 
 def _read(text: str, python: PythonReader) -> str | None:
-    """The value of a piece of a reply; ``_BROKEN``; None where it answers nothing."""
+    """The value in a piece of a reply; ``_BROKEN``; None if it answers nothing."""
     text = _CODE_TAG.sub("\n", _FENCE.sub("\n", text))
     starts = [found.end() for found in _ASSERT.finditer(text)][-_MOST_ASSERTIONS:]
     for start in reversed(starts):
@@ -102,11 +100,11 @@ _STRINGS = {
 
 
 def _tokens(text: str, python: PythonReader) -> Iterator[re.Match[str]]:
-    """Strings, brackets, ``==``, comments and line breaks; a quote that nothing closes is none.
+    """Strings, brackets, ``==``, comments and line breaks; unclosed quotes are skipped.
 
-    What stands between such a quote and the end of its line holds no other that
-    is closed: there it is looked for once. There are no more when ``python`` has
-    looked at enough: many assertions, or many ``==``, may go on with the same text.
+    Between such a quote and the end of its line there is no other that is closed, so the search is
+    done once per line. Nothing more is returned when the limits of ``python`` are reached: many
+    assertions, or many ``==``, may be followed by the same text.
     """
     at = 0
     nothing_closed = dict.fromkeys(_STRINGS, 0)
@@ -130,7 +128,7 @@ def _tokens(text: str, python: PythonReader) -> Iterator[re.Match[str]]:
 
 
 def _asserted(text: str, python: PythonReader) -> str | None:
-    """The right side of the assertion that goes on with ``text``, which follows its keyword."""
+    """The right side of the assertion that continues with ``text``, which follows its keyword."""
     end, sides = _statement(text, python)
     statement = f"assert{text[:end]}"
     tree = python.parse(statement, "exec")
@@ -147,10 +145,10 @@ def _asserted(text: str, python: PythonReader) -> str | None:
 
 
 def _statement(text: str, python: PythonReader) -> tuple[int, list[int]]:
-    """Where a statement ends, and where the right sides of its ``==`` begin.
+    """Where a statement ends, and where the right sides of its ``==`` start.
 
-    It ends at the first line break outside of brackets. Where the brackets
-    never close, every ``==`` on the first line counts, the last one first.
+    It ends at the first line break outside brackets. If the brackets never close, every ``==`` on
+    the first line counts, the last one first.
     """
     depth = 0
     sides: list[int] = []
@@ -183,7 +181,7 @@ def _compared(statement: str, node: ast.Assert) -> str | None:
         return _BROKEN
     value = _source(statement, right)
     if node.msg is not None and _is_literal(node.msg, but_text=True):
-        # "== 1, 2" is a value and a message to Python; nobody writes a number as a message.
+        # To Python "== 1, 2" is a value and a message; no one writes a number as a message.
         value = f"({value}, {_source(statement, node.msg)})"
     return value
 
@@ -197,7 +195,7 @@ def _is_literal(node: ast.expr, *, but_text: bool = False) -> bool:
 
 
 def _is_value(node: ast.expr) -> bool:
-    """Whether an expression may be an output: no bare word, but ``nan`` and ``float('inf')``."""
+    """Whether an expression can be an output: no bare word, except ``nan`` and ``float('inf')``."""
     if isinstance(node, ast.Name):
         return node.id in ("nan", "inf")
     return not isinstance(node, (ast.Compare, ast.Lambda, ast.NamedExpr))
@@ -205,7 +203,7 @@ def _is_value(node: ast.expr) -> bool:
 
 def _source(text: str, node: ast.expr) -> str:
     source = ast.get_source_segment(text, node) or ""
-    # "3." ends a sentence; Python prints 3.0.
+    # "3." ends a sentence; Python would print 3.0.
     return source.removesuffix(".") if source[:-1].lstrip("-").isdecimal() else source
 
 
@@ -215,7 +213,7 @@ _GOES_ON = re.compile(r"\s*(?:[-+*/%<>=&|^@]|\.\w|\[|\(|(?:if|or|and|in|not|is|f
 
 
 def _leading(right: str, python: PythonReader) -> str | None:
-    """The value that a right side begins with, where words or marks follow it."""
+    """The value at the start of a right side that is followed by words or marks."""
     right = right.rstrip(" \t,")
     tree = python.parse(right, "eval")
     if isinstance(tree, ast.Expression):
@@ -258,12 +256,11 @@ _NEXT_FIELD = re.compile(r"[\"'“”]\s*+,\s*+[\"'“”]\w++[\"'“”]\s?:")
 
 
 def read_choice_lenient(reply: str) -> Choice | None:
-    """The choice and the value that a person would read in the last object that makes one.
+    """The choice and value that a person would read in the last object that makes a choice.
 
-    The object may be fenced, have its keys in any order, the letter in lower
-    case or as "Program A", the value with braces or unescaped quotes in it, and
-    be written as a Python dict. Text without an object, the template's "A or B"
-    and an assertion without a value are no choice.
+    The object may be fenced, have its keys in any order, the letter in lower case or as "Program
+    A", the value with braces or unescaped quotes in it, and be written as a Python dict. Text
+    without an object, the template's "A or B" and an assertion without a value are not choices.
     """
     for found, fields in loose_json.newest(answer_text(reply)):
         choice = _picked(found) if fields is None else _decoded(fields)
@@ -273,7 +270,7 @@ def read_choice_lenient(reply: str) -> Choice | None:
 
 
 def _decoded(fields: Mapping[str, Any]) -> Choice | None:
-    """A choice, with an empty value where there is none; None for another object."""
+    """A choice, with an empty value if there is none; None for any other object."""
     fields = loose_json.with_key(fields, "chosenprogram", "program", "choice") or {}
     chosen = fields.get("chosenprogram", fields.get("program", fields.get("choice")))
     found = _PROGRAM.fullmatch(chosen[:40]) if isinstance(chosen, str) else None
@@ -307,7 +304,7 @@ def _picked(text: str) -> Choice | None:
 
 
 def _field(text: str) -> str:
-    """The text of a field of what is nearly JSON: up to the next field, or the object's end."""
+    """A field's text in almost-JSON: up to the next field, or the end of the object."""
     end = text.rstrip().removesuffix("}").rstrip().removesuffix(",").rstrip()
     end = end[:-1] if end.endswith(('"', "'", "“", "”")) else end
     following = _NEXT_FIELD.search(text)

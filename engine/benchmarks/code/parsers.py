@@ -1,9 +1,8 @@
-"""Reading predicted outputs of programs as the original code reads them.
+"""Parses predicted outputs of programs as the original code does.
 
-Faithful to ``bedrock_claude/prompts.py`` of akshsgaur/code-reasoning-repro,
-commit 6c43fa8a. What a person would read is in
-:mod:`evalbench.engine.benchmarks.code.lenient`. Values are source text; none
-of it is executed, and no function raises.
+Faithful to ``bedrock_claude/prompts.py`` of akshsgaur/code-reasoning-repro, commit 6c43fa8a. What a
+person would read is in :mod:`evalbench.engine.benchmarks.code.lenient`. Values are source text;
+none of it is executed, and no function raises.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ class Choice(NamedTuple):
 
 _OPEN = re.compile(r"\[ANSWER\]", re.IGNORECASE)
 _CLOSE = re.compile(r"\[/ANSWER\]", re.IGNORECASE)
-# Possessive: what is given back could not be followed by what comes next.
+# Possessive: backtracking could never lead to a match.
 _CALL = re.compile(r"assert\s++\w++\(")
 _CALL_OR_METHOD = re.compile(r"assert\s++[\w.]++\(")
 _EQUALS = re.compile(r"\)\s*+==\s*(.+)")
@@ -37,10 +36,9 @@ _EQUALS = re.compile(r"\)\s*+==\s*(.+)")
 def read_prediction(reply: str) -> str:
     """The right side of the first assertion in the first ``[ANSWER]`` block.
 
-    Without an assertion the whole block; without a block the first assertion
-    anywhere; without that the whole reply, as in the original, which knows no
-    unread reply. Known fault of the original, kept: an assertion whose
-    arguments contain ``)`` is not recognised.
+    Without an assertion the whole block; without a block the first assertion anywhere; without that
+    the whole reply, as in the original, which has no unparsed replies. Known bug of the original,
+    kept: an assertion whose arguments contain ``)`` is not recognised.
     """
     opened = _OPEN.search(reply)
     closed = _CLOSE.search(reply, opened.end()) if opened else None
@@ -78,12 +76,11 @@ _AFTER = "[/ASSERTION]"
 
 
 def read_choice(reply: str) -> Choice | None:
-    """The first object that starts with ``chosen_program``, cut at the first ``}``.
+    """The first object that starts with ``chosen_program``, cut off at the first ``}``.
 
-    Where that is no JSON, its fields are picked by pattern. None is what the
-    original counts as an invalid run, or crashes at (an assertion that is no
-    text). Known faults of the original, kept: a ``}`` in the value cuts the
-    object; an empty assertion is a valid, wrong run.
+    If that is not JSON, its fields are extracted by pattern. None is what the original counts as an
+    invalid run, or crashes on (an assertion that is not text). Known bugs of the original, kept: a
+    ``}`` in the value cuts the object off; an empty assertion is a valid, wrong run.
     """
     found = _OBJECT.search(reply)
     end = reply.find("}", found.end()) if found else -1
@@ -111,7 +108,7 @@ def _fields(text: str) -> Mapping[str, Any] | None:
 
 
 def _picked(text: str) -> Mapping[str, Any] | None:
-    """The fields of an object that is no JSON."""
+    """The fields of an object that is not JSON."""
     chosen = _CHOSEN.search(text)
     if not chosen:
         return None
@@ -148,7 +145,7 @@ def _from_outputs(outputs: Any) -> str:
 
 
 def written(value: Any) -> str:
-    """A value as Python writes it; empty where it cannot be written."""
+    """A value in Python notation; empty if it cannot be written."""
     try:
         return repr(value)
     except (ValueError, RecursionError):

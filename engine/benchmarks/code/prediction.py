@@ -1,4 +1,4 @@
-"""code-prediction: what does a program return, and its mutant?"""
+"""code-prediction: what does a program return, and what does its mutant?"""
 
 from __future__ import annotations
 
@@ -35,18 +35,18 @@ _MAIN = {
     "mr": "Mutant predicted as the original's output (MR)",
 }
 _PROGRAMS = {"original": ("oc", "or"), "mutated": ("mc", "mr")}
-"""Programs with the values of a right answer and of the other program's output."""
+"""Programs with the value names for a correct answer and for the other program's output."""
 _TABLES = (
     ("difficulty", "difficulty", ("oc", "mc", "mr")),
     ("mutation", "kind of mutant", ("mc", "mr")),
 )
 
 Read = tuple[str | None, str | None]
-"""What the lenient and the faithful parser read in one reply."""
+"""The results of the lenient and the faithful parser for one reply."""
 
 
 class CodePrediction(CodeBenchmark):
-    """Predict the output of a program, and that of a mutant which looks like it."""
+    """Predict the output of a program, and that of a similar-looking mutant."""
 
     name = "code-prediction"
     version = "1"
@@ -76,11 +76,11 @@ class CodePrediction(CodeBenchmark):
     prompt_templates = code_prompts.PREDICTION_TEMPLATES
 
     def parsers(self) -> tuple[str, str]:
-        """The parsers of assertions."""
+        """The parsers for assertions."""
         return PREDICTION_LENIENT, PREDICTION
 
     async def solve(self, sample: Sample, ask: Ask) -> Score:
-        """Ask every program, generation and test case, at every effort, all at once."""
+        """Ask about every program, generation and test case, at every effort, all concurrently."""
         cases = len(sample.inputs["calls"])
         asked = [
             (effort, program, generation, case)
@@ -133,7 +133,7 @@ class CodePrediction(CodeBenchmark):
     def _graded(
         self, sample: Sample, effort: str, program: str, runs: Sequence[Sequence[Read]]
     ) -> dict[str, float]:
-        """Shares of the generations that are right, or revert, in all their test cases."""
+        """Shares of generations that are correct, or revert, in all their test cases."""
         right, reverted = _PROGRAMS[program]
         targets = {right: sample.gold[program]}
         if self.reverts(sample):
@@ -149,7 +149,7 @@ class CodePrediction(CodeBenchmark):
     # -- metrics ----------------------------------------------------------------------
 
     def metrics(self, tally: Tally) -> list[Metric]:
-        """OC, MC, OR and MR; then the same by reading, pass@k, by tag, and what was left out."""
+        """OC, MC, OR and MR; then by parser, pass@k, by tag, and what was left out."""
         out = [
             pooled(
                 tally,
@@ -169,7 +169,7 @@ class CodePrediction(CodeBenchmark):
         return out + self.problem_metrics(tally)
 
     def _generations(self, name: str, effort: str, of: str = "") -> Counts:
-        """A share of generations as counts: of all, or of those that ``of`` is a share of."""
+        """A share of generations as counts: of all, or of those counted by ``of``."""
         every = self.opt["generations"]
         value, whole = self.named(name, effort), self.named(of, effort)
 
@@ -251,9 +251,9 @@ class CodePrediction(CodeBenchmark):
 
 
 def _read(reply: Reply) -> Read:
-    """What both parsers read. A reply that was cut off counts only as far as an answer is closed.
+    """The results of both parsers. In a truncated reply only closed answers count.
 
-    The rest of it may be a value that ends too early.
+    The rest may be a value that ends too early.
     """
     if reply.outcome.declined:
         return None, None
@@ -265,7 +265,7 @@ def _read(reply: Reply) -> Read:
 
 
 def _agrees(run: Sequence[Read], outputs: Sequence[str], way: Way) -> bool:
-    """Whether the answers of one generation are these outputs, in all test cases."""
+    """Whether the answers of one generation match these outputs, in all test cases."""
     answers = (read[0] if way.lenient else read[1] for read in run)
     return all(
         answer is not None and way.same(answer, output)

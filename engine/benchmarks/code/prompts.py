@@ -1,10 +1,9 @@
 """The prompts of code-prediction and code-choice.
 
-They have the structure of the original ones (akshsgaur/code-reasoning-repro,
-which reproduces arXiv 2504.05518): a system message with a persona and the
-reasoning effort in words, one user message with the task and the programs
-between tags. The words are our own. Programs are put in by joining, never by a
-format string: they hold braces.
+They have the structure of the originals (akshsgaur/code-reasoning-repro, which reproduces arXiv
+2504.05518): a system message with a persona and the reasoning effort in words, and one user message
+with the task and the programs between tags. The words are our own. Programs are inserted by
+concatenation, never by a format string: they contain braces.
 """
 
 from __future__ import annotations
@@ -61,11 +60,11 @@ CHOICE_TEMPLATES: Mapping[str, Template] = {
         _SYSTEM,
     )
 }
-"""Our own wording; :func:`predict` and :func:`choose` say the same."""
+"""Our own prompts; :func:`predict` and :func:`choose` produce the same text."""
 
 
 def by_template(template: Template, values: Mapping[str, str]) -> list[Message]:
-    """Ask in the words of a template."""
+    """The messages from a template."""
     messages = [user(filled_parts(template.user, values, ("effort",)))]
     if template.system:
         messages.insert(0, system(fill(template.system, values)))
@@ -84,7 +83,7 @@ def predict(effort: str, program: str, call: str) -> list[Message]:
 
 
 def choose(effort: str, a: str, b: str, call: str) -> list[Message]:
-    """Ask to choose one of two programs and to say what ``call`` returns in it."""
+    """Ask to choose one of two programs and to predict what ``call`` returns in it."""
     body = (
         f"[PROGRAM_A]\n{a}\n[/PROGRAM_A]\n[PROGRAM_B]\n{b}\n[/PROGRAM_B]\n"
         f"[ASSERTION]\n{_assertion(call)}\n[/ASSERTION]"

@@ -1,1 +1,1 @@
-"""custom: a benchmark of one's own, made of a TOML file and a table of questions."""
+"""custom: a user-defined benchmark from a TOML file and a table of questions."""

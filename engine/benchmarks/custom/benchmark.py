@@ -1,4 +1,4 @@
-"""custom: a benchmark of one's own, made of a TOML file and a table of questions."""
+"""custom: a user-defined benchmark from a TOML file and a table of questions."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ _UNANSWERED = (Outcome.REFUSED, Outcome.FILTERED)
 
 
 class Custom(Benchmark):
-    """Questions, prompt, right answers and scoring as a TOML file says."""
+    """Questions, prompts, correct answers and scoring as defined in a TOML file."""
 
     name = "custom"
     version = "1"
@@ -105,7 +105,7 @@ class Custom(Benchmark):
     )
 
     def _file(self) -> CustomFile:
-        """What the file said when the data was prepared, or says now."""
+        """The file's content when the data was prepared, or its current content."""
         if self.shared:
             return CustomFile.from_json(self.shared)
         if self.opt["file"] is None:
@@ -128,11 +128,11 @@ class Custom(Benchmark):
         )
 
     def own_title(self) -> str:
-        """The title that the file gives."""
+        """The title in the file."""
         return self._file().title if self._known else ""
 
     def further_files(self) -> list[Path]:
-        """The tables that the file names."""
+        """The tables that the file refers to."""
         file, folder = self._file(), Path(self.opt["file"]).parent
         found = [folder / name for name in (file.data, file.shots_from) if name]
         if file.data and file.shots and file.shots_split:
@@ -144,7 +144,7 @@ class Custom(Benchmark):
         return bool(self.shared) or self.opt["file"] is not None
 
     def needs(self) -> frozenset[str]:
-        """Log-likelihoods or text, and images where the file names columns of them."""
+        """Log-likelihoods or text, and images if the file has image columns."""
         if not self._known:
             return frozenset({"generate"})
         file = self._file()
@@ -152,11 +152,11 @@ class Custom(Benchmark):
         return frozenset({kind, "images"} if file.images else {kind})
 
     def needs_judge(self) -> bool:
-        """Whether the file leaves scoring to a judge."""
+        """Whether the file uses a judge for scoring."""
         return self._known and self._file().asks_judges
 
     def templates(self) -> Any:
-        """The whole file, and the versions of the parsers that read replies."""
+        """The whole file, and the versions of the parsers used."""
         if not self._known:
             return None
         file = self._file()
@@ -166,7 +166,7 @@ class Custom(Benchmark):
         return [file.to_json(), *sorted(parsers)]
 
     async def solve(self, sample: Sample, ask: Ask) -> Score:
-        """Ask, and score as the file says."""
+        """Ask, and score as defined in the file."""
         file = self._file()
         if "loglikelihood" in file.scorers:
             return await _likelihoods(file, sample, ask)
@@ -233,12 +233,12 @@ class Custom(Benchmark):
         return Read(read.answer, read.score, float(strict))
 
     def _reads(self, one: Scoring, sample: Sample) -> str:
-        """What reads the answer, with its version."""
+        """The parser of the answer, with its version."""
         many = one.scorer == "choice" and len(sample.inputs["choices"]) > len(letters.LETTERS)
         return MANY if many else SCORERS[one.scorer].reads
 
     async def _read_math(self, one: Scoring, sample: Sample, reply: str) -> Read:
-        """The answer by math-verify; exactly: what the pattern finds, or the reply itself."""
+        """The answer by math-verify; the exact reading is the pattern's match, or the reply."""
         text = answer_text(reply)
         answer, right = None, False
         for gold in sample.gold:
@@ -255,7 +255,7 @@ class Custom(Benchmark):
         return Read(answer, float(right), float(any(strict)))
 
     async def _voted(self, file: CustomFile, sample: Sample, prompt: Prompt, ask: Ask) -> Score:
-        """Score the answer that most of several replies give; of equally many the first."""
+        """Score the answer that most of several replies give; in a tie, the first."""
         asks = [("candidate", prompt, "answer", number) for number in range(file.votes)]
         replies = await ask.many(asks)
         read = [
@@ -282,7 +282,7 @@ class Custom(Benchmark):
         return custom_work.process()
 
     async def _worked(self, piece: custom_work.Piece) -> Any:
-        """What the file's pattern finds, or its rubric says."""
+        """The match of the file's pattern, or its rendered rubric."""
         try:
             return await self._child.result(piece)
         except LimitExceeded as error:
@@ -299,7 +299,7 @@ class Custom(Benchmark):
         parsed: dict[str, Any],
         notes: list[str],
     ) -> tuple[float | None, Outcome]:
-        """The mean of what the judges say, from 0 to 1, and the outcome that follows from it."""
+        """The mean of the judges' scores, from 0 to 1, and the resulting outcome."""
         graded = one.scorer == "graded"
         fields = {
             **sample.inputs["row"],
@@ -313,7 +313,7 @@ class Custom(Benchmark):
         prompt = generate(said + form, max_tokens=_JUDGE_MAX_TOKENS, temperature=0.0)
         step = "grade" if graded else "rate"
         asks = [(judge, prompt, step) for judge in self.judges]
-        # What other scorers say counts, even where no judge can be reached.
+        # Other scorers' results count even if no judge can be reached.
         replies = await ask_judges(ask, asks, at_least_one=len(file.scores) == 1)
         notes += failed_judgements(asks, replies)
         told: dict[str, Any] = {}
@@ -421,7 +421,7 @@ def _asked(file: CustomFile, talk: list[Message]) -> Prompt:
 
 
 async def _likelihoods(file: CustomFile, sample: Sample, ask: Ask) -> Score:
-    """The option of greatest log-likelihood; of texts also per byte, as lm-evaluation-harness."""
+    """The option of greatest log-likelihood; for texts also per byte, as lm-evaluation-harness."""
     choices: list[str] = sample.inputs["choices"]
     by_text = file.scores[0].by == "text"
     named = choices if by_text else ascii_uppercase[: len(choices)]
@@ -459,11 +459,11 @@ def _single(file: CustomFile, tally: Tally) -> list[Metric]:
 
 
 def _over_epochs(tally: Tally) -> list[Metric]:
-    """pass@k and pass^k of repeated answers.
+    """pass@k and pass^k over repeated answers.
 
-    With c of n answers right, the chance that one of k drawn ones is: ``1 - C(n-c,k)/C(n,k)``
-    (Chen et al. 2021, arXiv 2107.03374), and that all are: ``C(c,k)/C(n,k)`` (Yao et al. 2024,
-    arXiv 2406.12045). Each sample weighs the same.
+    With c of n answers right, the chance that at least one of k drawn ones is right is
+    ``1 - C(n-c,k)/C(n,k)`` (Chen et al. 2021, arXiv 2107.03374), and that all are is
+    ``C(c,k)/C(n,k)`` (Yao et al. 2024, arXiv 2406.12045). All samples have equal weight.
     """
     n, found = tally.epochs, []
     if n < 2 or tally.means is None:
@@ -516,5 +516,5 @@ _RANK = (
 
 
 def _worse(one: Outcome, other: Outcome) -> Outcome:
-    """Which of two outcomes says more; a cut reply that can be read is fine."""
+    """The more informative of two outcomes; a truncated reply that can be parsed is fine."""
     return max(one, other, key=_RANK.index)

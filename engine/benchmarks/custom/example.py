@@ -1,4 +1,4 @@
-"""The examples that ``evalbench new-benchmark`` writes: each runs as it is."""
+"""The examples that ``evalbench new-benchmark`` writes; each runs without changes."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ class Template:
     """An example.
 
     Attributes:
-        about: what it shows, in one line.
-        file: the TOML file; ``NAME`` stands for its name.
-        table: the table beside it.
-        suffix: of the table.
-        others: further files beside it, by name.
+        about: a one-line description.
+        file: the TOML file; ``NAME`` is replaced by its name.
+        table: the table next to it.
+        suffix: the table's extension.
+        others: further files next to it, by name.
     """
 
     about: str
@@ -185,7 +185,7 @@ scorer = "contains"
 
 
 def _png(red: int, green: int, blue: int) -> bytes:
-    """A picture of 32 × 32 pixels in one colour."""
+    """An image of 32 × 32 pixels in one colour."""
     rows = (b"\0" + bytes((red, green, blue)) * 32) * 32
 
     def chunk(kind: bytes, body: bytes) -> bytes:
@@ -266,7 +266,7 @@ TEMPLATES: Mapping[str, Template] = {
 
 
 def files_of(template: str, name: str) -> dict[str, bytes]:
-    """The files of an example of this name, by their names; the TOML file is the first."""
+    """The files of an example, by file name; the TOML file comes first."""
     found = TEMPLATES[template]
     return {
         f"{name}.toml": found.file.replace("NAME", name).encode(),

@@ -1,4 +1,4 @@
-"""The TOML file that makes a benchmark out of a table of questions, without any Python."""
+"""The TOML file that turns a table of questions into a benchmark, without any Python."""
 
 from __future__ import annotations
 
@@ -29,36 +29,36 @@ CHOICES_AT_MOST = 26
 
 @dataclass(frozen=True, slots=True)
 class CustomFile:
-    """What a file says. All of it is JSON, so that a journal can keep it.
+    """The content of a file. All of it is JSON, so that a journal can store it.
 
     Attributes:
-        title: for people.
-        data: the table, beside the file.
-        hub, config, split, revision: a data set of the Hugging Face hub, instead of ``data``;
-            without a split ``test``, or else its first one.
-        group: the column that results are grouped by; may be empty.
-        filter: a template; rows for which it says nothing, ``False`` or ``0`` are left out.
-        sort: the column to sort by; with ``-`` before it, the greatest comes first.
-        template: Jinja templates of the user's messages, one for each turn.
-        messages: the column with a conversation; templates are further turns.
+        title: display title.
+        data: the table, next to the file.
+        hub, config, split, revision: a data set on the Hugging Face Hub, instead of ``data``;
+            without a split, ``test`` or else its first one.
+        group: the column used to group results; may be empty.
+        filter: a template; rows for which it renders empty, ``False`` or ``0`` are left out.
+        sort: the column to sort by; with ``-`` before it, in descending order.
+        template: Jinja templates of the user messages, one per turn.
+        messages: the column with a conversation; templates add further turns.
         system: Jinja template of the system message.
         max_tokens, temperature, stop: parameters of the candidate's calls.
-        images: columns with paths of images, relative to the table.
-        shots: how many solved examples come before the question.
-        shots_from: the table of the examples; empty: the first rows of the same one.
-        shots_split: the split of the examples: of the hub's data set, or of a table beside the
+        images: columns with image paths, relative to the table.
+        shots: number of solved examples before the question.
+        shots_from: the table of examples; empty for the first rows of the same table.
+        shots_split: the split of the examples: of the Hub data set, or of a table next to the
             table of questions (``train.jsonl``).
-        shots_by: a column: examples are those that have the same in it as the question.
-        shots_random: whether each question draws its examples by the run's seed.
+        shots_by: a column: examples must have the same value in it as the question.
+        shots_random: whether each question draws its examples with the run's seed.
         shots_as: ``turns`` of the conversation, or ``text`` before the question.
-        shot_answer: template of an example's answer; empty: its right answer.
-        votes: how often a question is asked; the answer that is given most often counts.
-        target: the column with the right answer, or a template; empty where none is needed.
-        separator: what stands between several right answers, or options, of one cell.
-        choices: columns of the options, or one column with a list of them.
-        shuffle: whether options are shown in an order drawn by the run's seed.
-        scores: how replies are scored; one of them, or several with names.
-        rubric: Jinja template of the judge's message, with ``reply`` besides the columns.
+        shot_answer: template of an example's answer; empty for its correct answer.
+        votes: how often a question is asked; the most frequent answer counts.
+        target: the column with the correct answer, or a template; empty if none is needed.
+        separator: separates several correct answers, or options, in one cell.
+        choices: columns with the options, or one column with a list of them.
+        shuffle: whether options are shown in an order drawn with the run's seed.
+        scores: how replies are scored: by one scorer, or several with names.
+        rubric: Jinja template of the judge's message, with ``reply`` in addition to the columns.
         low, high: the judge's scale.
     """
 
@@ -97,7 +97,7 @@ class CustomFile:
 
     @property
     def scorers(self) -> frozenset[str]:
-        """The scorers that are used."""
+        """The scorers in use."""
         return frozenset(one.scorer for one in self.scores)
 
     @property
@@ -111,10 +111,10 @@ class CustomFile:
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> CustomFile:
-        """Read a stored file, also one of a run that is older than some keys.
+        """Inverse of :meth:`to_json`, also for a run that predates some keys.
 
         Raises:
-            DataError: it is none.
+            DataError: it is not valid.
         """
         if not isinstance(value, Mapping):
             raise DataError("what the run keeps of its benchmark's file is damaged")
@@ -149,19 +149,19 @@ _DEFAULTS: Mapping[str, Any] = {
 }
 _SCORING: Mapping[str, Any] = {one.name: one.default for one in fields(Scoring)}
 _LARGEST = 1e9
-"""Of any number in the file; a judge's scale and a cap of tokens need no more."""
+"""Maximum of any number in the file; judges' scales and token caps need no more."""
 _KINDS = {str: "a text", int: "a whole number", float: "a number", bool: "true or false"}
 
 
 class FileFault(DataError):
-    """What is wrong in a file, and the table and key that it stands at."""
+    """An error in a file, with its table and key."""
 
     section = key = ""
     at = 0
 
 
 class _Place:
-    """Where something stands in a file, for errors."""
+    """A location in a file, for errors."""
 
     def __init__(self, path: Path, text: str = "") -> None:
         self.path = path
@@ -190,7 +190,7 @@ class _Place:
 
 
 def is_custom(path: Path) -> bool:
-    """Whether a TOML file describes a benchmark (and is no suite). False if it cannot be read."""
+    """Whether a TOML file describes a benchmark (not a suite). False if it cannot be read."""
     try:
         body = read_toml(path)
     except (OSError, ValueError):
@@ -202,7 +202,7 @@ def read_tables(path: Path) -> tuple[dict[str, Any], str]:
     """The tables of a TOML file, and its text.
 
     Raises:
-        DataError: there is no such file, or it is no TOML, or no UTF-8.
+        DataError: the file does not exist, or is not TOML, or not UTF-8.
     """
     try:
         text = read_text(path, encoding="utf-8-sig")
@@ -214,11 +214,11 @@ def read_tables(path: Path) -> tuple[dict[str, Any], str]:
 
 
 MOST_FAULTS = 10
-"""Mistakes that are told at once."""
+"""Maximum number of mistakes reported at once."""
 
 
 def together(faults: Sequence[DataError], path: Path) -> DataError:
-    """One error that tells of all of them, each on a line of its own; equal rows on one."""
+    """One error that lists all of them, one per line; equal rows are combined."""
     if len(faults) == 1:
         return faults[0]
     rows: dict[tuple[str, str, str], list[str]] = {}
@@ -243,7 +243,7 @@ def read_file(path: Path) -> CustomFile:
     """Read and check a file.
 
     Raises:
-        DataError: saying what is wrong in it, in which lines, and what would be right.
+        DataError: says what is wrong, in which lines, and what would be right.
     """
     return file_of(path, *read_tables(path))
 
@@ -258,7 +258,7 @@ def file_of(path: Path, body: Mapping[str, Any], text: str) -> CustomFile:
     except SpecError as error:
         faults.append(place.wrong(error.what, "benchmark", "data", hint=error.why))
     file = CustomFile(**values)
-    # That something is missing may only follow from a mistake that is told already.
+    # A missing key may only follow from a mistake that is already reported.
     spoilt = {fault.section for fault in faults}
     if spoilt & {"answer", "score"}:
         spoilt |= {"answer", "score", "judge"}
@@ -275,10 +275,10 @@ def file_of(path: Path, body: Mapping[str, Any], text: str) -> CustomFile:
 
 
 def _of_the_hub(values: Mapping[str, Any]) -> dict[str, str]:
-    """What ``data = "hf:OWNER/NAME@REVISION?config=NAME&split=NAME"`` says, key by key.
+    """The parts of ``data = "hf:OWNER/NAME@REVISION?config=NAME&split=NAME"``, by key.
 
     Raises:
-        SpecError: it begins as a name on the hub and is none.
+        SpecError: it starts like a Hub name but is invalid.
     """
     hub = hub_set(values.get("data"))
     if hub is None or values.get("hub"):
@@ -288,7 +288,7 @@ def _of_the_hub(values: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _values(place: _Place, body: Mapping[str, Any], faults: list[FileFault]) -> dict[str, Any]:
-    """The values of all keys that are right; the others are added to ``faults``."""
+    """The values of all valid keys; errors in the others are added to ``faults``."""
     given: dict[str, Any] = {}
     scoring: dict[str, Any] = {}
     for section, table in body.items():
@@ -325,7 +325,7 @@ def _values(place: _Place, body: Mapping[str, Any], faults: list[FileFault]) -> 
 def _scorings(
     place: _Place, tables: Any, in_answer: Mapping[str, Any], faults: list[FileFault]
 ) -> tuple[Scoring, ...]:
-    """What [answer], or each [[score]] table, says about scoring."""
+    """The scoring settings in [answer], or in each [[score]] table."""
     if tables is None:
         return (_named(Scoring(**in_answer)),)
     if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
@@ -386,7 +386,7 @@ def _typed(
 
 
 def _problems(place: _Place, file: CustomFile) -> Iterator[FileFault]:
-    """What is wrong with a file whose keys and types are right; each says where."""
+    """Errors in a file whose keys and types are valid, each with its location."""
     if not file.template and not file.messages:
         yield place.wrong(
             "there is no prompt", "prompt", hint='write one: [prompt] template = "{{ question }}"'
@@ -502,12 +502,12 @@ def _template_problems(place: _Place, file: CustomFile) -> Iterator[FileFault]:
 
 
 def is_template(text: str) -> bool:
-    """Whether a value that may name a column is a template instead."""
+    """Whether a value that may be a column name is a template instead."""
     return "{{" in text or "{%" in text
 
 
 def templates_of(file: CustomFile) -> list[tuple[str, str, str]]:
-    """Every template of a file with its section and key."""
+    """All templates of a file with section and key."""
     found = [("prompt", "template", one) for one in file.template]
     found += [
         (section, key, getattr(file, key))
@@ -525,10 +525,10 @@ def templates_of(file: CustomFile) -> list[tuple[str, str, str]]:
 
 
 def template_names(template: str) -> frozenset[str] | str:
-    """The columns that a template names, or what is wrong with it.
+    """The columns used by a template, or what is wrong with it.
 
-    It is read without compiling it, which would work out what is constant in it: templates
-    are compiled and rendered within limits, see ``custom_work``.
+    It is parsed without compiling, which would evaluate constant expressions in it: templates are
+    compiled and rendered within limits, see ``work``.
     """
     from jinja2 import TemplateSyntaxError, nodes
 
@@ -551,9 +551,9 @@ def template_names(template: str) -> frozenset[str] | str:
 
 
 def _columns_in(read: Any) -> frozenset[str]:
-    """The names that a parsed template takes from outside; what it sets itself is none of them.
+    """The names that a parsed template takes from outside, excluding those it sets itself.
 
-    ``jinja2.meta`` would work out what is constant on the way.
+    ``jinja2.meta`` would evaluate constant expressions in the process.
     """
     from jinja2 import nodes
 

@@ -1,4 +1,4 @@
-"""The rows of a benchmark of one's own: read, chosen, and their prompts rendered."""
+"""The rows of a user-defined benchmark: reading, selecting, and rendering their prompts."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _OURS = frozenset({"row", "choices", "loop"})
 
 
 class OptionNumber(int):
-    """A right answer that is the place of an option, from 0, whatever the options say."""
+    """A correct answer given as the index of an option, from 0, whatever the options' texts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,10 +51,10 @@ class Tables:
     """The rows of a benchmark.
 
     Attributes:
-        name: of the table, for errors.
-        folder: where the files lie that rows name; None: nowhere.
+        name: the table's name, for errors.
+        folder: where files that rows refer to are; None for nowhere.
         rows: the questions.
-        examples: gives the solved examples; None: they are among the questions.
+        examples: returns the solved examples; None if they are among the questions.
     """
 
     name: str
@@ -74,17 +74,17 @@ def read_items(
     seed: int = 0,
     tables: Tables | None = None,
 ) -> Iterator[Item]:
-    """One item for each row of the table, its prompts rendered.
+    """One item for each row of the table, with its prompts rendered.
 
     Args:
-        path: of the file.
-        file: what it says.
-        source: the table, where another than the file's is wanted; reads the images.
-        seed: draws the order of options, and examples.
-        tables: the rows, where they are not those that the file names.
+        path: the file's path.
+        file: its content.
+        source: the table, if it is not the file's own; reads the images.
+        seed: for the order of options, and for examples.
+        tables: the rows, if they are not those that the file refers to.
 
     Raises:
-        DataError: naming the rows that do not fit, up to ten of them.
+        DataError: names the invalid rows, up to ten of them.
     """
     tables = tables or _tables(path, file, source)
     child = custom_work.process()
@@ -110,10 +110,10 @@ def _tables(path: Path, file: CustomFile, source: DataSource) -> Tables:
 
 
 def split_beside(table: Path, split: str) -> Path:
-    """The table of another split beside a table, or in the same folder.
+    """The table of another split next to a table, or in the same folder.
 
     Raises:
-        DataError: there is none.
+        DataError: it does not exist.
     """
     folder = table if table.is_dir() else table.parent
     found = [file for suffix in SUFFIXES if (file := folder / f"{split}{suffix}").is_file()]
@@ -153,7 +153,7 @@ def _beside(path: Path, key: str, name: str) -> Path:
 
 
 def hub_rows(file: CustomFile, source: DataSource) -> Iterator[Numbered]:
-    """The rows of a data set of the Hugging Face hub."""
+    """The rows of a data set on the Hugging Face Hub."""
     require("data", f"{file.hub} of the Hugging Face hub", "datasets")
     hint = (
         "check name, config and split, and the network (evalbench keys set huggingface for a"
@@ -179,7 +179,7 @@ def hub_rows(file: CustomFile, source: DataSource) -> Iterator[Numbered]:
 
 
 class _Reader:
-    """Makes items of rows, a few dozen at once, as the child renders them."""
+    """Turns rows into items, a few dozen at a time, as the child renders them."""
 
     def __init__(
         self,
@@ -203,7 +203,7 @@ class _Reader:
     def items(self, rows: Iterator[Numbered]) -> Iterator[Item]:
         file = self._file
         if file.rubric:
-            # It is rendered only when answers are judged, which is late to learn that it cannot be.
+            # It is rendered only when answers are judged, which is too late to find an error.
             self._check_rubric()
         rows = self._selected(rows)
         if file.shots:
@@ -226,11 +226,11 @@ class _Reader:
             )
 
     def _note(self, fault: DataError) -> None:
-        """Keep what is wrong with a row, to tell it with what is wrong with others.
+        """Collect an error in a row, to report it together with others.
 
         Raises:
-            DataError: there is enough to tell; or examples are shown, which would be wrong again
-                for every row.
+            DataError: there are enough to report; or examples are used, which would fail again for
+                every row.
         """
         self._faults.append(fault)
         if len(self._faults) >= MOST_FAULTS or self._file.shots:
@@ -247,7 +247,7 @@ class _Reader:
     # -- which rows --------------------------------------------------------------
 
     def _selected(self, rows: Iterator[Numbered]) -> Iterator[Numbered]:
-        """The rows in their order, checked to have every column that the file names."""
+        """The rows in order, checked to have every column that the file refers to."""
         file = self._file
         checked = self._checked(rows)
         if file.filter:
@@ -292,7 +292,7 @@ class _Reader:
                 yield number, row
 
     def _missing(self, there: set[str]) -> list[tuple[str, str, str]]:
-        """Names that are no columns, each with the table and the key of the file that need it."""
+        """Names that are not columns, each with the file's table and key that need it."""
         return [
             (section, key, name)
             for section, key, names in (*self._columns(), *self._names)
@@ -329,7 +329,7 @@ class _Reader:
                     yield number, row
 
     def _with_examples(self, rows: Iterator[Numbered]) -> Iterator[Numbered]:
-        """Take the examples; of the same table the first rows, which are then not asked."""
+        """Set the examples aside; from the same table, the first rows, which are then not asked."""
         file = self._file
         apart = self._table.examples
         if apart:
@@ -372,10 +372,10 @@ class _Reader:
         others = [example for example in self._examples if example[1] is not row]
         return draw.sample(others, file.shots)
 
-    # -- what is rendered --------------------------------------------------------
+    # -- rendering ---------------------------------------------------------------
 
     def _made(self, some: Sequence[Numbered]) -> Iterator[Item]:
-        """Items of some rows; what is wrong with one is kept, and the others are looked at."""
+        """Items for these rows; errors are collected, and the other rows are still checked."""
         at = 0
         try:
             for item in self._page(some):
@@ -383,7 +383,7 @@ class _Reader:
                 at += 1
             return
         except DataError as fault:
-            self._child.close()  # it may have results that nobody will read
+            self._child.close()  # it may have results that no one will read
             self._note(fault)
         for one in some[at + 1 :]:
             try:
@@ -403,7 +403,7 @@ class _Reader:
                 raise
             except Exception as error:
                 plans.append([error])
-                break  # told when it is the row's turn, after those before it
+                break  # reported when it is the row's turn, after those before it
         pieces = [
             piece
             for plan in plans
@@ -433,7 +433,7 @@ class _Reader:
         return _Plan(number, row, choices, order, pieces)
 
     def _choices(self, number: int, row: Row) -> tuple[list[str], list[int]]:
-        """The options as they are shown, and which of the row's each one is."""
+        """The options as shown, and the original index of each."""
         file = self._file
         if not file.choices:
             return [], []
@@ -495,7 +495,7 @@ class _Reader:
         return Item(inputs, said.gold, group)
 
     def _read(self, plan: _Plan, results: Iterator[str]) -> _Said:
-        """What the child made of a plan's pieces, in their order."""
+        """The child's results for a plan's pieces, in order."""
         file = self._file
         turns = [next(results) for _ in file.template]
         system = next(results) if file.system else ""
@@ -511,10 +511,10 @@ class _Reader:
         return _Said(turns, system, gold, shown)
 
     def _gold(self, value: Any, plan: _Plan) -> Any:
-        """The right answer: an option's index, or the texts that are accepted.
+        """The correct answer: an option's index, or the accepted texts.
 
         Raises:
-            ValueError: there is none; whatever the scorer, it could not be told from a wrong one.
+            ValueError: there is none, so that no scorer could tell it from a wrong one.
         """
         file = self._file
         wanted = any(SCORERS[name].needs_target for name in file.scorers)
@@ -592,7 +592,7 @@ def _named(row: Row) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """A cell as JSON has it; NaN, which tables have for nothing, is nothing."""
+    """A cell as a JSON value; NaN, which tables use for missing values, becomes null."""
     if isinstance(value, float) and math.isnan(value):
         return None
     return value
@@ -622,7 +622,7 @@ def _joined(question: str, answer: str) -> str:
 
 
 def _index(value: Any, plan: _Plan) -> int:
-    """Which option a cell means: its text, its letter, or its number from 0."""
+    """Which option a cell refers to: by its text, letter, or index from 0."""
     text, count = str(value).strip(), len(plan.choices)
     if isinstance(value, OptionNumber) and 0 <= value < count:
         return plan.order.index(value)
@@ -639,10 +639,10 @@ _ROLES = {"human": "user", "gpt": "assistant", "bot": "assistant", "model": "ass
 
 
 def _conversation(cell: Any, *, last_asks: bool) -> list[dict[str, str]]:
-    """The messages of a cell: a list of objects with role and content, or its JSON text.
+    """The messages in a cell: a list of objects with role and content, or its JSON text.
 
     Raises:
-        ValueError: it is no conversation that a model could go on with.
+        ValueError: it is not a conversation that a model could continue.
     """
     if isinstance(cell, str):
         try:
@@ -677,10 +677,10 @@ def _conversation(cell: Any, *, last_asks: bool) -> list[dict[str, str]]:
 
 
 def _inside(folder: Path, name: str) -> Path:
-    """A file that somebody's file or table names, which may come from anywhere.
+    """A file named in a user's file or table, which may come from anyone.
 
     Raises:
-        ValueError: it is outside of ``folder``, by its name or behind a link.
+        ValueError: it is outside ``folder``, by its name or through a link.
     """
     path = folder / name
     if not path.resolve().is_relative_to(folder.resolve()):

@@ -1,4 +1,4 @@
-"""How a reply is scored: what each scorer reads, and what it gives for it."""
+"""How replies are scored: what each scorer parses, and the score it gives."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from evalbench.engine.scoring.choices import read_choice
 from evalbench.engine.scoring.reply_text import answer_text, without_markup
 
 FUNCTIONS = "evalbench.scorers"
-"""The group of entry points with functions that ``scorer = "python"`` may name."""
+"""The entry point group of functions that ``scorer = "python"`` may refer to."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,18 +29,18 @@ class Scoring:
 
     Attributes:
         scorer: one of :data:`SCORERS`.
-        name: of its results; the scorer's, where it has none of its own.
-        weight: in the mean of several.
-        pattern: of ``regex``: the answer is what its first group finds.
-        tolerance: of ``numeric``: how far a number may be off, in parts of the right one.
-        normalize: of ``exact`` and ``regex``: what does not count, see :data:`NORMALIZATIONS`.
-        read: of ``exact``: ``first line``, ``last line`` or ``all``.
-        schema: of ``json``: a JSON schema, as text.
-        function: of ``python``: the name of an entry point in :data:`FUNCTIONS`.
-        variant: of ``rouge``: ``rouge1``, ``rouge2`` or ``rougeL``.
-        by: of ``loglikelihood``: ``letter`` or ``text`` of the options.
-        strict: a pattern: the exact reading is what its first group finds, instead of the
-            whole reply. For the scorers of :data:`STRICT_READING`.
+        name: the name of its results (default: the scorer's).
+        weight: its weight in the mean of several.
+        pattern: for ``regex``: the answer is the match of its first group.
+        tolerance: for ``numeric``: the allowed relative error.
+        normalize: for ``exact`` and ``regex``: what to ignore, see :data:`NORMALIZATIONS`.
+        read: for ``exact``: ``first line``, ``last line`` or ``all``.
+        schema: for ``json``: a JSON schema, as text.
+        function: for ``python``: the name of an entry point in :data:`FUNCTIONS`.
+        variant: for ``rouge``: ``rouge1``, ``rouge2`` or ``rougeL``.
+        by: for ``loglikelihood``: ``letter`` or ``text`` of the options.
+        strict: a pattern: the exact reading is the match of its first group, instead of the whole
+            reply. For the scorers in :data:`STRICT_READING`.
     """
 
     scorer: str = "exact"
@@ -59,12 +59,12 @@ class Scoring:
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """What a scorer found.
+    """A scorer's result.
 
     Attributes:
-        answer: what was read, None where nothing was.
+        answer: the parsed answer, None if there was none.
         score: from 0 to 1.
-        strict: 1 where the reply is the right answer and nothing else; None: not told.
+        strict: 1 if the reply is exactly the correct answer; None if not determined.
     """
 
     answer: Any
@@ -77,10 +77,10 @@ class Scorer:
     """A kind of scoring.
 
     Attributes:
-        reads: what it reads the answer with, and its version.
-        needs_target: whether each row must have a right answer.
-        graded: whether scores lie between 0 and 1 instead of being one of them.
-        package: a library that it needs, and the extra that brings it is ``scorers``.
+        reads: the parser it uses, with its version.
+        needs_target: whether each row must have a correct answer.
+        graded: whether scores are between 0 and 1 rather than one of them.
+        package: a library that it needs, from the extra ``scorers``.
     """
 
     reads: str
@@ -116,7 +116,7 @@ _VARIANTS = ("rouge1", "rouge2", "rougeL")
 
 
 def setup_problem(one: Scoring) -> tuple[str, str] | None:
-    """The key that is wrong with a scorer's settings and what is wrong; None if nothing is."""
+    """The invalid key in a scorer's settings and what is wrong with it; None if they are valid."""
     kind = SCORERS[one.scorer]
     if kind.package and (one.scorer != "json" or one.schema) and not _installed(kind.package):
         return "scorer", (
@@ -179,13 +179,13 @@ def _schema_problem(schema: str) -> tuple[str, str] | None:
 def read_reply(
     one: Scoring, reply: str, gold: Any, row: Mapping[str, Any], choices: Sequence[str] = ()
 ) -> Read:
-    """Score a reply with any scorer but those that ask a model or match a pattern.
+    """Score a reply with any scorer that does not ask a model or match a pattern.
 
     Args:
         one: the scorer.
         reply: the model's text.
-        gold: the right answers; of ``choice`` the index of the right option.
-        row: the row of the table.
+        gold: the correct answers; for ``choice`` the index of the correct option.
+        row: the table row.
         choices: the options.
     """
     if one.scorer == "choice":
@@ -200,7 +200,7 @@ def read_reply(
 
 
 def strictly_right(one: Scoring, found: str | None, gold: Any) -> bool:
-    """Whether what the pattern of ``strict`` found is the right answer; None: it found nothing."""
+    """Whether the match of the ``strict`` pattern is the correct answer; None: no match."""
     if found is None:
         return False
     if one.scorer == "choice":
@@ -212,7 +212,7 @@ def strictly_right(one: Scoring, found: str | None, gold: Any) -> bool:
 
 
 def said_right(answer: str, accepted: Sequence[str], one: Scoring) -> bool:
-    """Whether an answer is one of those accepted, after what ``normalize`` names is taken off."""
+    """Whether an answer is an accepted one, ignoring what ``normalize`` lists."""
     if not one.normalize:
         return answer in accepted or _same_number(answer, accepted)
     given = normalized(answer, one.normalize)
@@ -220,7 +220,7 @@ def said_right(answer: str, accepted: Sequence[str], one: Scoring) -> bool:
 
 
 def normalized(text: str, names: Sequence[str]) -> str:
-    """A text without what does not count."""
+    """A text without what is to be ignored."""
     if "accents" in names:
         text = short_answers.without_accents(text)
     if "case" in names:
@@ -237,7 +237,7 @@ def normalized(text: str, names: Sequence[str]) -> str:
 
 
 def _same_number(answer: str, accepted: Sequence[str]) -> bool:
-    """Whether both are numbers, and the same one: ``70,000`` is 70000."""
+    """Whether both are the same number: ``70,000`` is 70000."""
     if not any(c.isdigit() for c in answer) or len(answer) > 40:
         return False
     value = numbers.parse_number(answer)
@@ -289,7 +289,7 @@ def _numeric(one: Scoring, reply: str, accepted: list[str]) -> Read:
 
 
 def _f1(_: Scoring, reply: str, accepted: list[str]) -> Read:
-    """The best F1 of shared words, as SQuAD's evaluation has it (Rajpurkar et al. 2016)."""
+    """The best F1 over shared words, as in SQuAD's evaluation (Rajpurkar et al. 2016)."""
     given = _words(reply)
     best = max((_overlap(given, _words(right)) for right in accepted), default=0.0)
     return Read(answer_text(reply)[:200] or None, best)
@@ -304,7 +304,7 @@ def _drop(_: Scoring, reply: str, accepted: list[str]) -> Read:
 
 
 def _spans(right: str) -> list[str]:
-    """The parts of a right answer: a JSON list of them, or the one that it is."""
+    """The parts of a correct answer: a JSON list of them, or the answer itself."""
     value = _loaded(right)
     return [str(one) for one in value] if isinstance(value, list) and value else [right]
 
@@ -328,7 +328,7 @@ def _rouge_of(variant: str) -> Any:
 
 
 _LONGEST = 20_000
-"""Of a text that is compared word by word, which takes the product of both lengths."""
+"""Maximum words of a text that is compared by words, in time proportional to both lengths."""
 
 
 def _rouge(one: Scoring, reply: str, accepted: list[str]) -> Read:
@@ -349,7 +349,7 @@ def _bleu(_: Scoring, reply: str, accepted: list[str]) -> Read:
 
 
 def _similarity(_: Scoring, reply: str, accepted: list[str]) -> Read:
-    """1 minus the edit distance in parts of both lengths (rapidfuzz ``ratio``), ignoring case."""
+    """1 minus the edit distance relative to both lengths (rapidfuzz ``ratio``), ignoring case."""
     from rapidfuzz import fuzz
 
     text = answer_text(reply)[:_LONGEST]
@@ -358,9 +358,9 @@ def _similarity(_: Scoring, reply: str, accepted: list[str]) -> Read:
 
 
 def _json_of(reply: str) -> Any:
-    """The JSON value of a reply: all of it, the last fenced block, or its outer braces."""
+    """The JSON value in a reply: all of it, the last fenced block, or its outer braces."""
     text = answer_text(reply)
-    # Every other part between fences is a block, of which the first line names the language.
+    # Every other part between fences is a block, whose first line names the language.
     blocks = [part.partition("\n")[2] for part in text.split("```")[1::2]]
     inner = text[text.find("{") : text.rfind("}") + 1]
     for part in (text, *blocks[-1:], inner):
@@ -375,7 +375,7 @@ _NO_JSON = object()
 
 
 def _json(one: Scoring, reply: str, accepted: list[str]) -> Read:
-    """Valid JSON, that the schema allows, and that equals the target where there is one."""
+    """Valid JSON that conforms to the schema and equals the target, if there is one."""
     value = _json_of(reply)
     if value is _NO_JSON:
         return Read(None, 0.0)
@@ -398,7 +398,7 @@ def _loaded(text: str) -> Any:
 
 
 def _tool(_scoring: Scoring, reply: str, accepted: list[str]) -> Read:
-    """A call of the expected function; arguments have to be the same where the target has some."""
+    """A call of the expected function; arguments must match if the target has any."""
     text = answer_text(reply)
     _before, tag, tagged = text.rpartition("<tool_call>")
     call = _call_of(_loaded(tagged.partition("</tool_call>")[0]) if tag else _json_of(reply))
@@ -459,7 +459,7 @@ _VERDICT = re.compile(r"\[\[\s*(right|wrong|correct|incorrect)\s*\]\]", re.IGNOR
 
 
 def read_verdict(judgement: str) -> float | None:
-    """1 for ``[[right]]``, 0 for ``[[wrong]]``; None where there is neither, or both."""
+    """1 for ``[[right]]``, 0 for ``[[wrong]]``; None if there is neither, or both."""
     said = {
         found.lower() in ("right", "correct") for found in _VERDICT.findall(answer_text(judgement))
     }

@@ -1,4 +1,4 @@
-"""Trying a benchmark of one's own: its first prompts, and the score of a reply, without a model."""
+"""Tries a user-defined benchmark without a model: its first prompts, and the score of a reply."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from evalbench.engine.paths import cache_dir
 
 
 class Trial:
-    """The first samples of a file, to score replies on."""
+    """The first samples of a file, for scoring replies."""
 
     def __init__(self, file: Path, count: int = 20) -> None:
-        """Read a file and the first ``count`` of its samples.
+        """Read a file and its first ``count`` samples.
 
         Raises:
-            DataError: what is wrong with them.
+            DataError: they are invalid.
         """
         options = parse_options(Custom.options, {"file": str(file)}, "custom")
         found = Custom(options).prepare(DataSource(None, cache_dir() / "downloads"))
@@ -30,10 +30,10 @@ class Trial:
         self._benchmark.judges = ("judge",)
 
     async def score(self, number: int, reply: str) -> Score:
-        """The score of a reply to sample ``number``, counted from 1.
+        """The score of a reply to sample ``number``, from 1.
 
         Raises:
-            UsageError: there is no such sample, or only a judge could say.
+            UsageError: there is no such sample, or it needs a judge.
         """
         if not 1 <= number <= len(self.samples):
             raise UsageError(
@@ -43,7 +43,7 @@ class Trial:
 
 
 class _Given(SequentialAsk):
-    """An ``ask`` that always brings the same reply."""
+    """An ``ask`` that always returns the same reply."""
 
     def __init__(self, reply: str) -> None:
         self._reply = Reply(reply, outcome=Outcome.OK)

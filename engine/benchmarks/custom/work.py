@@ -1,7 +1,7 @@
-"""What a custom file's patterns and templates do, for a child process with limits.
+"""The work of a custom file's patterns and templates, for a child process with limits.
 
-See :mod:`evalbench.engine.limited`. A piece of work is what :func:`search`,
-:func:`template` or :func:`same_math` makes.
+See :mod:`evalbench.engine.limited`. A piece of work is created by :func:`search`, :func:`template`
+or :func:`same_math`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from jinja2.sandbox import SandboxedEnvironment
 
 LONGEST = 10_000_000
-"""Characters of a rendered text; no model reads more."""
+"""Maximum characters of a rendered text; no model reads more."""
 
 TOO_DEEP = "its brackets or blocks are nested too deeply"
 
@@ -27,19 +27,19 @@ Piece = tuple[str, str, Any]
 
 
 def process() -> LimitedProcess:
-    """A child that does such work."""
+    """A child process for this work."""
     return LimitedProcess(__name__)
 
 
 def search(pattern: str, text: str) -> Piece:
-    """What the first group of ``pattern`` finds in ``text``, without space around it, or None."""
+    """The first group of ``pattern`` in ``text``, without surrounding whitespace, or None."""
     return "search", pattern, text
 
 
 def template(source: str, fields: Mapping[str, Any]) -> Piece:
     """A Jinja template, rendered with these names.
 
-    One that cannot be named in it is ``row["its name"]``.
+    A name that is not a valid identifier is available as ``row["its name"]``.
     """
     return "template", source, dict(fields)
 
@@ -50,26 +50,26 @@ def same_math(right: str, text: str) -> Piece:
 
 
 def check(source: str) -> Piece:
-    """Whether a template can be compiled at all: its result is an empty text."""
+    """Whether a template compiles: the result is an empty text."""
     return "check", source, None
 
 
 def environment() -> SandboxedEnvironment:
-    """Where templates are rendered: no access to anything but the columns.
+    """The environment for rendering templates: no access to anything but the columns.
 
-    A name that no column has is an error.
+    A name without a column is an error.
     """
     from jinja2 import StrictUndefined
     from jinja2.sandbox import ImmutableSandboxedEnvironment
 
-    # Prompts are text, not pages: nothing in them is to be escaped.
+    # Prompts are text, not HTML: nothing in them is escaped.
     return ImmutableSandboxedEnvironment(
         undefined=StrictUndefined, autoescape=False, finalize=_shown
     )
 
 
 def _shown(value: Any) -> Any:
-    """What is shown of a value; nothing (null) is not the word "None".
+    """A value as rendered; null is not the word "None".
 
     Raises:
         ValueError: it is null.
@@ -80,10 +80,10 @@ def _shown(value: Any) -> Any:
 
 
 def _compared(right: str, text: str) -> list[Any]:
-    """What math-verify reads in a text (None: nothing), and whether it equals ``right``."""
+    """What math-verify finds in a text (None: nothing), and whether it equals ``right``."""
     from math_verify import parse, verify
 
-    # Its own alarms would end what the limits of this process end.
+    # Its own alarms would cancel this process's limits.
     answer = parse(text, parsing_timeout=None)
     if not answer:
         return [None, False]
@@ -119,13 +119,13 @@ def _compiled(source: str) -> Any:
     jinja = environment()
     try:
         tree = jinja.parse(source)
-        # Jinja takes this one name for the template itself; here it is a column like any other.
+        # Jinja uses this one name for the template itself; here it is a column like any other.
         for name in tree.find_all(nodes.Name):
             if name.name == "self":
                 name.name = _SELF
         return jinja.from_string(tree)
     except (RecursionError, SyntaxError):
-        # What Python says of the code that Jinja makes of it helps nobody.
+        # Python's message about Jinja's generated code would not help the user.
         raise ValueError(TOO_DEEP) from None
 
 

@@ -36,7 +36,7 @@ from evalbench.engine.scoring.tally import Metric, Tally
 
 Parser = Callable[[str, int], int | None]
 
-# What the original system of each generated family does, and what value it gives.
+# How the original system of each generated family parses replies, and the value it gives.
 _FAITHFUL: Mapping[str, Mapping[str, tuple[str, Parser]]] = {
     "chat": {
         "accuracy_strict": (letters.STRICT, letters.read_strict),
@@ -48,7 +48,7 @@ _DEFAULT_SHOTS = {"original": 5, "chat": 0, "cot": 0}
 
 
 class Mmlu(Benchmark):
-    """57 subjects, four options a question; asked by log-likelihood, by letter, or step by step."""
+    """57 subjects, four options per question; by log-likelihood, by letter, or step by step."""
 
     name = "mmlu"
     version = "1"
@@ -126,7 +126,7 @@ class Mmlu(Benchmark):
     def adapted(
         cls, options: Mapping[str, Any], given: Iterable[str], able: Callable[[], Capabilities]
     ) -> Mapping[str, Any]:
-        """The chat family where none was asked for and the model or the prompt needs it."""
+        """The chat family if none was requested and the model or the prompt needs it."""
         if "family" in given:
             return options
         if options["prompt"] == ORIGINAL or not able().choose:
@@ -138,7 +138,7 @@ class Mmlu(Benchmark):
         return read_data(source, self.opt["split"], self.shots)
 
     def data_files(self, path: Path) -> list[Path]:
-        """The files of a folder, or a single file and the solved examples beside it."""
+        """The files in a folder, or a single file and the solved examples next to it."""
         return super().data_files(path) + ([] if path.is_dir() else dev_files(path))
 
     def needs(self) -> frozenset[str]:
@@ -177,18 +177,18 @@ class Mmlu(Benchmark):
         return prompts.chat(examples, shown) if self.family == "chat" else prompts.cot(shown)
 
     def _restyled(self, template: Template, sample: Sample) -> Template:
-        """The original's words in the style of the options, as the original shows them."""
+        """The original's prompt text in the style of the options, as in the original."""
         rng = random.Random(f"{self.seed} {sample.id} words")  # noqa: S311
         return replace(template, user=restyle_words(self.opt["style"], template.user, rng))
 
     def _shown(self, sample: Sample) -> Shown:
-        # The same seed and sample give the same order, in this run and when it is resumed.
+        # The same seed and sample give the same order, in this run and after a resume.
         rng = random.Random(f"{self.seed} {sample.id}")  # noqa: S311
         question, choices = sample.inputs["question"], sample.inputs["choices"]
         return show(self.opt["style"], question, choices, sample.gold, rng)
 
     def _score_taken(self, sample: Sample, place: int) -> Score:
-        """What an experiment has read in a reply that it did not keep."""
+        """Score what an experiment has parsed from a reply that it did not store."""
         read = 0 <= place < len(sample.inputs["choices"])
         names = ("accuracy", *_FAITHFUL.get(self.family, ()))
         return Score(
@@ -199,7 +199,7 @@ class Mmlu(Benchmark):
         )
 
     def remarks(self, path: Path | None) -> list[str]:
-        """Says which answers an experiment brings, and how to go on as it was asked."""
+        """Notes the answers that an experiment brings, and how to continue it."""
         if path is None or experiment_results(path) is None:
             return []
         said = [f"what the experiment in {path} has answered is taken over; the rest is asked"]
@@ -230,7 +230,7 @@ class Mmlu(Benchmark):
         return Score(outcome, values, _parsed(shown, read, place))
 
     def metrics(self, tally: Tally) -> list[Metric]:
-        """Accuracy in micro and macro average, by parser, by category and by subject."""
+        """Accuracy as micro and macro average, by parser, by category and by subject."""
         out = [
             metrics.rate(tally, "accuracy", "accuracy", "Accuracy, over questions (micro)"),
             metrics.macro(
@@ -289,7 +289,7 @@ def _is_right(place: int | None, shown: Shown, sample: Sample) -> float:
 
 
 def _parsed(shown: Shown, read: Mapping[str, int | None], place: int | None) -> dict[str, Any]:
-    """What each parser read as the letter shown, the option that means, and the order shown."""
+    """Each parser's letter as shown, the option it refers to, and the order shown."""
     parsed: dict[str, Any] = {
         parser: None if at is None else letters.LETTERS[at] for parser, at in read.items()
     }

@@ -1,4 +1,4 @@
-"""Where MMLU's rows come from: the Hugging Face hub, a file, or a folder."""
+"""The source of MMLU's rows: the Hugging Face Hub, a file, or a folder."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ _COLUMNS = ("question", "subject", "choices", "answer")
 _SPLIT_NAMES = {"test": ("test",), "validation": ("validation", "val"), "dev": ("dev",)}
 
 Rows = Iterator[tuple[str, int, Row]]
-"""Rows with the name of their file and their number in it."""
+"""Rows with file name and row number."""
 
 
 def read_data(source: DataSource, split: str, shots: int) -> DataSet:
     """The questions of ``split`` and, as ``shared``, the first ``shots`` dev rows of each subject.
 
     Raises:
-        DataError: naming file and row for anything malformed, or when the
-            examples that ``shots`` asks for are not there.
+        DataError: names file and row of anything malformed, or the examples needed for ``shots``
+            are missing.
     """
     taken: list[int | None] = []
     if source.path is None:
@@ -75,21 +75,21 @@ def read_data(source: DataSource, split: str, shots: int) -> DataSet:
 
 
 TAKEN = "taken over"
-"""Under this ``shared`` holds the options that an experiment has read already, by sample."""
+"""The key in ``shared`` for the options that an experiment has already parsed, by sample."""
 
 UNREAD = -1
-"""What an experiment holds for a reply in which it read no letter."""
+"""An experiment's value for a reply in which it found no letter."""
 
 
 def experiment_results(path: Path) -> Path | None:
-    """The results of an experiment of the Claude MMLU Experimenter that the folder is, if it is."""
+    """The results of a Claude MMLU Experimenter experiment, if the folder is one."""
     if not path.is_dir() or not (path / "config.json").is_file():
         return None
     return next((file for s in SUFFIXES if (file := path / f"results{s}").is_file()), None)
 
 
 def _answered(path: str, number: int, row: Row) -> tuple[Row, int | None]:
-    """A row of an experiment, and the option that was read; None where it was not asked yet."""
+    """A row of an experiment, and the option parsed; None if it was not asked yet."""
     question = _question(path, number, row, experiment=True)
     predicted = row.get("predicted")
     if predicted is None or predicted == "" or predicted != predicted:
@@ -142,7 +142,7 @@ def _path_rows(path: Path, split: str) -> Rows:
 
 
 def dev_files(path: Path) -> list[Path]:
-    """The files with the solved examples that belong to ``--data path``; they may be missing."""
+    """The files with the solved examples for ``--data path``; they may not exist."""
     if path.is_dir():
         return _split_files(path, "dev")
     if subject := _subject_in_name(path):
@@ -166,7 +166,7 @@ def _dev_rows(path: Path) -> Rows:
 
 
 def _split_files(folder: Path, split: str) -> list[Path]:
-    """Files of a split: one file, the hub's parts, or the authors' one CSV per subject."""
+    """Files of a split: one file, the Hub's parts, or the authors' one CSV per subject."""
     for name in _SPLIT_NAMES[split]:
         for suffix in SUFFIXES:
             if (file := folder / f"{name}{suffix}").is_file():
@@ -181,7 +181,7 @@ def _split_files(folder: Path, split: str) -> list[Path]:
 
 
 def _subject_in_name(path: Path) -> str:
-    """The subject that the authors' file names carry, as in ``anatomy_test.csv``, or nothing."""
+    """The subject in the authors' file names, such as ``anatomy_test.csv``, or empty."""
     subject, _, split = path.stem.rpartition("_")
     known = any(split in names for names in _SPLIT_NAMES.values())
     return subject if path.suffix == ".csv" and known and subject in SUBJECTS else ""
@@ -203,9 +203,9 @@ def _file_rows(path: Path) -> Rows:
 
 
 def _question(path: str, number: int, row: Row, *, experiment: bool = False) -> Row:
-    """The row with its four fields checked and typed; ``answer`` becomes an index.
+    """The row with its four fields checked and converted; ``answer`` becomes an index.
 
-    An experiment may have groups of its own for subjects, and seven options.
+    An experiment may have its own groups as subjects, and seven options.
     """
 
     def wrong(what: str, why: str = "", hint: str = "") -> DataError:

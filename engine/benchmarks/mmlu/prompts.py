@@ -6,11 +6,11 @@
 - ``chat``: one user message asking for the letter alone.
 - ``cot``: one user message asking to think first and end with ``Answer: X``.
 
-Questions are stripped of surrounding white space; options are kept as they are.
+Whitespace around questions is stripped; options are kept as they are.
 
 ``--prompt original`` asks the chat family in the words of the Claude MMLU Experimenter
-(galvsk/mmlu-eval, ``mmlu_eval/formatter.py`` and ``model_api.py``, commit 01482f69): the
-question as it stands, and as many tokens as it allows.
+(galvsk/mmlu-eval, ``mmlu_eval/formatter.py`` and ``model_api.py``, commit 01482f69): the question
+unchanged, and as many tokens as it allows.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ TEMPLATES: Mapping[str, Template] = {
         ("question", "options"),
     ),
 }
-"""Our own wording by family; :func:`original`, :func:`chat` and :func:`cot` say the same."""
+"""Our own prompts by family; :func:`original`, :func:`chat`, :func:`cot` produce the same text."""
 
 EXPERIMENTER = Template(
     "{examples}Question: {question}\n\nOptions:\n{options}\n\nPlease respond with ONLY the letter"
@@ -68,7 +68,7 @@ EXPERIMENTER = Template(
     _MAY,
     ("question", "options"),
 )
-"""The wording of the Claude MMLU Experimenter, whatever the style of the options."""
+"""The prompts of the Claude MMLU Experimenter, for every style of options."""
 
 Example = Mapping[str, Any]
 """A solved question: ``question``, ``choices`` and ``answer`` (index)."""
@@ -95,7 +95,7 @@ def original(subject: str, examples: Sequence[Example], shown: Shown) -> Prompt:
 
 
 def chat(examples: Sequence[Example], shown: Shown) -> Prompt:
-    """Ask for the letter alone; solved examples stand before the question in the same message."""
+    """Ask for the letter alone; solved examples precede the question in the same message."""
     solved = _solved("chat", examples)
     order = CHAT_ORDER.format(letters=_range(shown))
     parts = [TextPart(solved, shared=True)] if solved else []
@@ -118,7 +118,7 @@ def by_template(
     shown: Shown,
     tokens: int | None = None,
 ) -> Prompt:
-    """Ask in the words of a template; solved examples look as in our own prompts."""
+    """A prompt from a template; solved examples look as in our own prompts."""
     lettered = "{}. {}" if family == "original" else "{}) {}"
     options = zip(LETTERS, shown.options, strict=False)
     values = {

@@ -12,13 +12,13 @@ STYLES = ("default", "permuted", "uppercase", "randomcase", "duplicatewrong")
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """A question as a model sees it.
+    """A question as shown to a model.
 
     Attributes:
         question, options: the texts, in the order shown.
-        order: for each place, the index of the option in the data set. Answers
-            are mapped back through it and never by text, since a few questions
-            have two options with equal text.
+        order: for each position, the index of the option in the data set. Answers are mapped
+            back through it and never by text, since a few questions have two options with equal
+            text.
     """
 
     question: str
@@ -27,18 +27,18 @@ class Shown:
 
     @property
     def moved(self) -> bool:
-        """Whether some place holds another option than the data set has there."""
+        """Whether any position shows a different option than in the data set."""
         return self.order != tuple(range(len(self.order)))
 
 
 def show(style: str, question: str, choices: Sequence[str], gold: int, rng: random.Random) -> Shown:
-    """The question in ``style``; all chance comes from ``rng``.
+    """The question in ``style``; all randomness comes from ``rng``.
 
     - ``default``: as in the data set.
-    - ``permuted``: the right option always changes place, the wrong ones are shuffled.
-    - ``uppercase``, ``randomcase``: the letters of question and options in
-      capitals, or each in a random case.
-    - ``duplicatewrong``: the options in order, then the wrong ones once more.
+    - ``permuted``: the correct option always moves, the wrong ones are shuffled.
+    - ``uppercase``, ``randomcase``: question and options in upper case, or each letter in random
+      case.
+    - ``duplicatewrong``: the options in order, then the wrong ones repeated.
     """
     order = list(range(len(choices)))
     if style == "permuted":
@@ -58,9 +58,9 @@ def show(style: str, question: str, choices: Sequence[str], gold: int, rng: rand
 
 
 def restyle_words(style: str, template: str, rng: random.Random) -> str:
-    """A prompt's own words as the Claude MMLU Experimenter shows them in a style.
+    """A prompt's own text as the Claude MMLU Experimenter shows it in a style.
 
-    It writes the whole prompt in capitals, or the two labels in a random case.
+    It puts the whole prompt in upper case, or the two labels in random case.
     """
     if style == "uppercase":
         return re.sub(

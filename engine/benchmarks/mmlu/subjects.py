@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 
 class Subject(NamedTuple):
-    """Where a subject belongs."""
+    """The groups that a subject belongs to."""
 
     subcategory: str
     category: str
@@ -74,14 +74,14 @@ SUBJECTS: dict[str, Subject] = {
 
 
 CATEGORIES = ("STEM", "humanities", "social sciences", "other")
-"""The short names that scores are grouped by."""
+"""The short names used to group scores."""
 
 
 def category_tag(subject: str) -> str:
-    """The short category name that scores are grouped by: the full one without its parenthesis.
+    """The short category name used to group scores: the full name without its parenthesis.
 
-    Some sets in MMLU's form name a category, or a group of their own, in a subject's
-    place: then it is that.
+    Some data sets in MMLU's format give a category, or a group of their own, instead of a subject:
+    that is used then.
     """
     if subject in SUBJECTS:
         return SUBJECTS[subject].category.partition(" (")[0]

@@ -147,12 +147,12 @@ class MtBench(Benchmark):
         return DataSet(items, shared=shared or None, origin=origin, revision=revision)
 
     def data_files(self, path: Path) -> list[Path]:
-        """The questions, the references beside them, and the judge prompts if these are used."""
+        """The questions, the references next to them, and the judge prompts if they are used."""
         beside = data.prompts_beside(path) if self.opt["judge_prompts"] == ORIGINAL else None
         return [*data.question_files(path), *([beside] if beside else [])]
 
     def templates(self) -> Any:
-        """The judge's prompts and the parsers' versions."""
+        """The judges' prompts and the parsers' versions."""
         parsers = [WINNER, WINNER_LENIENT] if self.pairwise else [RATING, RATING_LENIENT]
         return [{name: list(prompt) for name, prompt in self._prompts().items()}, parsers]
 
@@ -161,7 +161,7 @@ class MtBench(Benchmark):
         return str((self.shared or {}).get("prompts_name") or super().prompt_set())
 
     def remarks(self, path: Path | None) -> list[str]:
-        """Says so where the original's judge prompts are at hand and not used."""
+        """Notes if the original's judge prompts are available and not used."""
         if self.opt["judge_prompts"] or path is None or data.prompts_beside(path) is None:
             return []
         return [
@@ -174,7 +174,7 @@ class MtBench(Benchmark):
         return {name: JudgePrompt(*prompt) for name, prompt in held.items()} if held else OWN
 
     async def solve(self, sample: Sample, ask: Ask) -> Score:
-        """Both turns from the candidate, then every judge on each of them."""
+        """Both turns from the candidate, then every judge on each."""
         first, second = sample.inputs["turns"]
         category = sample.tags["category"]
         temperature = sample.inputs.get("temperature", TEMPERATURES.get(category, 0.7))
@@ -205,7 +205,7 @@ class MtBench(Benchmark):
             notes += _problems(asks, told)
         return Score(outcome, values, parsed, "; ".join(filter(None, notes)))
 
-    # -- rating ------------------------------------------------------------------
+    # -- single grading ----------------------------------------------------------
 
     async def _rate(self, sample: Sample, fields: Mapping[str, str], ask: Ask) -> _Graded:
         asks: list[Asked] = [
@@ -247,7 +247,7 @@ class MtBench(Benchmark):
         name = f"{base}{math}-{version}" + ("-multi-turn" if turn == 2 else "")
         return judgement(self._prompts()[name], fields)
 
-    # -- comparing ---------------------------------------------------------------
+    # -- pairwise grading --------------------------------------------------------
 
     async def _compare(self, sample: Sample, fields: Mapping[str, str], ask: Ask) -> _Graded:
         theirs: Sequence[str] = sample.inputs["baseline"]
@@ -283,7 +283,7 @@ class MtBench(Benchmark):
         return values, parsed, asks, told
 
     def metrics(self, tally: Tally) -> list[Metric]:
-        """Mean ratings or win rates, by judge, category and turn, and how judges agree."""
+        """Mean ratings or win rates, by judge, category and turn, and judges' agreement."""
         judges = [_model(judge) for judge in self.judges]
         if self.pairwise:
             return mt_bench_metrics.comparisons(tally, judges)
@@ -291,7 +291,7 @@ class MtBench(Benchmark):
 
 
 _Graded = tuple[dict[str, float], dict[str, Any], list[Asked], list[Reply]]
-"""Values, what was read, what was asked of judges and their replies."""
+"""Values, parsed results, questions to the judges and their replies."""
 
 
 def _model(role: str) -> str:
@@ -299,7 +299,7 @@ def _model(role: str) -> str:
 
 
 def _judged_turns(sample: Sample, role: str) -> Sequence[int]:
-    """The turns that a judge is asked about: both, but where imported results have only one."""
+    """The turns on which a judge is asked: both, unless imported results have only one."""
     given: Mapping[str, Sequence[int]] = sample.inputs.get("judged", {})
     return given.get(_model(role), mt_bench_metrics.TURNS)
 
@@ -313,7 +313,7 @@ def _why(reply: Reply) -> Outcome:
 
 
 def _left_out(*turns: Reply) -> str:
-    """What the model's context had no room for, in words; empty when it read everything."""
+    """What did not fit in the model's context, as text; empty if everything did."""
     return "; ".join(
         f"the prompt of turn {number} lost its first {turn.cut_tokens} tokens:"
         " the model's context had no room for them"
@@ -323,7 +323,7 @@ def _left_out(*turns: Reply) -> str:
 
 
 def _fields(inputs: Mapping[str, Any], one: str, two: str) -> dict[str, str]:
-    """What judge prompts may name."""
+    """The fields available in judge prompts."""
     first, second = inputs["turns"]
     fields = {
         "question": first,
@@ -339,7 +339,7 @@ def _fields(inputs: Mapping[str, Any], one: str, two: str) -> dict[str, str]:
 
 
 def _problems(asks: Sequence[Asked], judgements: Sequence[Reply]) -> list[str]:
-    """What a person should know of ratings that are in no mean: outside of the scale, cut off."""
+    """Notes on ratings that are in no mean: outside the scale, or cut off."""
     found = []
     for asked, reply in zip(asks, judgements, strict=True):
         if reply.outcome is Outcome.ERROR:
@@ -364,10 +364,10 @@ def _seats(a: Sequence[str], b: Sequence[str]) -> dict[str, str]:
 
 
 def _verdict(verdicts: Sequence[str | None], place: str) -> dict[str, float]:
-    """What two games with swapped seats come to: the same winner in both, or a tie.
+    """The result of two games with swapped seats: the same winner in both, or a tie.
 
-    ``verdict`` is 1 for a win, -1 for a loss and 0 for a tie; ``flip`` says that
-    both games were decided, each for another side.
+    ``verdict`` is 1 for a win, -1 for a loss and 0 for a tie; ``flip`` means that both games were
+    decided, each for a different side.
     """
     won = [1 if verdicts[0] == "A" else -1 if verdicts[0] == "B" else 0]
     won.append(1 if verdicts[1] == "B" else -1 if verdicts[1] == "A" else 0)

@@ -1,8 +1,8 @@
-"""Where MT-bench's questions, reference answers and judge prompts come from.
+"""The sources of MT-bench's questions, reference answers and judge prompts.
 
-The original's files: ``question.jsonl``, ``reference_answer/gpt-4.jsonl``
-beside it, ``judge_prompts.jsonl``, and answer files of models
-(``model_answer/MODEL.jsonl``), all of lm-sys/FastChat, ``fastchat/llm_judge``.
+The original's files: ``question.jsonl``, ``reference_answer/gpt-4.jsonl`` next to it,
+``judge_prompts.jsonl``, and models' answer files (``model_answer/MODEL.jsonl``), all from
+lm-sys/FastChat, ``fastchat/llm_judge``.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ QUESTIONS = "data/mt_bench/question.jsonl"
 REFERENCES = "data/mt_bench/reference_answer/gpt-4.jsonl"
 
 WITH_REFERENCE = ("math", "reasoning", "coding")
-"""Categories that are judged beside a reference answer."""
+"""Categories that are judged along with a reference answer."""
 
 DISPUTED = frozenset({104, 105, 109, 111, 113, 114, 120, 122, 124, 125, 126, 128, 130})
-"""Questions whose reference answer is reported wrong (lm-sys/FastChat, pull request 3158)."""
+"""Questions whose reference answer is reported to be wrong (lm-sys/FastChat, pull request 3158)."""
 
 CATEGORIES = (
     "writing",
@@ -50,7 +50,7 @@ _TEMPERATURE = maybe(number(0, 2))
 
 
 def question_files(path: Path) -> list[Path]:
-    """The files that ``--data path`` means: the questions and, if there, the references."""
+    """The files that ``--data path`` refers to: the questions and, if present, the references."""
     path = find_table(
         path,
         ("question.jsonl", QUESTIONS),
@@ -62,12 +62,12 @@ def question_files(path: Path) -> list[Path]:
 
 
 def fetch(source: DataSource, revision: str | None) -> tuple[list[Path], str]:
-    """The questions and references from the Hugging Face hub, and the commit they are of.
+    """The questions and references from the Hugging Face Hub, and their commit.
 
-    Both are of one commit, also when the space changes meanwhile.
+    Both are from the same commit, even if the space changes in the meantime.
 
     Raises:
-        DataError: they cannot be fetched.
+        DataError: they cannot be downloaded.
     """
     if source.progress:
         source.progress(f"fetching {SPACE} from the Hugging Face hub", 0, None)
@@ -79,7 +79,7 @@ def fetch(source: DataSource, revision: str | None) -> tuple[list[Path], str]:
             Path(hf_hub_download(SPACE, name, repo_type="space", revision=commit))
             for name in (QUESTIONS, REFERENCES)
         ]
-    except Exception as error:  # the hub's client raises a dozen unrelated types
+    except Exception as error:  # the Hub's client raises a dozen unrelated types
         raise DataError(
             f"{SPACE} could not be fetched from the Hugging Face hub",
             why=hub_trouble(error),
@@ -92,15 +92,15 @@ def fetch(source: DataSource, revision: str | None) -> tuple[list[Path], str]:
 def read_questions(
     files: list[Path], references: str, baseline: Mapping[int, Turns] | None
 ) -> Iterator[Item]:
-    """The questions, each with the reference answers that a judge is to see.
+    """The questions, each with the reference answers shown to a judge.
 
     Args:
-        files: the questions, and the references if there are any.
+        files: the questions, and the references if any.
         references: ``original``, ``undisputed`` or ``none``.
-        baseline: another model's answers by question, for comparing.
+        baseline: another model's answers by question, for comparison.
 
     Raises:
-        DataError: naming file and line for anything malformed.
+        DataError: names file and line of anything malformed.
     """
     held = read_answers(files[1]) if len(files) > 1 and references != "none" else {}
     for line, row in read_rows(files[0]):
@@ -131,10 +131,10 @@ def read_questions(
 def read_answers(path: Path) -> dict[int, Turns]:
     """The first choice of every question in one of FastChat's answer files.
 
-    Answers that stand for an error (``ERROR``, ``$ERROR$``) are left out.
+    Answers that represent an error (``ERROR``, ``$ERROR$``) are left out.
 
     Raises:
-        DataError: naming the line that is malformed.
+        DataError: names the malformed line.
     """
     answers: dict[int, Turns] = {}
     for line, row in read_rows(path):
@@ -154,13 +154,13 @@ def read_answers(path: Path) -> dict[int, Turns]:
 
 
 def answers_of(path: Path) -> str:
-    """Whose answers a file of FastChat's form holds: what its first row says, else its name."""
+    """The model of a FastChat answer file: as in its first row, else from its name."""
     _, row = next(read_rows(path), (0, {}))
     return str(row.get("model_id") or path.stem)
 
 
 def compared_with(against: str | None, shared: Mapping[str, Any] | None) -> str:
-    """The name of the model that a run compares its own with; empty for a run of ratings."""
+    """The name of the model that a run compares its own with; empty for a rating run."""
     if against is None:
         return ""
     return str((shared or {}).get("against") or Path(against).stem)
@@ -183,14 +183,14 @@ _LARGEST_PROMPTS = 1_000_000
 
 
 class JudgePrompts(NamedTuple):
-    """The eight judge prompts by name, and what they are called in records."""
+    """The eight judge prompts by name, and their name in records."""
 
     name: str
     prompts: Mapping[str, JudgePrompt]
 
 
 def prompts_beside(path: Path) -> Path | None:
-    """FastChat's ``judge_prompts.jsonl`` in the folder that ``--data path`` means, or above it.
+    """FastChat's ``judge_prompts.jsonl`` in the folder given by ``--data path``, or above it.
 
     FastChat keeps it in ``data`` and the questions in ``data/mt_bench``.
     """
@@ -199,13 +199,13 @@ def prompts_beside(path: Path) -> Path | None:
 
 
 def find_prompts(given: str, source: DataSource) -> JudgePrompts:
-    """The judge prompts that ``--judge-prompts`` names: a file, or ``original``.
+    """The judge prompts selected by ``--judge-prompts``: a file, or ``original``.
 
-    The original ones are those beside the questions; without ``--data`` they are fetched
-    from FastChat's repository, of one commit, and kept.
+    The original ones are those next to the questions; without ``--data`` they are downloaded from
+    FastChat's repository, at a fixed commit, and cached.
 
     Raises:
-        DataError: they cannot be found or fetched, or are malformed.
+        DataError: they cannot be found or downloaded, or are malformed.
     """
     if given != ORIGINAL:
         return read_prompts(Path(given))
@@ -221,7 +221,7 @@ def find_prompts(given: str, source: DataSource) -> JudgePrompts:
 
 
 def _fetched(source: DataSource) -> Path:
-    """FastChat's file, fetched unless it is in the cache."""
+    """FastChat's file, downloaded unless it is in the cache."""
     from urllib.request import urlopen
 
     kept = source.cache / PROMPTS
@@ -244,10 +244,10 @@ def _fetched(source: DataSource) -> Path:
 
 
 def read_prompts(path: Path) -> JudgePrompts:
-    """The judge prompts of a file in the original's form; all eight must be there.
+    """The judge prompts in a file of the original's format; all eight are required.
 
     Raises:
-        DataError: something is missing or malformed, or a template names what there is not.
+        DataError: something is missing or malformed, or a template has an unknown field.
     """
     prompts: dict[str, JudgePrompt] = {}
     for line, row in read_rows(path):
@@ -268,7 +268,7 @@ def read_prompts(path: Path) -> JudgePrompts:
 
 
 def _check_prompt(name: str, prompt: JudgePrompt, path: Path, line: int) -> None:
-    """Whether a template names what its judge is shown, and nothing else."""
+    """Check that a template has exactly the fields that its judge needs."""
     able = placeholders(OWN[name].template)
     used = placeholders(prompt.template)
     single = "answer_a" not in able and "answer_a_1" not in able

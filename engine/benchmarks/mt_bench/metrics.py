@@ -1,7 +1,7 @@
-"""MT-bench's numbers: mean ratings, win rates, what failed, how far judges agree.
+"""MT-bench's metrics: mean ratings, win rates, failures, and judges' agreement.
 
-Values of a sample are named ``KIND/TURN/JUDGE``, for example
-``rating/1/openai/gpt-4.1``; a rating that could not be read is missing.
+Values of a sample are named ``KIND/TURN/JUDGE``, for example ``rating/1/openai/gpt-4.1``; a rating
+that could not be parsed is missing.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _AGREEMENT = "Agreement of the judges"
 def ratings(tally: Tally, judges: Sequence[str], prompts: str = "evalbench") -> list[Metric]:
     """All metrics of single grading; the headline is the mean of all ratings of both turns.
 
-    Its title names judge prompts that are not evalbench's own: such ratings are not comparable.
+    Its title names judge prompts other than evalbench's own: such ratings are not comparable.
     """
     headline = "Mean rating, both turns pooled"
     if prompts != "evalbench":
@@ -86,7 +86,7 @@ def _mean_rating(
 
 
 def _unread(tally: Tally, judges: Sequence[str]) -> Metric:
-    """Judgements without a readable rating, of all that were given."""
+    """Share of judgements without a readable rating."""
 
     def counts(values: Mapping[str, float]) -> tuple[float, float]:
         unread, judged = (
@@ -145,7 +145,7 @@ def _agreement(name: str, value: float | None, items: Sequence[object], title: s
 
 
 def _items(tally: Tally, kind: str, judges: Sequence[str]) -> Iterator[list[float | None]]:
-    """What every judge gave, for each question and turn."""
+    """The value given by every judge, for each question and turn."""
     for row in tally:
         for turn in TURNS:
             given = [row.values.get(f"{kind}/{turn}/{judge}") for judge in judges]
@@ -154,7 +154,7 @@ def _items(tally: Tally, kind: str, judges: Sequence[str]) -> Iterator[list[floa
                     yield given
 
 
-# -- comparing with other answers --------------------------------------------------
+# -- pairwise grading --------------------------------------------------------------
 
 
 def comparisons(tally: Tally, judges: Sequence[str]) -> list[Metric]:
@@ -209,7 +209,7 @@ def _rate(
     title: str,
     group: str = "",
 ) -> Metric:
-    """Σ weight of what comparisons came to, over all comparisons with two readable verdicts."""
+    """The weighted results of comparisons, over all comparisons with two readable verdicts."""
     places = [f"{turn}/{judge}" for turn in TURNS for judge in judges]
 
     def counts(values: Mapping[str, float]) -> tuple[float, float]:
@@ -224,7 +224,7 @@ def _rate(
 
 
 def _cut_prompts(tally: Tally) -> list[Metric]:
-    """How many talks outgrew the model's context, where any did."""
+    """Number of conversations that exceeded the model's context, if any did."""
     rows = [row for row in tally if row.outcome is not Outcome.ERROR]
     if not (cut := sum(row.count for row in rows if row.values.get("cut_prompt"))):
         return []
@@ -234,7 +234,7 @@ def _cut_prompts(tally: Tally) -> list[Metric]:
 
 
 def _held(tally: Tally, wanted: Callable[[str], bool]) -> Iterator[tuple[dict[str, float], int]]:
-    """The wanted values of every row, with how many samples have just these."""
+    """The wanted values of every row, with the number of samples that have exactly these."""
     for row in tally:
         if row.values or row.outcome is not Outcome.ERROR:
             yield {name: value for name, value in row.values.items() if wanted(name)}, row.count

@@ -1,9 +1,8 @@
-"""What an MT-bench judge is told.
+"""The prompts for MT-bench judges.
 
-Our own words in the structure of the original's eight prompts: an impartial
-judge, an explanation first, then a rating in double square brackets (or a
-verdict), with a reference answer where there is one. The original's file
-(``judge_prompts.jsonl``) can be put in their place for scores that are to be
+Our own words in the structure of the original's eight prompts: an impartial judge, an explanation
+first, then a rating in double square brackets (or a verdict), with a reference answer if there is
+one. The original's file (``judge_prompts.jsonl``) can be used instead for scores that will be
 compared with published ones.
 """
 
@@ -17,7 +16,7 @@ from evalbench.engine.calls.templates import fill
 
 
 class JudgePrompt(NamedTuple):
-    """A system text and a template whose ``{names}`` are filled in."""
+    """A system text and a template with ``{names}`` to fill in."""
 
     system: str
     template: str
@@ -96,14 +95,14 @@ OWN: Mapping[str, JudgePrompt] = {
         _joined(_REFERENCES, _PAIR_TALKS),
     ),
 }
-"""The judge's prompts by the names that the original gives them."""
+"""The judge prompts, under the original's names."""
 
 JUDGE_MAX_TOKENS = 2048
 """The original's cap for a judgement."""
 
 
 def judgement(prompt: JudgePrompt, values: Mapping[str, str]) -> Prompt:
-    """What a judge is asked: greedy, with the original's cap."""
+    """The prompt for a judge: greedy, with the original's cap."""
     messages = [user(fill(prompt.template, values))]
     if prompt.system:
         messages.insert(0, system(prompt.system))

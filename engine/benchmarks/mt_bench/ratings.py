@@ -1,9 +1,8 @@
-"""Reading what an MT-bench judge decided: a rating of one answer, or the better of two.
+"""Parses an MT-bench judge's decision: a rating of one answer, or the better of two.
 
-The faithful parsers do what ``fastchat/llm_judge/common.py`` does
-(lm-sys/FastChat, commit 0e6d3e4b). The lenient ones read what a person would
-read, and nothing outside of the scale that the judge was given. All of them
-take the judge's reply and return None where they find nothing; none raises.
+The faithful parsers do what ``fastchat/llm_judge/common.py`` does (lm-sys/FastChat, commit
+0e6d3e4b). The lenient ones read what a person would read, and nothing outside the scale given to
+the judge. All take the judge's reply and return None if they find nothing; none raises.
 """
 
 from __future__ import annotations
@@ -23,8 +22,8 @@ WINNER_LENIENT = "winner-lenient/2"
 Winner = Literal["A", "B", "tie"]
 
 _LARGEST = 2**63 - 1
-# FastChat's \[\[(\d+\.?\d*)\]\], beginning with what is looked for: digits are found quickest.
-# Nothing is given back: after fewer digits comes a digit, never the bracket.
+# FastChat's \[\[(\d+\.?\d*)\]\], with digits first, which are found fastest. Backtracking is
+# useless: fewer digits are followed by a digit, never by the bracket.
 _IN_TWO = re.compile(r"\d(?<=\[\[\d)\d*+(?:\.\d*+)?+(?=\]\])")
 _IN_ONE = re.compile(r"\d(?<=\[\d)\d*+(?:\.\d*+)?+(?=\])")
 
@@ -32,23 +31,22 @@ _IN_ONE = re.compile(r"\d(?<=\[\d)\d*+(?:\.\d*+)?+(?=\])")
 def read_rating(reply: str) -> float | None:
     """Faithful to FastChat: the first number in double brackets, else the first in single ones.
 
-    Known faults of the original, kept: no range, so ``[[11]]`` counts; a
-    citation ``[1]`` is a rating where the double brackets are missing. FastChat
-    stores -1 where it finds nothing and raises at ``[[08]]``, which Python does
-    not take for a number; both are None here. Whole numbers are ``int``.
+    Known bugs of the original, kept: no range, so ``[[11]]`` counts; a citation ``[1]`` is a rating
+    if the double brackets are missing. FastChat stores -1 if it finds nothing and raises for
+    ``[[08]]``, which Python does not accept as a number; both are None here. Integers are ``int``.
     """
-    # Nothing is looked for where no brackets close any more.
+    # Stop searching where no brackets close any more.
     found = _IN_ONE.search(reply, 0, reply.rfind("]") + 1)
     if not found:
         return None
-    # A number in double brackets stands in single ones too: none comes before this one.
+    # A number in double brackets is in single ones too: none comes before this one.
     found = _IN_TWO.search(reply, found.start(), reply.rfind("]]") + 2) or found
     try:
         value = ast.literal_eval(found[0])
     except (ValueError, SyntaxError, MemoryError):
         return None
     if not isinstance(value, (int, float)) or abs(value) > _LARGEST:
-        return None  # no journal and no JSON reader could hold it
+        return None  # neither a journal nor a JSON reader could store it
     return value
 
 
@@ -88,14 +86,14 @@ _MOST_RATINGS = 500
 def read_rating_lenient(reply: str, low: float = 1, high: float = 10) -> float | None:
     """The rating from ``low`` to ``high`` that a person would read.
 
-    1. The number in double brackets, whatever spaces, marks or ``/10`` are with it. Of several
-       that differ the last counts, where it is called the rating or corrects the others; where
-       it is not, or only supposes something ("If I were strict: [[5]]"), there is none.
-    2. Without one, the last number in single brackets right after a word for
-       rating ("Rating: [9]"), or alone on the last line. Others are citations.
+    1. The number in double brackets, with any spaces, marks or ``/10``. Of several that differ the
+       last counts, if it is called the rating or corrects the others; if it is not, or is only
+       hypothetical ("If I were strict: [[5]]"), there is none.
+    2. Without one, the last number in single brackets right after a word for rating ("Rating:
+       [9]"), or alone on the last line. Others are citations.
 
-    A number outside of brackets is none, as the judge was asked for brackets.
-    Outside of the scale there is no rating. ``08`` is 8, and ``8,5`` is 8.5.
+    A number without brackets does not count, as the judge was asked for brackets. Outside the scale
+    there is no rating. ``08`` is 8, and ``8,5`` is 8.5.
     """
     number = _rated(reply, high)
     if number is None or not low <= number <= high:
@@ -104,7 +102,7 @@ def read_rating_lenient(reply: str, low: float = 1, high: float = 10) -> float |
 
 
 def rating_problem(reply: str, low: float = 1, high: float = 10) -> str:
-    """Why :func:`read_rating_lenient` reads nothing, in words; empty if it reads a rating."""
+    """Why :func:`read_rating_lenient` finds nothing, as text; empty if it finds a rating."""
     number = _rated(reply, high)
     if number is None:
         return "no rating in the form that was asked for"
@@ -114,7 +112,7 @@ def rating_problem(reply: str, low: float = 1, high: float = 10) -> str:
 
 
 def _rated(reply: str, high: float) -> float | None:
-    """The number that is given as the rating, whatever the scale."""
+    """The number given as the rating, whatever the scale."""
     text = _plain(reply)
     stated = deque(_RATED.finditer(text), maxlen=_MOST_RATINGS)
     if stated:
@@ -131,7 +129,7 @@ def _rated(reply: str, high: float) -> float | None:
 
 
 def _number(found: re.Match[str], high: float | None = None) -> float | None:
-    """The number; none where it is given out of another scale than that up to ``high``."""
+    """The number; None if it is stated on a scale other than that up to ``high``."""
     if high is not None and found["of"] and float(found["of"]) != high:
         return None
     return float(found["number"].replace(",", "."))
@@ -140,9 +138,8 @@ def _number(found: re.Match[str], high: float | None = None) -> float | None:
 def read_winner(reply: str) -> Winner | None:
     """Faithful to FastChat: ``[[A]]`` anywhere, else ``[[B]]``, else ``[[C]]``, which is a tie.
 
-    Known fault of the original, kept: the order of these checks decides between
-    two verdicts, not their order in the reply. FastChat stores ``error`` where
-    this is None.
+    Known bug of the original, kept: the order of these checks decides between two verdicts, not
+    their order in the reply. FastChat stores ``error`` where this is None.
     """
     if "[[A]]" in reply:
         return "A"
@@ -183,12 +180,11 @@ _OR = re.compile(r"[\"'”)]?\s*(?:/|,|\||or|and|and/or|,\s*or)\s*[\"'“(]?", r
 def read_winner_lenient(reply: str) -> Winner | None:
     """The verdict that a person would read.
 
-    The last ``[[A]]``, ``[[B]]`` or ``[[C]]`` in any case counts, also as
-    ``[[tie]]`` or ``[[Assistant A]]``; one in single brackets only after a word
-    like "verdict" or alone on the last line. Verdicts that are denied ("not
-    [[A]]", "[[B]] over [[A]]"), that explain the format ("[[A]] if assistant A
-    is better") or leave the choice open ("[[A]] or [[B]]") are none. Of more
-    than 500 verdicts the last 500 are looked at.
+    The last ``[[A]]``, ``[[B]]`` or ``[[C]]`` in any case counts, also as ``[[tie]]`` or
+    ``[[Assistant A]]``; one in single brackets only after a word like "verdict" or alone on the
+    last line. Verdicts that are denied ("not [[A]]", "[[B]] over [[A]]"), that explain the format
+    ("[[A]] if assistant A is better") or leave the choice open ("[[A]] or [[B]]") do not count.
+    Only the last 500 verdicts are considered.
     """
     text = _plain(reply)
     for pattern in (_VERDICT, _VERDICT_LABELLED):

@@ -1,1 +1,1 @@
-"""OpenSeeSimE: questions about pictures and videos of engineering simulations."""
+"""OpenSeeSimE: questions about images and videos of engineering simulations."""

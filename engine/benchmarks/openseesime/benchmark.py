@@ -1,4 +1,4 @@
-"""OpenSeeSimE: questions about pictures and videos of engineering simulations."""
+"""OpenSeeSimE: questions about images and videos of engineering simulations."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ TEMPLATES: Mapping[str, Template] = {
     "image": Template(_OURS, _STILL, _MUST),
     "video": Template(_VIDEO.replace("count", "frames") + "\n\n" + _OURS, _MAY, _MUST),
 }
-"""Our own wording; a video that is shown as it is has that of images."""
+"""Our own prompts; a whole video uses the prompt for images."""
 
 # Jezemba/ModelInference, llama_medium_claude.py, commit 22e438cc.
 _THEIRS = (
@@ -75,15 +75,15 @@ ORIGINALS: Mapping[str, Template] = {
         "These are {frames} frames from a video showing a sequence. " + _THEIRS, _MAY, _MUST
     ),
 }
-"""The original's wording."""
+"""The original's prompts."""
 
 
 class BrokenMedia(Exception):
-    """The picture or video of a sample cannot be shown."""
+    """The image or video of a sample cannot be shown."""
 
 
 class OpenSeeSimE(Benchmark):
-    """One question about one picture, or about frames of one video."""
+    """One question about one image, or about frames of one video."""
 
     name = "openseesime"
     version = "1"
@@ -174,12 +174,12 @@ class OpenSeeSimE(Benchmark):
         self._templates = chosen_templates(options.get("prompt"), TEMPLATES, {ORIGINAL: ORIGINALS})
 
     def needs(self) -> frozenset[str]:
-        """Models that take images, and videos where these are shown as they are."""
+        """Models that accept images, and videos if these are sent directly."""
         videos = {"video"} if self.opt["video"] == "native" else set()
         return frozenset({"generate", "images"} | videos)
 
     def prepare(self, source: DataSource) -> DataSet:
-        """Read or stream the rows; scale and keep their pictures."""
+        """Read or stream the rows; scale and store their images."""
         cache = MediaCache()
         looks = data.Looks(self.opt, cache)
         cache.trim(int(self.opt["media_cache_gb"] * 1e9))
@@ -201,7 +201,7 @@ class OpenSeeSimE(Benchmark):
         return DataSet(items, origin=path.name)
 
     def _key(self, draw: hub.Draw) -> str:
-        """A name for what is drawn and how it is shown."""
+        """A name for the selection and how it is shown."""
         looks = [self.opt[name] for name in ("video", "frames", "frame_sampling", "max_side")]
         return hashlib.sha256(repr([draw, looks]).encode()).hexdigest()[:24]
 
@@ -230,7 +230,7 @@ class OpenSeeSimE(Benchmark):
         )
 
     def metrics(self, tally: Tally) -> list[Metric]:
-        """Accuracy beside what the most common answer would reach; by type, medium, simulation."""
+        """Accuracy next to that of the most common answer; by type, medium, simulation."""
         out = [
             metrics.rate(tally, "accuracy", "accuracy", "Accuracy"),
             _majority(tally, "majority", "What always the most common answer to its type reaches"),
@@ -272,7 +272,7 @@ def _item(looks: data.Looks, name: str, row: Row, number: int) -> Item:
 
 
 def _majority(tally: Tally, name: str, title: str, group: str = "") -> Metric:
-    """The share of scored samples whose gold is the most common one of their question type."""
+    """The share of scored samples whose gold answer is the most common of their question type."""
     counts: dict[str, dict[str, int]] = {}
     for row in tally:
         if row.outcome is not Outcome.ERROR:
@@ -285,7 +285,7 @@ def _majority(tally: Tally, name: str, title: str, group: str = "") -> Metric:
 
 
 def _prompt(sample: Sample, templates: Mapping[str, Template] | None) -> Prompt:
-    """A picture or a whole video comes before the text, frames after it."""
+    """An image or a whole video precedes the text, frames follow it."""
     given, cache = sample.inputs, MediaCache()
     pictures = [cache.part(medium["type"], medium["sha256"]) for medium in given["media"]]
     whole = any(part.media_type.startswith("video/") for part in pictures)
@@ -293,7 +293,7 @@ def _prompt(sample: Sample, templates: Mapping[str, Template] | None) -> Prompt:
     template = (templates or TEMPLATES)["video" if frames else "image"]
     text = template.user
     if not given["choices"]:
-        # Without options there is nothing to set apart.
+        # Without options there is nothing to separate.
         text = text.replace("{options}\n\n", "")
     values = {
         "question": given["question"],

@@ -1,6 +1,6 @@
-"""OpenSeeSimE's rows and media: what a table and the files beside it hold.
+"""OpenSeeSimE's rows and media: the content of a table and the files next to it.
 
-Rows of the public sets come from ``openseesime_hub``.
+Rows of the public data sets come from ``hub``.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _COLUMNS = ("question", "question_type", "answer", "answer_choices", "media_type
 
 
 def folder_rows(path: Path) -> Iterator[tuple[int, Row, Path]]:
-    """Rows of a table beside its media: (row number, columns, folder).
+    """Rows of a table next to its media: (row number, columns, folder).
 
     Raises:
         DataError: there is no table, or it is malformed.
@@ -46,7 +46,7 @@ def folder_rows(path: Path) -> Iterator[tuple[int, Row, Path]]:
 
 
 class Looks:
-    """How media are shown; settings that are part of the question."""
+    """How media are shown; these settings are part of the question."""
 
     def __init__(self, options: Mapping[str, Any], cache: MediaCache) -> None:
         self.frames: int = options["frames"]
@@ -57,10 +57,10 @@ class Looks:
         self._seen: dict[str, list[dict[str, Any]]] = {}
 
     def shown(self, data: bytes, *, video: bool) -> list[dict[str, Any]]:
-        """The pictures of one image or video, in the cache, as JSON values.
+        """The images for one image or video, stored in the cache, as JSON values.
 
         Raises:
-            Unreadable: broken media.
+            Unreadable: the media are broken.
         """
         key = hashlib.sha256(data).hexdigest() + str(video)
         if key not in self._seen:
@@ -94,7 +94,7 @@ def item(
     where: tuple[str, int],
     read: Callable[[Path], bytes] = Path.read_bytes,
 ) -> Item:
-    """A row as an item. Broken media do not end the run: the sample says what is wrong.
+    """A row as an item. Broken media do not end the run: the sample records the problem.
 
     Raises:
         DataError: a column is missing.
@@ -126,15 +126,15 @@ def item(
 
 
 def simulation(row: Row) -> str:
-    """What was simulated: the file's name without its number."""
+    """The simulated object: the file's name without its number."""
     return _NUMBER.sub("", str(row.get("source_file") or row.get("file_name") or ""))
 
 
 def _bytes(value: Any, folder: Path | None, read: Callable[[Path], bytes]) -> bytes:
-    """The bytes of a cell: a path beside the table, or the hub's {bytes, path}.
+    """The bytes of a cell: a path next to the table, or the Hub's {bytes, path}.
 
     Raises:
-        Unreadable: they are not there.
+        Unreadable: they do not exist.
     """
     if isinstance(value, Mapping):
         if value.get("bytes"):
@@ -142,7 +142,7 @@ def _bytes(value: Any, folder: Path | None, read: Callable[[Path], bytes]) -> by
         value = value.get("path")
     if not value or folder is None:
         raise Unreadable("the row has no medium")
-    # By its name: caches of the hub keep what lies beside a table behind links.
+    # By name: the Hub's caches keep the files next to a table behind links.
     path = Path(os.path.normpath(folder / str(value)))
     if not path.is_relative_to(os.path.normpath(folder)):
         raise Unreadable(f"{path.name} is outside of the table's folder")

@@ -1,9 +1,8 @@
-"""Rows of OpenSeeSimE's public sets: drawn from the hub, without downloading the rest.
+"""Rows of OpenSeeSimE's public data sets: sampled from the Hub without downloading everything.
 
-The sets have up to 102,678 rows and 1.1 TB, in many files (shards). Shards are
-read one after the other, in an order drawn by the seed, each only as far as
-rows are wanted of it. What was read is kept at once: a preparation that was cut
-goes on with the shard that it was in.
+The data sets have up to 102,678 rows and 1.1 TB, in many files (shards). Shards are read one after
+another, in an order drawn with the seed, each only as far as its rows are needed. Results are
+stored immediately: an interrupted preparation continues with the shard it was in.
 """
 
 from __future__ import annotations
@@ -24,15 +23,15 @@ from evalbench.engine.installed import require
 from evalbench.engine.paths import make_private, open_private, write_file
 
 WINDOW = 1_000
-"""Of at most so many rows more than are wanted the wanted ones are drawn. All are downloaded."""
+"""Rows are drawn from at most this many more than are wanted. All of these are downloaded."""
 
 _TIMES = 4
-"""No more than so many times the wanted rows are read besides."""
+"""At most this many times the wanted rows are read in addition."""
 
 
 @dataclass(frozen=True, slots=True)
 class Draw:
-    """Which rows: ``count`` of a set at a commit, drawn by ``seed``."""
+    """Which rows to take: ``count`` of a data set at a commit, drawn with ``seed``."""
 
     name: str
     revision: str
@@ -41,24 +40,24 @@ class Draw:
 
     @property
     def reads(self) -> int:
-        """How many rows are read at most."""
+        """Maximum number of rows to read."""
         return self.count + min(WINDOW, _TIMES * self.count)
 
     def shards(self, number: int) -> list[int]:
-        """The order in which shards are read."""
+        """The order in which to read shards."""
         return random.Random(self.seed).sample(range(number), number)  # noqa: S311
 
     def places(self) -> frozenset[int]:
-        """Which of the rows that are read, from 0, are taken."""
+        """Which of the rows read, from 0, are taken."""
         draw = random.Random(f"rows {self.seed}")  # noqa: S311
         return frozenset(draw.sample(range(self.reads), self.count))
 
 
 def commit_of(source: DataSource, name: str, revision: str | None) -> str:
-    """The commit that a branch or tag means now; without one, the newest.
+    """The commit that a branch or tag currently refers to; without one, the newest.
 
     Raises:
-        DataError: the hub cannot be reached, or has no such set or revision.
+        DataError: the Hub cannot be reached, or has no such data set or revision.
     """
     require("data", f"{name} of the Hugging Face hub", "datasets")
     if source.progress:
@@ -67,13 +66,13 @@ def commit_of(source: DataSource, name: str, revision: str | None) -> str:
         from huggingface_hub import HfApi
 
         found = HfApi().dataset_info(name, revision=revision, timeout=ANSWER_S).sha
-    except Exception as error:  # the hub's client raises a dozen unrelated types
+    except Exception as error:  # the Hub's client raises a dozen unrelated types
         raise unreachable(name, error) from error
     return found or revision or "main"
 
 
 def unreachable(name: str, error: Exception) -> DataError:
-    """The error for a set that cannot be read."""
+    """The error for a data set that cannot be read."""
     return DataError(
         f"{name} could not be streamed from the Hugging Face hub",
         why=hub_trouble(error),
@@ -83,11 +82,11 @@ def unreachable(name: str, error: Exception) -> DataError:
 
 
 class Place(NamedTuple):
-    """Where a row was read.
+    """The position at which a row was read.
 
     Attributes:
-        number: among all rows that were read, from 0.
-        shard: among the shards as they are read, from 0.
+        number: among all rows read, from 0.
+        shard: among the shards in reading order, from 0.
         row: in its shard, from 0.
     """
 
@@ -105,13 +104,13 @@ def drawn_items(
     """The drawn rows as items.
 
     Args:
-        source: tells of the progress.
+        source: receives the progress.
         draw: which rows.
-        made: makes an item of a row and its number, from 1.
-        kept: a file for the items of a preparation that may be cut.
+        made: makes an item from a row and its number, from 1.
+        kept: a file for the items of a preparation that may be interrupted.
 
     Raises:
-        DataError: the hub cannot be reached.
+        DataError: the Hub cannot be reached.
     """
     done = _read(kept)
     yield from (item for _, item in done)
@@ -134,7 +133,7 @@ def drawn_items(
 
 
 def _read(kept: Path) -> list[tuple[Place, Item]]:
-    """What an earlier preparation has kept; a last line that was cut does not count."""
+    """The items stored by an earlier preparation; a truncated last line is ignored."""
     done: list[tuple[Place, Item]] = []
     try:
         lines = kept.read_bytes().splitlines(keepends=True)
@@ -150,7 +149,7 @@ def _read(kept: Path) -> list[tuple[Place, Item]]:
 
 
 def _rows(draw: Draw, last: Place) -> Iterator[tuple[Place | None, Row]]:
-    """The drawn rows behind a place; where the set is too small, those that were passed over."""
+    """The drawn rows after a position; if the data set is too small, also the skipped ones."""
     wanted = draw.places()
     for place, row in _stream(draw, last):
         if place.number in wanted:
@@ -163,7 +162,7 @@ def _rows(draw: Draw, last: Place) -> Iterator[tuple[Place | None, Row]]:
 
 
 def _stream(draw: Draw, last: Place) -> Iterator[tuple[Place, Row]]:
-    """Rows behind a place; shards before its own are not opened."""
+    """Rows after a position; earlier shards are not opened."""
     try:
         import datasets
 
@@ -171,7 +170,7 @@ def _stream(draw: Draw, last: Place) -> Iterator[tuple[Place, Row]]:
         stream = datasets.load_dataset(
             draw.name, split="test", revision=draw.revision, streaming=True
         )
-        # As tables rows keep their pictures and videos as they are stored, undecoded.
+        # As tables, rows keep their images and videos as stored, undecoded.
         stream = stream.with_format("arrow")
         number = last.number - last.row - 1
         shards = draw.shards(stream.num_shards)
@@ -180,5 +179,5 @@ def _stream(draw: Draw, last: Place) -> Iterator[tuple[Place, Row]]:
                 number += 1
                 if number > last.number:
                     yield Place(number, at, index), table.to_pylist()[0]
-    except Exception as error:  # the hub's clients raise a dozen unrelated types
+    except Exception as error:  # the Hub's clients raise a dozen unrelated types
         raise unreachable(draw.name, error) from error

@@ -1,1 +1,1 @@
-"""Benchmarks whose answers are Python programs, which are run in a sandbox against tests."""
+"""Benchmarks whose answers are Python programs, tested in a sandbox."""

@@ -1,4 +1,4 @@
-"""humaneval and mbpp: write a function, and let tests run it."""
+"""humaneval and mbpp: write a function, which is then tested."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ from evalbench.engine.scoring.pooled import Counts, pass_at_k, pooled
 from evalbench.engine.scoring.tally import Metric, Tally
 
 KS = (1, 5, 10, 100)
-"""The k of pass@k, as far as there are so many programs."""
+"""The k of pass@k, if there are that many programs."""
 
 _SEVERAL = 0.8
-"""Temperature where several programs are asked for; one alone is asked for at 0."""
+"""Temperature if several programs are requested; a single one is requested at 0."""
 _CALLED = re.compile(
     r"assert[\s(]+(?:not[\s(]+)?(?:(?:set|abs|round|sorted|len|tuple|math\.isclose)\()*(\w+)\("
 )
@@ -65,8 +65,8 @@ class ProgramBenchmark(Benchmark):
     """Problems whose answers are programs.
 
     Attributes:
-        hub: the file on the Hugging Face hub that the problems come from.
-        tables: names of the problems' file in a folder that ``--data`` gives.
+        hub: the file on the Hugging Face Hub with the problems.
+        tables: names of the problems' file in a folder given by ``--data``.
     """
 
     options = _OPTIONS
@@ -79,11 +79,11 @@ class ProgramBenchmark(Benchmark):
         self._finding = asyncio.Lock()
 
     async def check(self) -> None:
-        """There must be a sandbox, or the user's word that none is wanted."""
+        """Require a sandbox, unless the user has opted out."""
         await self._sandboxed()
 
     def prepare(self, source: DataSource) -> DataSet:
-        """Read the problems; nothing in them is run."""
+        """Read the problems; nothing in them is executed."""
         if source.path is None:
             rows = fetch_rows(self.hub, source.progress)
             origin, revision = self.hub.repository, self.hub.revision
@@ -110,23 +110,23 @@ class ProgramBenchmark(Benchmark):
         """A row of the data as a problem.
 
         Raises:
-            KeyError, TypeError, ValueError: it is none.
+            KeyError, TypeError, ValueError: it is not a problem.
         """
 
     @abstractmethod
     def question(self, sample: Sample) -> str:
-        """What is asked."""
+        """The question to ask."""
 
     @abstractmethod
     def program(self, sample: Sample, answer: str) -> str:
-        """What is run: the answer with what goes before it, and the tests."""
+        """The program to run: the answer with the code before it, and the tests."""
 
     def function(self, sample: Sample) -> str:
-        """The function that an answer has to define."""
+        """The name of the function that an answer must define."""
         return str(sample.inputs["function"])
 
     def templates(self) -> Any:
-        """The fixed text of the question and the version of the parser."""
+        """The fixed text of the question and the parser's version."""
         return [self.question(_EXAMPLE), _SEVERAL, PROGRAM]
 
     async def solve(self, sample: Sample, ask: Ask) -> Score:
@@ -177,14 +177,14 @@ class ProgramBenchmark(Benchmark):
         return ran.why or "passed"
 
     async def _sandboxed(self) -> Sandbox:
-        # One for all samples: it bounds how many programs run at once.
+        # One for all samples: it limits how many programs run at once.
         async with self._finding:
             if self._sandbox is None:
                 self._sandbox = await find_sandbox(unsafe=self.opt["unsafe_run_code"])
             return self._sandbox
 
     def metrics(self, tally: Tally) -> list[Metric]:
-        """pass@k, unbiased; then what became of replies and programs."""
+        """pass@k, unbiased; then the outcomes of replies and programs."""
         n = self.opt["generations"]
         return [
             *(
@@ -208,7 +208,7 @@ def _passing(n: int, k: int) -> Counts:
 
 
 def joined(before: str, answer: str, after: str) -> str:
-    """One program of three parts; what must stand first in a file is put there."""
+    """One program from three parts; what must come first in a file is moved there."""
     future = "".join(dict.fromkeys(_FUTURE.findall(answer)))
     return f"{future}{before}\n{_FUTURE.sub('', answer)}\n\n{after}\n"
 
@@ -217,7 +217,7 @@ _EXAMPLE = Sample("", {"prompt": "", "function": "f", "tests": []}, "")
 
 
 class HumanEval(ProgramBenchmark):
-    """164 functions to be written from their signature and docstring.
+    """164 functions to write from their signature and docstring.
 
     Source: M. Chen et al., "Evaluating Large Language Models Trained on Code",
     arXiv 2107.03374 (2021).
@@ -253,16 +253,16 @@ class HumanEval(ProgramBenchmark):
         )
 
     def program(self, sample: Sample, answer: str) -> str:
-        """The prompt, which imports and may define helpers; the answer; the tests."""
+        """The prompt, with its imports and helpers; the answer; the tests."""
         prompt, name = sample.inputs["prompt"], sample.inputs["function"]
         if not re.search(rf"^def {re.escape(name)}\b", answer, re.MULTILINE):
-            # A body alone, as models that only complete text give it.
+            # Just a body, as from models that only complete text.
             prompt, answer = "", prompt.rstrip() + "\n" + _as_body(answer)
         return joined(prompt, answer, f"{sample.gold}\n\ncheck({name})")
 
 
 class Mbpp(ProgramBenchmark):
-    """500 short tasks in words, each with three tests that the model is shown.
+    """500 short tasks in words, each with three tests that are shown to the model.
 
     Source: J. Austin et al., "Program Synthesis with Large Language Models",
     arXiv 2108.07732 (2021): the test split, tasks 11 to 510, with its tests in the prompt.
@@ -282,7 +282,7 @@ class Mbpp(ProgramBenchmark):
     data_source = "google-research-datasets/mbpp on the Hugging Face hub, or --data mbpp.jsonl"
 
     def prepare(self, source: DataSource) -> DataSet:
-        """The test split; of a file that holds all splits, as the original does, that part."""
+        """The test split; if a file holds all splits, as the original does, that part of it."""
         data = super().prepare(source)
         return DataSet(
             (item for item in data.items if 11 <= int(item.tags["task"]) <= 510),
@@ -301,7 +301,7 @@ class Mbpp(ProgramBenchmark):
         )
 
     def question(self, sample: Sample) -> str:
-        """The task and its tests, which tell the function's name."""
+        """The task and its tests, which contain the function's name."""
         tests = "\n".join(sample.inputs["tests"])
         return (
             f"Write a Python function for this task: {sample.inputs['prompt']}\n\n"
@@ -329,7 +329,7 @@ def _called(tests: Sequence[str]) -> str:
 
 
 def _as_body(answer: str) -> str:
-    """An answer that is a function's body, indented as one."""
+    """An answer that is just a function body, indented accordingly."""
     lines = answer.splitlines()
     if any(line and not line[0].isspace() for line in lines):
         lines = [f"    {line}" for line in lines]

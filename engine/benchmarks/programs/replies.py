@@ -1,4 +1,4 @@
-"""The program in a reply: from a fenced block, or from text that is code itself."""
+"""Finds the program in a reply: in a fenced block, or in text that is code itself."""
 
 from __future__ import annotations
 
@@ -16,16 +16,15 @@ _INDENTED = re.compile(r"^(?: {2,}|\t)\S", re.MULTILINE)
 
 
 def read_program(reply: str, name: str = "") -> str | None:
-    """The program that a reply holds; None where it holds none.
+    """The program in a reply; None if there is none.
 
-    Of several fenced blocks the last that defines ``name`` counts; without such a one, the
-    longest in Python. A block that is never closed goes to the end. Without fences, the text
-    from the first line that begins a program; or the whole of a text that is indented like the
-    body of a function.
+    Of several fenced blocks the last that defines ``name`` counts; without one, the longest in
+    Python. A block that is never closed extends to the end. Without fences, the text from the first
+    line that starts a program; or the whole text if it is indented like a function body.
 
     Args:
-        reply: as it came.
-        name: a function that the program has to define, if that is known.
+        reply: the raw reply.
+        name: a function that the program must define, if known.
     """
     text = spoken(reply)
     blocks = [code for language, code in _blocks(text) if language in _PYTHON and code.strip()]

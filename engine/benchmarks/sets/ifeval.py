@@ -51,7 +51,7 @@ class IfEval(Benchmark):
     )
 
     async def check(self) -> None:
-        """The libraries that the rules name have to be there."""
+        """Require the libraries that the rules need."""
         require("scorers", "ifeval", "langdetect", "nltk")
 
     def prepare(self, source: DataSource) -> DataSet:
@@ -106,7 +106,7 @@ class IfEval(Benchmark):
         return found
 
     def metrics(self, tally: Tally) -> list[Metric]:
-        """The four accuracies of the paper, then strict ones by kind of instruction."""
+        """The paper's four accuracies, then strict ones by kind of instruction."""
         kinds = sorted({n.partition("/")[2] for row in tally for n in row.values if "of/" in n})
         return [
             metrics.rate(tally, "prompt_strict", "prompt_strict", "Prompts followed, strict"),
@@ -158,7 +158,7 @@ def _item(row: Row) -> Item:
     for name, some in zip(ids, given, strict=True):
         if name not in instructions.RULES:
             raise ValueError(f"a known instruction, not {name!r}")
-        # The hub's table has a column for every argument of any kind, most of them null.
+        # The Hub's table has a column for every argument of any kind, most of them null.
         arguments.append({one: some[one] for one in instructions.NEEDS.get(name, ())})
         if any(value is None for value in arguments[-1].values()):
             raise ValueError(f"an argument of {name}")

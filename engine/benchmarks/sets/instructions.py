@@ -1,12 +1,12 @@
-"""IFEval's 25 kinds of instructions and how each is verified; run as a child with limits.
+"""IFEval's 25 kinds of instructions and how each is verified; runs in a child with limits.
 
 Source: J. Zhou et al., "Instruction-Following Evaluation for Large Language Models", arXiv
 2311.07911 (2023), with the rules of the authors' code,
 https://github.com/google-research/google-research/tree/master/instruction_following_eval.
-Three differences: an instruction about a sign that is no letter counts that sign (the authors'
-code draws a letter instead); languages are guessed with a fixed seed, so that a result never
-changes; and sentences are split by nltk's Punkt algorithm with the abbreviations below, not with
-its trained model of English, which would have to be downloaded.
+Three differences: an instruction about a non-letter character counts that character (the authors'
+code draws a random letter instead); languages are detected with a fixed seed, so that results never
+change; and sentences are split by nltk's Punkt algorithm with the abbreviations below, not with its
+trained model of English, which would have to be downloaded.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ _ABBREVIATIONS = (
 
 
 def process() -> LimitedProcess:
-    """A child that verifies; a piece is ids, arguments and a reply, the result two lists."""
+    """A child that verifies; its input is ids, arguments and a reply, its result two lists."""
     return LimitedProcess(__name__, _SECONDS)
 
 
 def follows(ids: Sequence[str], arguments: Sequence[Args], reply: str) -> list[list[bool]]:
-    """For each instruction whether a reply follows it: by the strict rule, and by the loose.
+    """For each instruction whether a reply follows it: by the strict rule, and by the loose one.
 
-    Loosely it is enough that the reply follows it without its first line, its last, or both, or
-    without asterisks.
+    By the loose rule it is enough if the reply follows it without its first line, its last, or
+    both, or without asterisks.
     """
     lines = reply.split("\n")
     some = [reply, *("\n".join(part).strip() for part in (lines[1:], lines[:-1], lines[1:-1]))]
@@ -79,7 +79,7 @@ def _language(text: str, a: Args) -> bool:
 
 
 def _guessed(text: str) -> str | None:
-    """The language of a text; None: it has no words to tell it by, which counts as followed."""
+    """The language of a text; None if it has no words to tell, which counts as followed."""
     import langdetect
 
     langdetect.DetectorFactory.seed = 0
@@ -270,7 +270,7 @@ NEEDS: Mapping[str, tuple[str, ...]] = {
     "startend:end_checker": ("end_phrase",),
     "change_case:capital_word_frequency": ("capital_frequency", "capital_relation"),
 }
-"""The arguments that a kind has to have; the others have none."""
+"""The arguments required by each kind; the others have none."""
 
 
 if __name__ == "__main__":

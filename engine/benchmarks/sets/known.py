@@ -1,4 +1,4 @@
-"""Benchmarks made of the files in this folder."""
+"""Benchmarks defined by the files in this folder."""
 
 from __future__ import annotations
 
@@ -34,16 +34,14 @@ class About:
     """The table ``[set]`` of a file.
 
     Attributes:
-        summary: one line for people.
-        licence: of the data.
-        source: the address of the published rule that prompt and scoring follow.
-        version: changes whenever prompts or scoring change meaning.
-        rows: the function of :mod:`rows` that makes a row of the published columns ours.
-        rule: the function of :mod:`rules` that scores; empty: the file's scorer.
-        configs: of the data set, all of which are asked; rows have theirs in ``config``.
-        tables: names of the table in a folder that ``--data`` gives.
-        subsets: further places of data by the value of ``--subset``, the first is the default.
-        group: what ``--group`` and the groups of the result are.
+        summary: a one-line description. licence: of the data. source: the address of the published
+        rule for prompt and scoring. version: increased whenever prompts or scoring change their
+        meaning. rows: the function in :mod:`rows` that converts rows with the published columns.
+        rule: the function in :mod:`rules` that scores; empty for the file's scorer. configs: the
+        data set's configurations, all of which are asked; rows have theirs in ``config``. tables:
+        names of the table in a folder given by ``--data``. subsets: further data locations by the
+        value of ``--subset``; the first is the default. group: the meaning of ``--group`` and of
+        the groups in the result.
     """
 
     summary: str
@@ -68,7 +66,7 @@ def _read(name: str) -> tuple[CustomFile, About]:
 
 
 class KnownSet(Custom):
-    """One of the well-known sets.
+    """One of the well-known data sets.
 
     Attributes:
         about: the table ``[set]`` of its file.
@@ -78,7 +76,7 @@ class KnownSet(Custom):
     takes_data = True
 
     def _file(self) -> CustomFile:
-        """The set's file, with what this run's options change in it."""
+        """The data set's file, with the changes made by this run's options."""
         if self.shared:
             return CustomFile.from_json(self.shared)
         file, about = _read(self.name)
@@ -114,7 +112,7 @@ class KnownSet(Custom):
     def _own(
         self, file: CustomFile, examples: Callable[[], Iterator[Numbered]] | None
     ) -> Callable[[], Iterator[Numbered]] | None:
-        """The examples that come with the set, where its file names them."""
+        """The data set's own examples, if its file refers to them."""
         return partial(read_rows, _FOLDER / file.shots_from) if file.shots_from else examples
 
     def _hub(self, file: CustomFile, source: DataSource) -> Iterator[Numbered]:
@@ -127,7 +125,7 @@ class KnownSet(Custom):
     def _flat(
         self, rows: Callable[[], Iterator[Numbered]], config: str = "", name: str = ""
     ) -> Iterator[Numbered]:
-        """The rows with the columns that the set's file names."""
+        """The rows with the columns used by the data set's file."""
         flat = getattr(set_rows, self.about.rows)
         for number, row in rows():
             try:
@@ -199,10 +197,10 @@ def _options(file: CustomFile, about: About) -> tuple[Option, ...]:
 
 @cache
 def known_set(name: str) -> type[KnownSet]:
-    """The benchmark of a file in this folder.
+    """The benchmark for a file in this folder.
 
     Args:
-        name: of the file, without its ending.
+        name: the file's name, without its extension.
     """
     file, about = _read(name)
     filters = {"group": f"only this {about.group}"} if about.group else {}
@@ -227,7 +225,7 @@ def known_set(name: str) -> type[KnownSet]:
 
 
 class _Sets:
-    """The sets as attributes, for entry points: ``sets.math_500`` is the file math-500.toml."""
+    """Data sets as attributes, for entry points: ``sets.math_500`` is the file math-500.toml."""
 
     def __getattr__(self, name: str) -> type[KnownSet]:
         if name.startswith("_"):

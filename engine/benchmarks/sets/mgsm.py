@@ -20,7 +20,7 @@ _NAMED = re.compile(r"mgsm_(\w+)\.tsv")
 
 
 class Mgsm(known_set("mgsm")):  # type: ignore[misc]
-    """The published files are tables without a header, one for each language."""
+    """The published files are tables without a header, one per language."""
 
     @override
     def _tables(self, file: CustomFile, source: DataSource) -> tuple[Tables, str, str]:
@@ -51,7 +51,7 @@ def _read_tsv(path: Path) -> Iterator[Numbered]:
 
 
 def _fetched(hub: str, languages: tuple[str, ...], source: DataSource) -> tuple[list[Path], str]:
-    """The files, and the commit they are of: the newest one when they are first fetched."""
+    """The files, and their commit: the newest one when they are first downloaded."""
     with fetching(hub, source.progress):
         from huggingface_hub import HfApi, hf_hub_download
 

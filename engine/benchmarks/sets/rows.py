@@ -1,7 +1,7 @@
-"""Rows of published data sets as the files of this folder name their columns.
+"""Converts rows of published data sets to the columns used by the files in this folder.
 
-Each function takes a row of the published columns, of the hub or of a copy, and gives ours; None
-leaves the row out. Whatever it raises says that a row is none of the set.
+Each function takes a row with the published columns, from the Hub or a copy, and returns ours; None
+skips the row. Any exception means that the row is not from this data set.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from evalbench.engine.data.reading import Row, read_rows
 
 
 def _list(value: Any) -> list[Any]:
-    """A list, also one that CSV or the hub holds as text."""
+    """A list, also if CSV or the Hub stores it as text."""
     if isinstance(value, str):
         value = json.loads(value) if value.lstrip().startswith('["') else ast.literal_eval(value)
     if not isinstance(value, list | tuple):
@@ -39,7 +39,7 @@ def mmlu_pro(row: Row) -> Row:
 
 
 def gpqa(row: Row) -> Row:
-    """The right answer and three wrong ones, without space around them."""
+    """The correct answer and three wrong ones, without surrounding whitespace."""
     names = ("Correct Answer", *(f"Incorrect Answer {n}" for n in (1, 2, 3)))
     domain = row.get("High-level domain") or row.get("Subdomain") or "all"
     return {
@@ -102,7 +102,7 @@ def winogrande(row: Row) -> Row:
 
 
 def truthfulqa(row: Row) -> Row:
-    """The one true option first; of the authors' CSV as they make mc1 of it."""
+    """The one true option first; for the authors' CSV, converted to mc1 in their way."""
     if "mc1_targets" in row:
         targets = row["mc1_targets"]
         if isinstance(targets, str):
@@ -120,7 +120,7 @@ def truthfulqa(row: Row) -> Row:
 
 
 def truthfulqa_judged(row: Row) -> Row:
-    """True and false reference answers, of the hub's columns or of the authors' CSV."""
+    """True and false reference answers, from the Hub's columns or the authors' CSV."""
     if "correct_answers" in row:
         true, false = _list(row["correct_answers"]), _list(row["incorrect_answers"])
         question, category = row["question"], row.get("category")
@@ -184,12 +184,12 @@ def _drop_spans(answer: Any) -> list[str]:
 
 
 def aime_2024(row: Row) -> Row:
-    """Problem and the whole number that answers it."""
+    """Problem and the integer that answers it."""
     return {"problem": str(row["Problem"]), "answer": str(int(row["Answer"]))}
 
 
 def aime(row: Row) -> Row:
-    """The same of later years; of a copy with either's columns."""
+    """The same for later years; also for a copy with either set of columns."""
     if "Problem" in row:
         return aime_2024(row)
     return {"problem": str(row["problem"]), "answer": str(int(str(row["answer"]).strip()))}
@@ -199,7 +199,7 @@ _MMMU_PICTURES = tuple(f"image_{number}" for number in range(1, 8))
 
 
 def mmmu(row: Row) -> Row:
-    """A question, its options if it has some, its pictures in order."""
+    """A question, its options if it has any, and its images in order."""
     options = _list(row["options"]) if row.get("options") else []
     answer = row["answer"]
     accepted = (
@@ -217,7 +217,7 @@ def mmmu(row: Row) -> Row:
 
 
 def simpleqa(row: Row) -> Row:
-    """A question and its one answer; its topic stands in ``metadata``."""
+    """A question and its one answer; its topic is in ``metadata``."""
     about = row.get("metadata") or "{}"
     if isinstance(about, str):
         about = ast.literal_eval(about)
@@ -231,13 +231,13 @@ def simpleqa(row: Row) -> Row:
 
 @cache
 def _languages() -> dict[str, Row]:
-    """What simple-evals says in each language, by its code."""
+    """simple-evals' texts in each language, by code."""
     path = Path(__file__).parent / "mgsm-languages.jsonl"
     return {row["config"]: row for _, row in read_rows(path)}
 
 
 def mgsm(row: Row) -> Row:
-    """A problem, and what the model is told in its language."""
+    """A problem, and the instruction in its language."""
     language = str(row.get("config") or row.get("language") or row.get("lang") or "en")
     if language not in _languages():
         raise ValueError(f"one of the languages {', '.join(_languages())}, not {language!r}")

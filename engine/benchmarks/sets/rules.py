@@ -1,6 +1,6 @@
-"""How answers of some sets are read, where what is right differs from row to row.
+"""Parses answers of data sets in which the kind of answer differs from row to row.
 
-Each function takes a reply and its sample, and gives what it reads and the score. The lenient
+Each function takes a reply and its sample, and returns the parsed answer and the score. The lenient
 reading is the headline; the strict one is the published rule, named with each.
 """
 
@@ -30,7 +30,7 @@ _BRACKETS = re.compile(r"[^\[\](){}<>]")
 def bbh(reply: str, sample: Sample) -> Read:
     """An answer of BIG-Bench Hard: an option, one of two words, a number, brackets, or words.
 
-    Strict: the first text after "the answer is", compared as lm-evaluation-harness compares it
+    Strict: the first text after "the answer is", compared as in lm-evaluation-harness
     (``bbh_cot_zeroshot``, filter ``strict-match``).
     """
     text, target = without_markup(answer_text(reply)).strip(), str(sample.gold[0])
@@ -43,7 +43,7 @@ def bbh(reply: str, sample: Sample) -> Read:
         return Read(letter, float(letter == target), strict)
     if pair := next((pair for pair in _WORDS if target.lower() in pair), None):
         found = re.findall(rf"\b({pair[0]}|{pair[1]})\b", answer, re.IGNORECASE)
-        # In "the answer is yes, because …" the first counts, in free text the last.
+        # After "the answer is" (as in "yes, because …") the first counts, in free text the last.
         word = (found[0 if said else -1]).lower() if found else None
         return Read(word, float(word == target.lower()), strict)
     if re.fullmatch(r"-?\d+", target):
@@ -51,7 +51,7 @@ def bbh(reply: str, sample: Sample) -> Read:
         right = number is not None and numbers.parse_number(number) == int(target)
         return Read(number, float(right), strict)
     if not re.search(r"\w", target):
-        # As it was said: taking marks off would take brackets.
+        # Unchanged: stripping marks would remove brackets.
         raw = answer_text(reply).strip()
         return _brackets((_ANSWER_IS.findall(raw) or raw.splitlines() or [""])[-1], sample, strict)
     words = re.findall(r"\w[\w'-]*", answer.lower())
@@ -60,7 +60,7 @@ def bbh(reply: str, sample: Sample) -> Read:
 
 
 def _brackets(answer: str, sample: Sample, strict: float) -> Read:
-    """What closes a Dyck word; an answer that repeats the whole word is the same."""
+    """The closing part of a Dyck word; an answer that repeats the whole word counts as the same."""
     closing = _BRACKETS.sub("", answer)
     wanted = _BRACKETS.sub("", str(sample.gold[0]))
     question = str(sample.inputs["row"]["question"]).rpartition("Input:")[2]
@@ -79,8 +79,8 @@ def _plain(text: str) -> str:
 
 
 def mgsm(reply: str, sample: Sample) -> Read:
-    """A whole number. Strict: the last one after the language's word for "Answer", as the source
-    has it; without that word, nothing."""
+    """An integer. Strict: the last one after the language's word for "Answer", as in the source;
+    without that word, None."""
     target = str(sample.gold[0])
     read = numbers.read_number(reply)
     right = read is not None and numbers.parse_number(read) == numbers.parse_number(target)
@@ -95,8 +95,8 @@ def mmmu(reply: str, sample: Sample) -> Read:
     """An option's letter, or a short free answer that is a number or a phrase.
 
     After the authors' evaluation (https://github.com/MMMU-Benchmark/MMMU, ``eval_utils.py``):
-    numbers agree when they are equal to two places, phrases when the right one occurs in the
-    answer. The authors draw an option where none can be read; here that is an unread reply.
+    numbers match if they are equal to two decimal places, phrases if the correct one occurs in the
+    answer. The authors draw a random option if none can be parsed; here the reply is unparsed.
     """
     options: Sequence[str] = sample.inputs["row"]["options"]
     accepted = [str(one) for one in sample.gold]

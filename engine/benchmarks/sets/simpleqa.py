@@ -1,4 +1,4 @@
-"""simpleqa: short questions about facts, graded by judges as correct, incorrect or not attempted.
+"""simpleqa: short factual questions, graded by judges as correct, incorrect or not attempted.
 
 Source: J. Wei et al., "Measuring short-form factuality in large language models", arXiv
 2411.04368 (2024); the grader's prompt and the metrics are those of the authors' code,
@@ -62,11 +62,11 @@ class SimpleQA(Benchmark):
         return DataSet(_items(read_rows(table), str(table)), origin=table.name)
 
     def templates(self) -> Any:
-        """The grader's prompt and the version of its reading."""
+        """The grader's prompt and the version of its parser."""
         return [grader(), _READS]
 
     async def solve(self, sample: Sample, ask: Ask) -> Score:
-        """Ask the question as it is, and have the answer graded."""
+        """Ask the question unchanged, and have the answer graded."""
         question, target = sample.inputs["question"], sample.gold
         reply = await ask("candidate", generate(question, max_tokens=1024))
         if reply.outcome in _UNANSWERED or not reply.text.strip():
@@ -91,7 +91,7 @@ class SimpleQA(Benchmark):
         return Score(outcome, _values(grades, self.judges), {_READS: told})
 
     def metrics(self, tally: Tally) -> list[Metric]:
-        """Share of correct answers; the other grades; correct among those attempted; F-score."""
+        """Share of correct answers; the other grades; correct among attempted; F-score."""
         given = tally.where(lambda row: "correct" in row.values or row.outcome is Outcome.ERROR)
         out = [
             metrics.mean(given, name, name, title, scale=(0, 1))
@@ -122,7 +122,7 @@ def _attempted(values: Mapping[str, float]) -> tuple[float, float]:
 
 
 def _f_score(correct: Metric, attempted: Metric) -> Metric:
-    """The harmonic mean of both; it has no interval, as they rest on the same samples."""
+    """The harmonic mean of both; it has no interval, as they are based on the same samples."""
     one, other = correct.value, attempted.value
     value = None
     if one is not None and other is not None:
@@ -142,10 +142,10 @@ def _values(grades: list[str] | list[str | None], judges: Any) -> dict[str, floa
 
 
 def read_grade(verdict: str) -> str | None:
-    """``A``, ``B`` or ``C``, whichever a judge names first, as its letter or in words.
+    """``A``, ``B`` or ``C``, whichever a judge names first, as a letter or in words.
 
-    The authors take the first of these letters anywhere, in a word too, and "not attempted" where
-    there is none; a verdict that says nothing is not read here.
+    The authors take the first of these letters anywhere, even within a word, and "not attempted" if
+    there is none; here a verdict without one is unparsed.
     """
     found = _GRADE.search(answer_text(verdict))
     if not found:

@@ -1,9 +1,8 @@
-"""Reading whether a SpecEval judge found a response compliant with a statement.
+"""Parses whether a SpecEval judge found a response compliant with a statement.
 
-The judge is asked for reasoning and a JSON object ``{compliant, confidence,
-explanation}``. The faithful parser does what SpecEval's ``parse_judge_response``
-does (ahmeda14960/specevaldataset, commit b1936bda); the lenient one reads what
-a person would read. None of them raises.
+The judge is asked for reasoning and a JSON object ``{compliant, confidence, explanation}``. The
+faithful parser does what SpecEval's ``parse_judge_response`` does (ahmeda14960/specevaldataset,
+commit b1936bda); the lenient one reads what a person would read. Neither raises.
 """
 
 from __future__ import annotations
@@ -23,9 +22,9 @@ class Compliance(NamedTuple):
     """What a judge decided.
 
     Attributes:
-        compliant: None where the judge did not say.
-        confidence: from 0 to 1 in the lenient reading; whatever number or text
-            the judge gave in the faithful one.
+        compliant: None if the judge did not say.
+        confidence: from 0 to 1 in the lenient reading; any number or text given by the judge in
+            the faithful one.
         explanation: the judge's, or empty.
     """
 
@@ -35,7 +34,7 @@ class Compliance(NamedTuple):
 
 
 UNREAD = Compliance(None, None)
-"""The lenient reading of a reply without a decision."""
+"""The lenient result for a reply without a decision."""
 
 _UNREAD_UPSTREAM = Compliance(None, 0.5)
 _FENCE = "```"
@@ -45,11 +44,10 @@ _LARGEST = 2**63 - 1
 def read_compliance(reply: str) -> Compliance:
     """Faithful to SpecEval: the first fenced block, else from the first ``{`` to the last ``}``.
 
-    That text has to be one JSON object. "true" and "false" in quotes are
-    accepted, other values are None; a missing key is None. Known faults of the
-    original, kept: without a JSON object the confidence is 0.5, and confidence
-    has no range. A confidence that is a list or an object, which no result file
-    could use, is None.
+    That text must be a JSON object. "true" and "false" in quotes are accepted, other values are
+    None; a missing key is None. Known bugs of the original, kept: without a JSON object the
+    confidence is 0.5, and confidence has no range. A confidence that is a list or an object, which
+    no result file could use, is None.
     """
     try:
         data = json.loads(_json_text(reply))
@@ -112,12 +110,11 @@ _CONFIDENCE = re.compile(
 def read_compliance_lenient(reply: str) -> Compliance:
     """The decision that a person would read.
 
-    The last JSON object with a key ``compliant`` counts, wherever it stands, be
-    it in an object around it, cut off after the decision, with trailing commas
-    or written as a Python dict; without one, the last line "Compliant: yes".
-    Yes, no, 1, 0 and "non-compliant" are decisions. Confidence above 10 and up
-    to 100, or with a percent sign, is a percentage; anything else outside of
-    0 to 1 is None. An object with a confidence alone gives that.
+    The last JSON object with a key ``compliant`` counts, anywhere, even if it is nested in another
+    object, cut off after the decision, has trailing commas or is written as a Python dict; without
+    one, the last line "Compliant: yes". Yes, no, 1, 0 and "non-compliant" are decisions. Confidence
+    above 10 and up to 100, or with a percent sign, is a percentage; anything else outside 0 to 1 is
+    None. An object with only a confidence provides that.
     """
     text = answer_text(reply)
     undecided: Compliance | None = None

@@ -55,11 +55,11 @@ ANSWERS = Option(
 
 
 class NoAnswer(Exception):
-    """There is an error in the place of an answer. An error is never judged."""
+    """There is an error instead of an answer. Errors are never judged."""
 
 
 class SpecComply(Benchmark):
-    """Judges decide for every answer whether it complies with its statement."""
+    """Judges decide whether each answer complies with its statement."""
 
     name = "spec-comply"
     version = "1"
@@ -80,7 +80,7 @@ class SpecComply(Benchmark):
 
     @classmethod
     def default_model(cls, options: Mapping[str, Any]) -> str:
-        """The contestants' names, where answers are given."""
+        """The contestants' names, if answers are given."""
         return answers_model([data.contestant(one)[0] for one in options.get("answers") or ()])
 
     def prepare(self, source: DataSource) -> DataSet:
@@ -91,7 +91,7 @@ class SpecComply(Benchmark):
         return DataSet(answered(spec, self.opt["answers"]), origin=path.name)
 
     def needs(self) -> frozenset[str]:
-        """Nothing of a model whose answers are there."""
+        """No model calls if answers are given."""
         return frozenset() if self.opt["answers"] else frozenset({"generate"})
 
     def templates(self) -> Any:
@@ -99,7 +99,7 @@ class SpecComply(Benchmark):
         return [prompts.templates()["comply"], COMPLIANCE, COMPLIANCE_LENIENT]
 
     async def solve(self, sample: Sample, ask: Ask) -> Score:
-        """The answer, asked for or given; then every judge."""
+        """The answer, requested or given; then every judge."""
         given = sample.inputs
         outcome = Outcome.OK
         if "answer" in given:
@@ -138,7 +138,7 @@ class SpecComply(Benchmark):
         return Score(Outcome.ERROR if failed else outcome, values, parsed, "; ".join(failed))
 
     def metrics(self, tally: Tally) -> list[Metric]:
-        """Compliance pooled, by contestant, judge and statement; bias and agreement of judges."""
+        """Compliance pooled, by contestant, judge and statement; judges' bias and agreement."""
         judges = [judge.partition("/")[2] or judge for judge in self.judges]
         every = _share("compliant", judges)
         out = [pooled(tally, every, "compliance", "Answers that comply, pooled over judges")]
@@ -186,7 +186,7 @@ class SpecComply(Benchmark):
 
 
 def answered(spec: data.Spec, given: Sequence[str]) -> Iterator[Item]:
-    """One item for each answer of each contestant to a statement of the specification."""
+    """One item for each contestant's answer to a statement of the specification."""
     for one in given:
         name, path = data.contestant(one)
         for (ident, text), said in data.read_answers(Path(path)).items():
@@ -217,7 +217,7 @@ def _table(parts: Mapping[str, Tally], counts: Counts, name: str, group: str) ->
 
 
 def _bias(tally: Tally, judges: Sequence[str]) -> list[Metric]:
-    """How far a judge's rate is from the mean of all judges' rates."""
+    """The difference between a judge's rate and the mean of all judges' rates."""
     rates = {judge: pooled(tally, _share("compliant", [judge]), "").value for judge in judges}
     known = [rate for rate in rates.values() if rate is not None]
     if len(known) < len(judges):

@@ -1,9 +1,8 @@
-"""SpecEval's files: specifications, inputs, and answers that models gave to them.
+"""SpecEval's files: specifications, inputs, and models' answers.
 
-The layouts are those of ahmeda14960/specevaldataset (commit b1936bda): a
-specification is JSON lines with one statement each; inputs lie in one file for
-each statement, in three shapes; a generation run has ``results/STATEMENT.json``
-below a folder for its time.
+The layouts are those of ahmeda14960/specevaldataset (commit b1936bda): a specification is JSON
+lines with one statement each; inputs are in one file per statement, in one of three formats; a
+generation run has ``results/STATEMENT.json`` in a folder named after its time.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ from evalbench.engine.shapes import Misfit, anything, list_of, maybe, record
 KINDS = ("prohibition", "requirement", "guideline", "definition")
 LEVELS = ("platform", "developer", "user", "guideline")
 
-# Documents write X for digits that differ: 202505XX_XXXXXX.
+# Documents use X for varying digits: 202505XX_XXXXXX.
 _TIME = re.compile(r"\d{4}[\dX]{4}_[\dX]{4,6}")
 _FAILED = "ERROR:"
 
@@ -38,7 +37,7 @@ class Spec:
 
     Attributes:
         statements: by id, as JSON values.
-        skipped: lines that are no statement, with the reason.
+        skipped: lines that are not statements, with the reason.
     """
 
     statements: Mapping[str, dict[str, Any]]
@@ -46,10 +45,10 @@ class Spec:
 
 
 def read_spec(path: Path) -> Spec:
-    """Read a specification. As in the original, a line that is no JSON is skipped.
+    """Read a specification. As in the original, lines that are not JSON are skipped.
 
     Raises:
-        DataError: it cannot be read, holds no statement, or one twice.
+        DataError: it cannot be read, has no statements, or has one twice.
     """
     try:
         lines = read_text(path, WHOLE).splitlines()
@@ -118,7 +117,7 @@ _EXAMPLE = ("description", "user_query", "good_response", "bad_response")
 
 
 def read_inputs(folder: Path, spec: Spec) -> Iterator[tuple[str, int, str]]:
-    """Inputs as (statement id, place in its file, text), in the order of the statements.
+    """Inputs as (statement id, index in its file, text), in the order of the statements.
 
     Raises:
         DataError: there are none for any statement, or a file is malformed.
@@ -152,7 +151,7 @@ def read_inputs(folder: Path, spec: Spec) -> Iterator[tuple[str, int, str]]:
 
 
 def own_inputs(spec: Spec) -> Iterator[tuple[str, int, str]]:
-    """The questions of the statements' own examples, as inputs."""
+    """The questions in the statements' own examples, as inputs."""
     for ident, statement in spec.statements.items():
         for place, example in enumerate(statement["examples"]):
             if example["user_query"]:
@@ -160,16 +159,16 @@ def own_inputs(spec: Spec) -> Iterator[tuple[str, int, str]]:
 
 
 Answers = dict[tuple[str, str], str | None]
-"""Answers by (statement id, input text); None where there was an error instead."""
+"""Answers by (statement id, input text); None if there was an error instead."""
 
 
 def is_time(name: str) -> bool:
-    """Whether a folder's name is the time at which a run began."""
+    """Whether a folder's name is the start time of a run."""
     return _TIME.fullmatch(name) is not None
 
 
 def contestant(given: str) -> tuple[str, Path]:
-    """``NAME=PATH`` as a pair; without a name, one is proposed from the path."""
+    """Split ``NAME=PATH``; without a name, one is derived from the path."""
     name, path = options.split_name(given)
     place = Path(path)
     if name:
@@ -181,9 +180,9 @@ def contestant(given: str) -> tuple[str, Path]:
 
 
 def read_answers(path: Path) -> Answers:
-    """Answers of a generation folder, or of a run of spec-generate.
+    """Answers from a generation folder, or from a run of spec-generate.
 
-    Of several times below the folder the latest counts, as is said in its name.
+    If there are several times in the folder, the latest by name is used.
 
     Raises:
         DataError: there are none, or a file is malformed.
@@ -211,7 +210,7 @@ def read_answers(path: Path) -> Answers:
 
 
 def _results(path: Path) -> Path:
-    """The folder of result files that is meant by any folder above it."""
+    """The folder of result files for any of its parent folders."""
     if path.name == "results" or any(path.glob("*.json")):
         return path
     found = [p for p in path.rglob("results") if p.is_dir()]
@@ -260,7 +259,7 @@ def _answers_of_run(path: Path) -> Answers:
 
 
 def _answer(journal: JournalReader, row: int) -> str | None:
-    """The newest answer of a sample's first epoch; None where there is none."""
+    """The newest answer in a sample's first epoch; None if there is none."""
     text = None
     for call in journal.calls(row):
         reply = call.reply

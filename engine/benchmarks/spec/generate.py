@@ -87,7 +87,7 @@ class SpecGenerate(Benchmark):
         return Score(outcome, {"answered": float(answered)})
 
     def metrics(self, tally: Tally) -> list[Metric]:
-        """The share of inputs with an answer; whether it is a good one is for judges."""
+        """The share of inputs with an answer; judges decide whether it is good."""
         return [
             metrics.rate(tally, "answered", "answered", "Inputs with an answer"),
             *metrics.table(
@@ -100,7 +100,7 @@ class SpecGenerate(Benchmark):
 
 
 def specification(source: DataSource) -> tuple[data.Spec, Path]:
-    """The specification of ``--data``, and its path; what is skipped in it is told.
+    """The specification given by ``--data``, and its path; skipped lines are reported.
 
     Raises:
         DataError: there is none.
@@ -119,7 +119,7 @@ def specification(source: DataSource) -> tuple[data.Spec, Path]:
 
 
 def inputs_of(spec: data.Spec, folder: str | None) -> Any:
-    """One item for each input of each statement."""
+    """One item per input of each statement."""
     found = data.read_inputs(Path(folder), spec) if folder else data.own_inputs(spec)
     for ident, place, text in found:
         statement = spec.statements[ident]

@@ -1,7 +1,7 @@
-"""What SpecEval's judges are told: which answer follows a statement better, or whether one does.
+"""The prompts for SpecEval's judges: which answer follows a statement better, or whether one does.
 
-Our own words; the pieces, their order and the forms of the reply are the
-original's, so that its parsers read the replies.
+Our own words; the parts, their order and the reply formats are the original's, so that its parsers
+can read the replies.
 """
 
 from __future__ import annotations
@@ -58,11 +58,11 @@ COMPLY_TEMPLATES: Mapping[str, Template] = {
         ("statement", "input", "response"),
     )
 }
-"""Our own wording; :func:`rank` and :func:`comply` say the same."""
+"""Our own prompts; :func:`rank` and :func:`comply` produce the same text."""
 
 
 def by_template(template: Template, statement: Mapping[str, Any], **values: str) -> Prompt:
-    """Judge in the words of a template."""
+    """A judge prompt from a template."""
     values["statement"] = statement_text(statement)
     messages = [user(filled_parts(template.user, values, ("statement",)))]
     if template.system:
@@ -71,7 +71,7 @@ def by_template(template: Template, statement: Mapping[str, Any], **values: str)
 
 
 def statement_text(statement: Mapping[str, Any]) -> str:
-    """A statement with its examples, as judges read it."""
+    """A statement with its examples, as shown to judges."""
     lines = [
         "[Statement]",
         f"ID: {statement['id']}",
@@ -97,7 +97,7 @@ def _judged(parts: list[TextPart | str]) -> Prompt:
 
 
 def rank(statement: Mapping[str, Any], given: str, a: str, b: str) -> Prompt:
-    """Which of two answers follows the statement better."""
+    """Ask which of two answers follows the statement better."""
     return _judged(
         [
             TextPart(RANK + RANK_FORM + "\n" + statement_text(statement), shared=True),
@@ -108,7 +108,7 @@ def rank(statement: Mapping[str, Any], given: str, a: str, b: str) -> Prompt:
 
 
 def comply(statement: Mapping[str, Any], given: str, answer: str) -> Prompt:
-    """Whether an answer complies with the statement."""
+    """Ask whether an answer complies with the statement."""
     head = COMPLY + BAD_MAY_BE_EMPTY + COMPLY_FORM + "\n" + statement_text(statement)
     return _judged(
         [

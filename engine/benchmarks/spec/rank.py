@@ -43,7 +43,7 @@ from evalbench.engine.scoring.pooled import pooled
 from evalbench.engine.scoring.tally import Metric, Tally
 
 ORDERS = ("first", "second")
-"""The answers as they are paired, and swapped."""
+"""The answers in pair order, and swapped."""
 
 Counts = Callable[[Mapping[str, float]], tuple[float, float]]
 
@@ -107,7 +107,7 @@ class SpecRank(Benchmark):
         return [prompts.templates()["rank"], RANKING, RANKING_LENIENT]
 
     async def solve(self, sample: Sample, ask: Ask) -> Score:
-        """Both orders by every judge; what one order says must hold in the other."""
+        """Both orders by every judge; a verdict must hold in both."""
         given, (one, two) = sample.inputs, sample.inputs["answers"]
         if one is None or two is None:
             who = sample.tags["a" if one is None else "b"]
@@ -153,7 +153,7 @@ class SpecRank(Benchmark):
         return prompts.by_template(self._templates["rank"], given["statement"], **values)
 
     def metrics(self, tally: Tally) -> list[Metric]:
-        """Win rates of every model, and how steady and unanimous the judges are."""
+        """Every model's win rates, and the judges' consistency and unanimity."""
         judges = [judge.partition("/")[2] or judge for judge in self.judges]
         names = sorted({row.tags[side] for row in tally for side in "ab" if side in row.tags})
         out: list[Metric] = []
@@ -225,7 +225,7 @@ _CARE = (
 
 
 def _care(judges: list[str], kind: str) -> Counts:
-    """Shares of pairs, or of the two verdicts on each of them."""
+    """Shares of pairs, or of the two verdicts on each."""
     each = 1 if kind == "flip" else 2
 
     def counts(values: Mapping[str, float]) -> tuple[float, float]:
@@ -236,7 +236,7 @@ def _care(judges: list[str], kind: str) -> Counts:
 
 
 def _of(tally: Tally, name: str) -> Tally:
-    """The comparisons of one model, seen from its side."""
+    """The comparisons of one model, from its side."""
     part = Tally(epochs=tally.epochs)
     for row in tally:
         if name not in (row.tags.get("a"), row.tags.get("b")):
@@ -249,7 +249,7 @@ def _of(tally: Tally, name: str) -> Tally:
 
 
 def _pairs(spec: data.Spec, held: Mapping[str, data.Answers]) -> Iterator[Item]:
-    """One item for each pair of models and each input that both have something for."""
+    """One item for each pair of models and each input that both have an entry for."""
     for (name_a, a), (name_b, b) in combinations(held.items(), 2):
         for (ident, text), said in a.items():
             if (ident, text) in b and ident in spec.statements:

@@ -1,10 +1,9 @@
-"""Reading which of two responses a SpecEval judge found closer to a statement.
+"""Parses which of two responses a SpecEval judge found closer to a statement.
 
-The judge is asked for one line, ``Model: A``, ``B``, ``equal``, ``N/A`` or
-``unsure``. The faithful parser gives the score that SpecEval's
-``extract_ranking_score`` gives (ahmeda14960/specevaldataset, commit b1936bda);
-the lenient one keeps the verdict apart from its score, so that a judge that did
-not answer is no tie. None of them raises.
+The judge is asked for one line, ``Model: A``, ``B``, ``equal``, ``N/A`` or ``unsure``. The faithful
+parser returns the same score as SpecEval's ``extract_ranking_score``
+(ahmeda14960/specevaldataset, commit b1936bda); the lenient one keeps the verdict separate from
+its score, so that a judge that did not answer does not count as a tie. Neither raises.
 """
 
 from __future__ import annotations
@@ -28,9 +27,8 @@ _LINE = re.compile(r"^Model:\s*(A|B|equal|N/A|unsure)\b", re.IGNORECASE | re.MUL
 def read_rank(reply: str) -> int:
     """Faithful to SpecEval: 1 for A, -1 for B, 0 for everything else.
 
-    The first line that begins with ``Model:`` and one of the five words counts.
-    Known fault of the original, kept: a reply without such a line, an error
-    text among them, is 0 like a tie.
+    The first line that starts with ``Model:`` and one of the five words counts. Known bug of the
+    original, kept: a reply without such a line, including an error message, is 0 like a tie.
     """
     found = _LINE.search(reply.strip())
     return SCORES.get(found[1].lower(), 0) if found else 0
@@ -80,13 +78,11 @@ _ARTICLE = re.compile(
 def read_verdict(reply: str) -> Verdict | None:
     """The verdict that a person would read, or None.
 
-    A line that begins with ``Model:`` and one of the five words counts, whatever
-    marks, brackets, bullets or quotes are around them; without one, ``Model:``
-    within a line ("Final answer: Model: B"), or a reply that is nothing but
-    "Model A". "Tie" is equal, "not applicable" is n/a. Lines that name several ("A or
-    B"), as the instructions do, are no verdicts, and lines that contradict each
-    other give none; nor does a bare letter, as the label is what tells a verdict
-    from an article.
+    A line that starts with ``Model:`` and one of the five words counts, with any marks, brackets,
+    bullets or quotes around them; without one, ``Model:`` within a line ("Final answer: Model: B"),
+    or a reply that is just "Model A". "Tie" is equal, "not applicable" is n/a. Lines that name
+    several ("A or B"), as in the instructions, do not count, and contradictory lines give no
+    verdict; nor does a bare letter, because only the label distinguishes a verdict from an article.
     """
     text = without_markup(answer_text(reply).translate(_FULL_WIDTH))
     text = _UNDERSCORES.sub("", text).strip()

@@ -61,7 +61,7 @@ class Download:
                 missing = survey.lines < expected(self._batch, job)
                 if not missing or survey.lines == short:
                     return job
-                # Cut off at the end of a line, or complete: a second check tells.
+                # Cut off at the end of a line, or complete: a second download shows which.
                 short = survey.lines
                 await self._waits.pause(_FIRST_PAUSE_S)
             except ProviderError as error:

@@ -1,1 +1,1 @@
-"""Result files of the Bedrock evaluator and its sisters."""
+"""Result files of the Bedrock evaluator and related systems."""

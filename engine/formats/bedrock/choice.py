@@ -1,10 +1,10 @@
-"""Results of execution choice: those that the Bedrock evaluator writes, alone or beside prediction.
+"""Results of execution choice, as written by the Bedrock evaluator with or without prediction.
 
-They lie under ``choice`` or at the top: ``execution_choice_summary``,
-``…_counts``, ``…_config`` and ``…_results``, which has a record for each
-run and test case: which program was chosen, the reply, the prediction, and what
-both programs return where one was chosen. Its sisters have the records under ``results``,
-and what the programs return only in the words that say what was wrong.
+They are under ``choice`` or at the top level: ``execution_choice_summary``, ``…_counts``,
+``…_config`` and ``…_results``, which has a record for each run and test case: which program was
+chosen, the reply, the prediction, and what both programs return if one was chosen. Related
+systems have the records under ``results``, and what the programs return only in the text that
+says what was wrong.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ CONFIG = record_of(
         "num_generations": maybe(whole(0)),
     },
 )
-"""How such a file was made, as far as that is taken over."""
+"""Settings with which such a file was made, as far as they are imported."""
 
 Record = Mapping[str, Any]
 
@@ -54,7 +54,7 @@ class _Problem:
     """All records about one problem.
 
     Attributes:
-        place: its number in the file's data.
+        place: its index in the file's data.
         first: its first record.
         said: records by order and test case.
     """
@@ -72,7 +72,7 @@ class _Problem:
 
     @property
     def cases(self) -> int:
-        """Test cases; every order should have all."""
+        """Number of test cases; every order should have all."""
         counts = {order: 0 for order, _ in self.said}
         for order, _ in self.said:
             counts[order] += 1
@@ -82,11 +82,11 @@ class _Problem:
         return cases
 
     def of_case(self, case: int) -> list[Record]:
-        """The records about one test case, of all orders."""
+        """The records about one test case, for all orders."""
         return [record for (_, at), record in self.said.items() if at == case]
 
     def outputs(self, case: int) -> tuple[str | None, str | None]:
-        """What the original and the mutant return; None where no run says so."""
+        """What the original and the mutant return; None if no record says so."""
         found: dict[str, str] = {}
         for record in self.of_case(case):
             for kind in KINDS:
@@ -100,7 +100,7 @@ class _Problem:
         return found.get(KINDS[0]), found.get(KINDS[1])
 
     def reverts(self, case: int) -> bool | None:
-        """Whether the records count the test case for reversion; None where none says so."""
+        """Whether the records count the test case for reversion; None if none says so."""
         told = [
             one for record in self.of_case(case)
             if isinstance(one := record.get("include_reversion"), bool)
@@ -109,7 +109,7 @@ class _Problem:
 
 
 def _returned(record: Record) -> tuple[str | None, str | None]:
-    """What the chosen program and the other return, as far as the record says so."""
+    """What the chosen program and the other return, as far as the record says."""
     if record.get("expected_output") is not None:
         other = record.get("other_output")
         return str(record["expected_output"]), None if other is None else str(other)
@@ -129,7 +129,7 @@ def _returned(record: Record) -> tuple[str | None, str | None]:
 
 
 def choices_of(whole: Any) -> Mapping[str, Any] | None:
-    """The part of a file that holds results of execution choice; None where there is none."""
+    """The part of a file with results of execution choice; None if there is none."""
     body = whole.get("choice", whole) if isinstance(whole, dict) else None
     if not isinstance(body, dict):
         return None
@@ -144,7 +144,7 @@ def choices_of(whole: Any) -> Mapping[str, Any] | None:
 
 
 def count_of(found: Any, *names: str) -> TypeGuard[Mapping[str, float]]:
-    """Whether these fields of a file's counts are there and are counts."""
+    """Whether these fields of a file's counts exist and are valid."""
     return isinstance(found, dict) and all(
         isinstance(found.get(name), (int, float)) and not isinstance(found[name], bool)
         for name in names
@@ -154,16 +154,16 @@ def count_of(found: Any, *names: str) -> TypeGuard[Mapping[str, float]]:
 def read_choices(
     path: Path, body: Mapping[str, Any], model: str, problems: Mapping[str, Item]
 ) -> Recorded:
-    """The run of a file's results of execution choice.
+    """The run for a file's results of execution choice.
 
     Args:
         path: the file, for notes and errors.
         body: its part, from :func:`choices_of`.
-        model: whose results these are.
-        problems: programs and inputs by id, which are not in the file.
+        model: the model of these results.
+        problems: programs and inputs by id, which the file does not contain.
 
     Raises:
-        DataError: naming the record that is malformed.
+        DataError: names the malformed record.
     """
     found: dict[int, _Problem] = {}
     for number, record in enumerate(body[RESULTS], 1):
@@ -206,7 +206,7 @@ def read_choices(
 
 
 def _expected(body: Mapping[str, Any]) -> dict[str, tuple[float, float]]:
-    """The counts in the file by the metrics that they should come to."""
+    """The counts in the file, by the metrics that they should match."""
     found: dict[str, tuple[float, float]] = {}
     counts = body.get("execution_choice_counts")
     if not isinstance(counts, dict):
@@ -255,7 +255,7 @@ def _spec(path: Path, body: Mapping[str, Any], found: Mapping[int, _Problem], mo
 def _as_problem(
     problem: _Problem, pairs: Sequence[tuple[str | None, str | None]]
 ) -> dict[str, Any]:
-    """The problem in the form of execution prediction's files."""
+    """The problem in the form used by execution prediction's files."""
     whole = [[_UNKNOWN if one is None else one for one in pair] for pair in pairs]
     order = next(iter(problem.said))[0]
     first = problem.first
@@ -271,7 +271,7 @@ def _as_problem(
 
 
 def _told(problem: _Problem) -> tuple[Mapping[Place, RecordedReply], int]:
-    """Every reply by its place, and how many are read otherwise than the file says."""
+    """Every reply by its place, and how many are parsed differently than in the file."""
     told: dict[Place, RecordedReply] = {}
     unlike = 0
     for (order, case), record in problem.said.items():
@@ -284,7 +284,7 @@ def _told(problem: _Problem) -> tuple[Mapping[Place, RecordedReply], int]:
 
 
 def _reply(record: Record) -> tuple[str, bool]:
-    """A reply that is read as the file has it, and whether that took a choice put before it."""
+    """A reply that is parsed as in the file, and whether that required prepending a choice."""
     letter = record["chosen_program_letter"]
     chosen = None if letter is None else (str(letter), str(record["prediction"]).strip())
     response = record.get("response")
@@ -294,7 +294,7 @@ def _reply(record: Record) -> tuple[str, bool]:
     said = _INVALID
     if chosen is not None:
         values = {"chosen_program": chosen[0], "assertion": chosen[1]}
-        # A brace would end the object for the original's parser.
+        # A brace would end the object in the original's parser.
         said = "{" + orjson.dumps(values).decode()[1:-1].replace("}", "\\u007d") + "}"
     if not text:
         return said, False

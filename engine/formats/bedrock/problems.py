@@ -1,4 +1,4 @@
-"""The problems that result files of execution prediction and choice are about."""
+"""The problems behind result files of execution prediction and choice."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from evalbench.engine.benchmark import DataSource, Item
 from evalbench.engine.benchmarks.code.data import Selection, read_problems
 
 PROGRAMS = ("original", "mutated")
-"""The programs of a problem, by the names of their fields."""
+"""The programs of a problem, by field name."""
 
 _GONE = "# the program is not in the imported file"
 
 
 def read_programs(data: Path | None) -> Mapping[str, Item]:
-    """The problems of a data file by their ids, with both programs; none without a file.
+    """The problems of a data file by id, with both programs; empty without a file.
 
     Raises:
         DataError: it cannot be read.
@@ -30,7 +30,7 @@ def read_programs(data: Path | None) -> Mapping[str, Item]:
 def item_of(
     problem: Mapping[str, Any], place: int, taken: Mapping[str, int], problems: Mapping[str, Item]
 ) -> Item:
-    """A problem as a sample; programs and calls are those of ``problems`` where they are known."""
+    """A problem as a sample; programs and calls are taken from ``problems`` if known."""
     ident = str(problem.get("problem_id", place))
     known = problems.get(ident)
     gold = {name: _outputs(problem[f"{name}_output"]) for name in PROGRAMS}
@@ -55,7 +55,7 @@ def item_of(
 
 
 def _new_name(ident: str, taken: Mapping[str, int]) -> str:
-    """The id, with a number where it is taken: some files have a result for each test case."""
+    """The id, with a number if it is taken: some files have one result per test case."""
     name, times = ident, 1
     while name in taken:
         times += 1
@@ -64,7 +64,7 @@ def _new_name(ident: str, taken: Mapping[str, int]) -> str:
 
 
 def _outputs(value: Any) -> list[str]:
-    """The outputs for each test case, as Python writes them."""
+    """The outputs for each test case, in Python notation."""
     return [one if isinstance(one, str) else repr(one) for one in _as_list(value)]
 
 

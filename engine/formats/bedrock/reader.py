@@ -1,9 +1,9 @@
-"""Result files of execution prediction and choice: the Bedrock evaluator's and its sisters'.
+"""Result files of execution prediction and choice, from the Bedrock evaluator and related systems.
 
-Those of prediction are one JSON object, or hold it under ``prediction``: ``metrics_counts``,
-``benchmark_summary`` and ``results``, where every problem has both programs'
-outputs and, for both, the list of generations with prediction and reply. Those of
-choice, alone or in the same file, are read by ``bedrock_choice``.
+Those of prediction are one JSON object, or contain it under ``prediction``: ``metrics_counts``,
+``benchmark_summary`` and ``results``, where every problem has both programs' outputs and, for
+both, the list of generations with prediction and reply. Those of choice, alone or in the same
+file, are read by ``choice``.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ MOST_GENERATIONS = 10_000
 
 
 def read_results(path: Path, data: Path | None) -> list[Recorded]:
-    """The runs of one result file: of prediction, of choice, or one of each.
+    """The runs in one result file: of prediction, of choice, or one of each.
 
     Args:
         path: the file.
-        data: the problems, which are not in it: their programs and calls are
-            shown with the answers, nothing is scored by them.
+        data: the problems, which the file does not contain: their programs and calls are shown
+            with the answers, but not used for scoring.
 
     Raises:
-        DataError: a file is none, or a problem is malformed.
+        DataError: a file is invalid, or a problem is malformed.
     """
     whole = read_json(path)
     body = whole.get("prediction", whole) if isinstance(whole, dict) else None
@@ -114,7 +114,7 @@ def _predictions(path: Path, body: Mapping[str, Any], problems: Mapping[str, Ite
 
 
 def _expected(body: Mapping[str, Any]) -> dict[str, tuple[float, float]]:
-    """The counts in the file by the metrics that they should come to."""
+    """The counts in the file, by the metrics that they should match."""
     counts = body.get("metrics_counts")
     return {
         f"{name.lower()}_faithful": (one["success"], one["total"])
@@ -128,7 +128,7 @@ def _named(body: Mapping[str, Any]) -> bool:
 
 
 def _model(body: Mapping[str, Any], path: Path) -> str:
-    """The model's id: the name beside it is a fixed text in the original."""
+    """The model's id: the name next to it is a fixed text in the original."""
     ident = str(body.get("bedrock_model_id") or "")
     return ident.rpartition("/")[2] or str(body.get("model") or path.stem)
 
@@ -145,7 +145,7 @@ def _generations(body: Mapping[str, Any], config: Mapping[str, Any]) -> int:
 def _told(
     problem: Mapping[str, Any], cases: int, generations: int
 ) -> tuple[Mapping[Place, RecordedReply], int]:
-    """Every reply by its place, and how many are read otherwise than the file says."""
+    """Every reply by its place, and how many are parsed differently than in the file."""
     told: dict[Place, RecordedReply] = {}
     unlike = 0
     for program in PROGRAMS:
@@ -166,7 +166,7 @@ def _told(
 
 
 def _reply(part: Mapping[str, Any]) -> tuple[str, bool]:
-    """A reply that is read as the file has it, and whether that took a prediction put before it."""
+    """A reply that is parsed as in the file, and whether that required prepending a prediction."""
     prediction, response = part["prediction"], part.get("response")
     said = None if prediction is None else str(prediction)
     if not isinstance(response, str):

@@ -24,10 +24,10 @@ Said = Callable[[str, int], Reply | None]
 
 
 def write_all(runs: Sequence[RunReader], files: Files) -> list[str]:
-    """Put the file into ``files``; returns what it cannot hold.
+    """Add the file to ``files``; returns what it cannot contain.
 
     Raises:
-        UsageError: there are two runs of a kind.
+        UsageError: there are two runs of the same kind.
     """
     kinds = [_PARTS[run.spec.benchmark] for run in runs]
     if len(set(kinds)) < len(kinds):
@@ -48,7 +48,7 @@ def write_all(runs: Sequence[RunReader], files: Files) -> list[str]:
 
 
 def _about(run: RunReader) -> dict[str, Any]:
-    """Whose results they are."""
+    """The model of the results."""
     return {
         "model": run.candidate,
         "bedrock_model_id": run.spec.candidate.name,
@@ -57,7 +57,7 @@ def _about(run: RunReader) -> dict[str, Any]:
 
 
 def _config(run: RunReader, benchmark: CodeBenchmark, problems: int) -> dict[str, Any]:
-    """How they were made, in the original's names."""
+    """The settings of the run, under the original's names."""
     asked = run.spec.settings.candidate.params
     return {
         "num_problems": problems,
@@ -105,7 +105,7 @@ def _counts(run: RunReader, name: str) -> dict[str, float]:
 
 
 def _whole_number(count: float) -> float:
-    """A count as the whole number that it is."""
+    """A count as an integer."""
     near = round(count)
     return near if abs(count - near) < 1e-6 else count
 
@@ -162,7 +162,7 @@ def _prediction(run: RunReader, benchmark: CodeBenchmark, notes: list[str]) -> d
 
 
 def _rate(part: float, whole: float) -> float | None:
-    """As the original: of nothing there is no share."""
+    """As in the original: None if the denominator is zero."""
     return part / whole if whole else None
 
 
@@ -220,7 +220,7 @@ def _generations(held: SampleRecord, benchmark: CodeBenchmark, count: int) -> di
 
 
 def _all_are(cases: Sequence[Mapping[str, Any]], outputs: Sequence[str]) -> bool:
-    """Whether all predictions are these outputs, by the original's comparison."""
+    """Whether all predictions match these outputs, by the original's comparison."""
     return all(
         case["prediction"] is not None and is_right(case["prediction"], output)
         for case, output in zip(cases, outputs, strict=True)
@@ -314,7 +314,7 @@ def _records(held: SampleRecord, benchmark: CodeBenchmark) -> list[dict[str, Any
                 "test_input": call,
                 "include_reversion": reverts,
                 "latency_s": reply.latency_s if reply else 0,
-                # Not in the original's files, which know these only of runs that are valid.
+                # Not in the original's files, which record these only for valid runs.
                 **{f"{kind}_output": outputs[case] for kind, outputs in sample.gold.items()},
                 **_chosen(sample, order, case, reply, reverts=reverts),
             }

@@ -1,4 +1,4 @@
-"""FastChat's MT-bench files: answers of models, and what judges said of them."""
+"""FastChat's MT-bench files: models' answers and judges' verdicts."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from evalbench.engine.runs.reader import file_name
 from evalbench.engine.shapes import either, list_of, maybe, number, one_of, record, text, whole
 
 GAMES = (("g1", "first", ("A", "B")), ("g2", "second", ("B", "A")))
-"""The two games of a comparison: their columns, our name, where model_1 and model_2 sit."""
+"""The two games of a comparison: their columns, our name, the places of model_1 and model_2."""
 
 _NO_RATING = -1
 
@@ -61,19 +61,19 @@ _COMPARED = record(
 _ANSWERED = record({"question_id": either(whole(), text)}, {"model_id": maybe(text)})
 
 Said = list[Mapping[Place, RecordedReply]]
-"""What one judge said of one turn, once for every row about it."""
+"""What one judge said about one turn, one entry per row."""
 
 
 @dataclass(slots=True)
 class Judged:
-    """All rows about one model, or about one pair.
+    """All rows about one model, or one pair.
 
     Attributes:
         judges: their names as in a spec.
-        said: by question, then by judge and turn.
-        again: rows about what had been judged before.
-        unlike: rows whose result is not what their judgment says; the result counts.
-        silent: rows without a judgment, whose result stands in its place.
+        said: judgments by question, then by judge and turn.
+        again: number of rows about something already judged.
+        unlike: number of rows whose result differs from their judgment; the result counts.
+        silent: number of rows without a judgment, replaced by their result.
     """
 
     judges: dict[str, None] = field(default_factory=dict)
@@ -83,7 +83,7 @@ class Judged:
     silent: int = 0
 
     def notes(self) -> Iterator[str]:
-        """What is odd in the rows."""
+        """Oddities in the rows."""
         if self.again:
             yield f"{counted(self.again, 'judgment')} of what had been judged; all count"
         if self.silent:
@@ -93,7 +93,7 @@ class Judged:
 
 
 def read_results(path: Path, questions: Path, answers: Path | None) -> list[Recorded]:
-    """Runs of a file of judgments, or the run of a file of answers that nobody judged.
+    """Runs for a file of judgments, or the run for a file of unjudged answers.
 
     Raises:
         DataError: a file is missing or malformed.
@@ -133,12 +133,12 @@ def _turns(answers: Turns) -> dict[Place, RecordedReply]:
 
 
 def read_judgments(path: Path, questions: Path, answers: Path | None) -> list[Recorded]:
-    """Runs of a judgment file: one for each model or pair, with every judge that judged it.
+    """Runs for a judgment file: one per model or pair, with every judge that judged it.
 
     Args:
         path: ``model_judgment/JUDGE_single.jsonl`` or ``…_pair.jsonl``.
         questions: FastChat's ``data/mt_bench`` folder, or the question file.
-        answers: ``model_answer``: a folder of answer files, or one of them.
+        answers: ``model_answer``: a folder of answer files, or a single file.
 
     Raises:
         DataError: a file is missing or malformed.
@@ -162,7 +162,7 @@ def read_judgments(path: Path, questions: Path, answers: Path | None) -> list[Re
 
 
 def _add(found: dict[tuple[str, ...], Judged], row: Row) -> tuple[tuple[str, ...], int]:
-    """Put a row where it belongs. Returns its model, or pair, and its question."""
+    """Add a row to its group. Returns its model, or pair, and its question."""
     pair = "model_1" in row
     (_COMPARED if pair else _RATED)(row)
     names = (row["model_1"], row["model_2"]) if pair else (row["model"],)
@@ -171,7 +171,7 @@ def _add(found: dict[tuple[str, ...], Judged], row: Row) -> tuple[tuple[str, ...
     ident, turn = whole_of(row["question_id"]), row["turn"]
     if turn not in TURNS:
         raise ValueError(f"its turn is {turn}")
-    # Complete before it is kept, so that a bad row leaves nothing.
+    # Built completely before it is stored, so that a bad row leaves nothing behind.
     read = _compared if pair else _rated
     judged = found.get(names) or Judged()
     told = read(row, f"{JUDGE}/{judge}", turn, judged)
@@ -220,7 +220,7 @@ def _compared(row: Row, role: str, turn: int, judged: Judged) -> Mapping[Place, 
 
 
 def _agreeing(text: str, read: object, given: object, mark: str) -> str:
-    """The judgment, or one that is read as the row has it: the original counts the row's result."""
+    """The judgment, or one that parses to the row's result, which is what the original counts."""
     if read == given:
         return text
     if read is None:
@@ -239,7 +239,7 @@ def _run(
     if baseline:
         one, two = map(known_as, names)
         notes.append(f"these are the results of {one}; it is compared with {two}")
-        # The option names a file; the answers compared with are in the run.
+        # The option names a file; the answers used for comparison are in the run.
         options["against"] = str(path.absolute())
         shared = {"against": two}
     spec = make_spec("mt-bench", stands_for(names[0]), judge=list(judged.judges), options=options)
@@ -258,7 +258,7 @@ def _items(
     said: Mapping[tuple[str, int], Said],
     judges: Sequence[str],
 ) -> Iterator[tuple[Item, Mapping[Place, RecordedReply]]]:
-    """The question once, and again for whatever was judged again."""
+    """The question once, and again for anything judged repeatedly."""
     for copy in range(max(map(len, said.values()))):
         told = _turns(answers)
         turns: dict[str, list[int]] = {judge: [] for judge in judges}
@@ -272,21 +272,21 @@ def _items(
 
 
 class _Answers:
-    """The answers of models, where they are given."""
+    """The models' answers, if they are given."""
 
     def __init__(self, path: Path | None, *, sole: bool) -> None:
-        """``sole``: there is one model only; a file is of that model, whatever its name."""
+        """``sole``: there is only one model; a file is about that model, whatever its name."""
         files: list[Path] = []
         if path is not None:
             files = sorted(path.glob("*.jsonl")) if path.is_dir() else [path]
-        # FastChat finds them by the file's name, which cannot hold a slash; the rows say more.
+        # FastChat finds them by file name, which cannot contain a slash; the rows say more.
         self._files = {file.stem: file for file in files}
         for file in files:
             self._files.setdefault(answers_of(file), file)
         self._sole = path if sole and path and not path.is_dir() else None
 
     def of(self, model: str, wanted: Mapping[int, Any], notes: list[str]) -> dict[int, Turns]:
-        """The answers to the wanted questions; what is not there is told in a note."""
+        """The answers to the wanted questions; missing ones are reported in a note."""
         file = self._files.get(model) or self._files.get(file_name(model), self._sole)
         if file is None:
             notes.append(

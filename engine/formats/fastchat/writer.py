@@ -26,12 +26,12 @@ Rows = list[dict[str, Any]]
 
 
 def write_all(runs: Sequence[RunReader], files: Files) -> list[str]:
-    """Put the answers of every model and the judgments of every judge into ``files``.
+    """Add the answers of every model and the judgments of every judge to ``files``.
 
     Returns what was left out.
 
     Raises:
-        UsageError: two runs hold different answers of one model.
+        UsageError: two runs have different answers by one model.
     """
     answers: dict[str, dict[int, dict[str, Any]]] = {}
     judged: dict[tuple[str, str], Rows] = {}
@@ -50,7 +50,7 @@ def _add(
     answers: dict[str, dict[int, dict[str, Any]]],
     judged: dict[tuple[str, str], Rows],
 ) -> list[str]:
-    """Put the rows of one run where they belong."""
+    """Add the rows of one run to their files."""
     other = compared_with(run.spec.options.get("against"), run.meta.get("shared"))
     silent = 0
     for held in run.samples():
@@ -147,12 +147,12 @@ _GAMES = ("first", "second")
 
 
 def _prompt_name(held: SampleSummary, turn: int, kind: str = "single") -> str:
-    """The name of the judge prompt, as the original gives it."""
+    """The name of the judge prompt in the original."""
     referred = "references" in held.sample.inputs
     version = "v2" if kind == "pair" and not referred else "v1"
     return f"{kind}{'-math' if referred else ''}-{version}" + ("-multi-turn" if turn == 2 else "")
 
 
 def _asked(call: CallRow) -> str:
-    """The last message that the judge was sent; the system prompt is not in these files."""
+    """The last message sent to the judge; these files do not include the system prompt."""
     return call.prompt.messages[-1].text

@@ -1,1 +1,1 @@
-"""Everything about a run as one JSON file: see docs/export-schema.md."""
+"""A complete run as one JSON file: see docs/export-schema.md."""

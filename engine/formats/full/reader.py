@@ -1,8 +1,8 @@
-"""Runs out of the JSON files that ``evalbench export --format json`` writes.
+"""Imports runs from the JSON files that ``evalbench export --format json`` writes.
 
-Nothing is asked, read or scored again: samples, calls, replies and scores go
-into a new journal as they stand in the file, so the run is what it was, and is
-scored anew, browsed, compared and (where it was not complete) resumed like it.
+Nothing is asked, parsed or scored again: samples, calls, replies and scores go into a new journal
+unchanged, so the run is what it was, and can be re-scored, browsed, compared and (if it was not
+complete) resumed like it.
 """
 
 from __future__ import annotations
@@ -40,15 +40,15 @@ from evalbench.engine.stored import EXPORT, FACTS, MOST_DOLLARS, SAMPLE, call_re
 
 _CALL = call_record(ASKED)
 _KEPT = 4096
-"""Pictures that are remembered by content; a later sample may show one again."""
+"""Number of images kept by content; a later sample may show one again."""
 
 
 async def import_whole(path: Path, parent: Path | None = None) -> RunFolder:
-    """Make a run of an exported one; none is left when that fails.
+    """Create a run from an exported one; nothing is left behind on failure.
 
     Raises:
-        DataError: the file is none, or of a newer version, or damaged.
-        UsageError: the folder cannot be written to.
+        DataError: the file is not an export, is from a newer version, or is damaged.
+        UsageError: the folder is not writable.
     """
     try:
         with open_plain(path) as file:
@@ -71,7 +71,7 @@ async def import_whole(path: Path, parent: Path | None = None) -> RunFolder:
 
 
 def _head(path: Path, lines: Iterator[bytes]) -> dict[str, Any]:
-    """What stands before the samples; the whole of a file that was laid out anew."""
+    """The part before the samples; the whole of a file that was reformatted."""
     held, size = [], 0
     for line in lines:
         if line.startswith(SAMPLES):
@@ -123,9 +123,9 @@ def _samples(path: Path, lines: Iterator[bytes], head: Mapping[str, Any]) -> Ite
 def _status(head: Mapping[str, Any]) -> Status:
     status = Status.from_json(head["status"])
     if status.state not in AT_REST or status.state is State.WAITING:
-        # Whoever drove it, or had its batches, does so elsewhere.
+        # Its engine, or its batches, are on another machine.
         status.state = State.STOPPED
-    # What was exported may be less than what the journal held: earlier tries are left out.
+    # The export may contain less than the journal did: earlier attempts are left out.
     return replace(status, host="", pid=None, pid_started="", batches=[], gauges={}, replies=None)
 
 
@@ -137,7 +137,7 @@ async def _write(
     path: Path,
 ) -> None:
     facts = {**head["facts"], "metrics": head["metrics"], "state": status.state}
-    facts.pop(SUMS, None)  # counted anew
+    facts.pop(SUMS, None)  # recounted
     create(folder.journal)
     journal = _TimedJournal(folder.journal)
     try:
@@ -170,24 +170,24 @@ async def _write(
 
 
 class _TimedJournal(Journal):
-    """A journal whose records have the times that they had.
+    """A journal that stores records with their original times.
 
     Attributes:
-        at_ms: what the time is.
+        at_ms: the time of the next record.
     """
 
     at_ms = 0
 
     def now_ms(self) -> int:
-        """The time of the record that is being written."""
+        """The time of the record being written."""
         return self.at_ms
 
 
 def _put(journal: _TimedJournal, held: Mapping[str, Any], media: dict[str, bytes]) -> Decimal:
-    """One sample with all it has; returns what its calls cost, and may have cost, in dollars.
+    """Store one sample with everything it has; returns its actual or possible cost in dollars.
 
     Raises:
-        ValueError: a field is not what it should be.
+        ValueError: a field is invalid.
     """
     for digest, body in held.get("media", {}).items():
         if len(media) >= _KEPT:
@@ -205,7 +205,7 @@ def _put(journal: _TimedJournal, held: Mapping[str, Any], media: dict[str, bytes
         except Misfit as error:
             raise error.inside(number).inside("calls") from None
         if given["reply"] is None:
-            continue  # whoever waits for it is elsewhere; a resume asks it
+            continue  # another engine is waiting for it; a resume asks it again
         key = CallKey(**{name: given[name] for name in CallKey._fields})
         call = Call(ref, prompt_from_json(given["prompt"], media))
         journal.at_ms = given["sent_ms"]

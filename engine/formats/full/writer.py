@@ -1,7 +1,7 @@
-"""Everything about a run as one JSON file, see docs/export-schema.md.
+"""A complete run as one JSON file, see docs/export-schema.md.
 
-The file is JSON as a whole, and has a sample on each line, so that it can be
-written and read without holding it in memory.
+The file is valid JSON with one sample per line, so that it can be written and read without
+holding it in memory.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ END = b"],"
 
 
 def write(run: RunReader, files: Files) -> list[str]:
-    """Put the run's file into ``files``."""
+    """Add the run's file to ``files``."""
     notes = []
     with files.open(f"{run.id}.json") as file:
         file.write(b"{\n")
@@ -65,7 +65,7 @@ def _samples(run: RunReader) -> Iterator[dict[str, Any]]:
 
 
 def sample_json(held: SampleRecord) -> dict[str, Any]:
-    """A sample with all its calls and scores, but for the bytes of media."""
+    """A sample with all its calls and scores, without the bytes of media."""
     sample = held.sample
     return {
         "row": held.row,
@@ -82,7 +82,7 @@ def _call(call: CallRow) -> dict[str, Any]:
     reply = call.reply
     told = None if reply is None else reply_to_json(reply)
     if reply is not None and told is not None:
-        # As texts: a number of JSON is not exact.
+        # As strings: JSON numbers are not exact.
         if reply.cost is not None:
             told["cost_usd"] = str(reply.cost)
         if reply.possible_cost:
@@ -107,7 +107,7 @@ def _score(score: ScoreRow) -> dict[str, Any]:
 
 
 def _media(held: SampleRecord, seen: set[str]) -> dict[str, Any]:
-    """The bytes of pictures that no sample before has shown."""
+    """The bytes of images that no earlier sample has shown."""
     found = {}
     for call in held.calls:
         for message in call.prompt.messages:

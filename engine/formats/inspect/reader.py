@@ -1,4 +1,4 @@
-"""Logs of inspect_ai, ``.eval`` and ``.json``, as runs."""
+"""Imports inspect_ai logs, ``.eval`` and ``.json``, as runs."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _ZSTD = 93
 _LOCAL_HEADER = 30
 _ATTACHED = "attachment://"
 _WORDS = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0, "yes": 1.0, "no": 0.0, "true": 1.0, "false": 0.0}
-"""The values that inspect's own ``value_to_float`` gives to words."""
+"""The values that inspect's own ``value_to_float`` assigns to words."""
 
 Json = Mapping[str, Any]
 
@@ -94,10 +94,10 @@ _SAMPLE = record(
 
 
 def read_log(path: Path, benchmark: str = "recorded") -> Recorded:
-    """The run of one log.
+    """The run for one log.
 
     Raises:
-        DataError: the file is none, or a sample is malformed.
+        DataError: the file is not a log, or a sample is malformed.
     """
     try:
         check_plain(path)
@@ -181,7 +181,7 @@ def _zipped(path: Path) -> tuple[Json, Iterator[Json]]:
     try:
         with zipfile.ZipFile(path) as packed:
             names = packed.namelist()
-            # Of a run that was cut off there is only how it began.
+            # Of an interrupted run there is only the start.
             held = [name for name in ("header.json", "_journal/start.json") if name in names]
             if not held:
                 raise DataError("this is no log of inspect", path=str(path))
@@ -196,7 +196,7 @@ def _zipped(path: Path) -> tuple[Json, Iterator[Json]]:
 def _zipped_samples(path: Path) -> Iterator[Json]:
     try:
         with zipfile.ZipFile(path) as packed:
-            # A sample that was logged again stands under the same name, the newest last.
+            # A sample that was logged again has the same name; the newest comes last.
             names = dict.fromkeys(n for n in packed.namelist() if n.startswith("samples/"))
             sizes = (packed.getinfo(name).file_size for name in names)
             check_unpacked(sum(sizes), path.stat().st_size)
@@ -213,7 +213,7 @@ def _damaged(path: Path, error: Exception) -> DataError:
 
 
 def _member(path: Path, packed: zipfile.ZipFile, name: str) -> Any:
-    """A JSON file of a log; inspect packs with zstd, which the standard library lacks."""
+    """A JSON file in a log; inspect compresses with zstd, which the standard library lacks."""
     try:
         return parse_json(_bytes(packed, packed.getinfo(name)))
     except (*_BROKEN, ValueError) as error:
@@ -223,7 +223,7 @@ def _member(path: Path, packed: zipfile.ZipFile, name: str) -> Any:
 _BROKEN = (
     OSError,
     EOFError,
-    RuntimeError,  # Also: it is encrypted, or packed in a way that is not known here.
+    RuntimeError,  # also if it is encrypted, or the compression is unknown
     zipfile.BadZipFile,
     zlib.error,
     lzma.LZMAError,
@@ -232,7 +232,7 @@ _BROKEN = (
 
 
 def _bytes(packed: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
-    """What a member holds, which is never more than it says, and not too much.
+    """The content of a member, checked to be no larger than declared, and not too large.
 
     Raises:
         ValueError: it is.
@@ -261,7 +261,7 @@ def _bytes(packed: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
 def _scored(
     sample: Json, judges: dict[str, None]
 ) -> tuple[Item, Mapping[Place, RecordedReply], int]:
-    """A sample, what was said, and how many of its scores are no number."""
+    """A sample, its replies, and how many of its scores are not numbers."""
     inputs: dict[str, Any] = {"question": _question(sample)}
     if sample.get("choices"):
         inputs["choices"] = list(sample["choices"])
@@ -284,7 +284,7 @@ def _scored(
 
 
 def _values(name: str, value: Any) -> dict[str, float]:
-    """A score's numbers by name; of several each by its own."""
+    """A score's numbers by name; a dictionary of scores gives one each."""
     if isinstance(value, Mapping):
         found: dict[str, float] = {}
         for part, held in value.items():
@@ -313,7 +313,7 @@ def _mmlu(sample: Json) -> tuple[Item, Mapping[Place, RecordedReply]]:
 
 
 def _question(sample: Json) -> str:
-    """What was given to the solver: a text, or the user's messages one after another."""
+    """The input of the solver: a text, or the user's messages one after another."""
     given_ = sample["input"]
     if isinstance(given_, str):
         return _text(sample, given_)
@@ -352,7 +352,7 @@ def _part(sample: Json, part: Json) -> str:
 
 
 def _text(sample: Json, said: str) -> str:
-    """A text; long ones lie apart, and are only named where they belong."""
+    """A text; long ones are stored separately and only referred to."""
     if said.startswith(_ATTACHED):
         attached: Sequence[Any] | Mapping[str, Any] = sample.get("attachments") or {}
         if isinstance(attached, Mapping):

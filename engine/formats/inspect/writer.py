@@ -1,8 +1,8 @@
 """An ``.eval`` log as inspect_ai writes and reads it (its log version 2).
 
-A zip file of JSON: ``_journal/start.json``, a file for each sample and epoch,
-``summaries.json`` for the viewer's list and ``header.json``. Every call of a
-sample, a judge's too, is a model event of its transcript.
+A zip file of JSON: ``_journal/start.json``, a file for each sample and epoch, ``summaries.json``
+for the viewer's list, and ``header.json``. Every call of a sample, including judges', is a model
+event in its transcript.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ Used = dict[str, dict[str, int]]
 
 
 def write(run: RunReader, files: Files) -> list[str]:
-    """Put the log into ``files``."""
+    """Add the log to ``files``."""
     spec, plan = _spec(run), {"name": "plan", "steps": [], "config": {}}
     head = {"version": _LOG_VERSION, "eval": spec, "plan": plan}
     used: Used = {}
@@ -106,7 +106,7 @@ def _spec(run: RunReader) -> dict[str, Any]:
 
 
 def _config(params: Mapping[str, Any]) -> dict[str, Any]:
-    """Parameters as inspect names them."""
+    """Parameters under inspect's names."""
     config = {name: value for name, value in params.items() if name in _CONFIG}
     if params.get("stop"):
         config["stop_seqs"] = list(params["stop"])
@@ -193,14 +193,14 @@ def _sample(run: RunReader, held: SampleRecord, epoch: int) -> dict[str, Any]:
 
 
 def _scorers(run: RunReader) -> list[str]:
-    """Who scored: the benchmark, or the scorers of the system that the results are from."""
+    """The scorers: the benchmark, or those of the system that the results came from."""
     if run.spec.benchmark != RECORDED:
         return [run.spec.label]
     return [model_name(role.partition("/")[2]) for role in run.judges] or [run.spec.label]
 
 
 def _scores_of_scorers(held: SampleRecord, epoch: int) -> dict[str, Any]:
-    """What every scorer of recorded results gave, as it was before it was imported."""
+    """The original result of every scorer of imported results."""
     scores: dict[str, Any] = {}
     for call in held.answers(epoch):
         if role_of(call) == CANDIDATE or call.reply is None:
@@ -222,7 +222,7 @@ def _lettered(choices: Any) -> bool:
 
 
 def _target(held: SampleRecord) -> str:
-    """The gold; of a number among choices its letter, as inspect has it."""
+    """The gold answer; for an index among choices its letter, as in inspect."""
     gold, choices = held.sample.gold, held.sample.inputs.get("choices")
     if isinstance(gold, int) and _lettered(choices) and 0 <= gold < len(LETTERS):
         return LETTERS[gold]
@@ -288,13 +288,13 @@ def _message(message: Message) -> dict[str, Any]:
 
 
 def _talk(call: CallRow) -> list[dict[str, Any]]:
-    """The whole talk, with the last answer."""
+    """The whole conversation, with the last answer."""
     messages = [_message(message) for message in call.prompt.messages]
     return [*messages, _output(call)["choices"][0]["message"]]
 
 
 def _output(call: CallRow) -> dict[str, Any]:
-    """A reply; of log-likelihoods the likeliest continuation, with all of them beside it."""
+    """A reply; for log-likelihoods the most likely continuation, along with all of them."""
     reply = call.reply
     if reply is None:
         return {"model": call.key.model, "choices": []}
@@ -340,7 +340,7 @@ def _usage(usage: Usage) -> dict[str, int]:
 
 
 def _event(call: CallRow, created: float) -> dict[str, Any]:
-    """A call as an event of the transcript."""
+    """A call as a transcript event."""
     sent = created + call.sent_ms / 1000
     role = role_of(call)
     event: dict[str, Any] = {

@@ -1,4 +1,4 @@
-"""Sample files of lm-evaluation-harness (``--log_samples``) as runs."""
+"""Imports sample files of lm-evaluation-harness (``--log_samples``) as runs."""
 
 from __future__ import annotations
 
@@ -49,9 +49,9 @@ _LINE = record(
 
 
 def read_samples(path: Path, benchmark: str = "recorded") -> list[Recorded]:
-    """Runs of a samples file, or of those in a folder: one for each task, or group of tasks.
+    """Runs for a samples file, or those in a folder: one per task or group of tasks.
 
-    Of several evaluations in a folder the newest counts.
+    Of several evaluations in a folder, the newest is used.
 
     Raises:
         DataError: there is none, or a line is malformed.
@@ -85,7 +85,7 @@ def _task(file: Path) -> str:
 
 
 def _results(file: Path) -> Json:
-    """The results beside a samples file; empty where there are none."""
+    """The results file next to a samples file; empty if there is none."""
     match = _match(file)
     beside = file.with_name(f"results_{match['date']}.json") if match else file
     if not match or not beside.is_file():
@@ -100,7 +100,7 @@ def _group(file: Path, *, alone: bool) -> str:
     groups = _results(file).get("group_subtasks")
     if alone or not groups:
         return task
-    # Each group once: an edited file may have two of them in one another.
+    # Visit each group once: in an edited file two may contain each other.
     while outer := next((name for name, parts in groups.items() if task in parts), None):
         task = outer
         groups = {name: parts for name, parts in groups.items() if name != outer}
@@ -144,7 +144,7 @@ def _said(results: Json, task: str) -> str:
 
 
 def _documents(file: Path) -> Iterator[tuple[int, list[Json]]]:
-    """The lines of each document, one for each filter, with the number of the first."""
+    """The lines of each document, one per filter, with the number of the first."""
     held: dict[Any, tuple[int, list[Json]]] = {}
     try:
         with open_plain(file) as lines:
@@ -201,7 +201,7 @@ _FIXED = {
 
 
 def _metrics(line: Json) -> list[str]:
-    """Older files do not name their metrics: they are all that is not something else."""
+    """The metrics of a line. Older files do not list them: all unknown fields are metrics."""
     return [name for name in line if name not in _FIXED]
 
 
@@ -216,7 +216,7 @@ def _mmlu(line: Json) -> tuple[Item, Mapping[Place, RecordedReply]]:
 
 
 def _pairs(line: Json) -> list[Sequence[Any]]:
-    """The arguments of every request, in both forms that the harness has written."""
+    """The arguments of every request, in either form written by the harness."""
     held = line.get("arguments") or []
     if isinstance(held, dict):
         return [[one.get("arg_0"), one.get("arg_1")] for one in held.values()]
@@ -230,7 +230,7 @@ def _context(line: Json) -> str:
 
 
 def _likelihoods(line: Json) -> list[float]:
-    """The log-likelihood of every choice; empty for a reply that was generated."""
+    """The log-likelihood of every choice; empty for a generated reply."""
     found = []
     for one in line.get("filtered_resps") or []:
         if not isinstance(one, list) or not one or one[0] is None:
@@ -243,7 +243,7 @@ def _likelihoods(line: Json) -> list[float]:
 
 
 def _said_text(line: Json) -> str:
-    """The reply, or the continuation that was found the likeliest."""
+    """The reply, or the continuation that was most likely."""
     likely = _likelihoods(line)
     pairs = _pairs(line)
     if likely and len(pairs) == len(likely) and len(pairs[0]) > 1:

@@ -1,7 +1,7 @@
 """lm-evaluation-harness's files: ``MODEL/results_DATE.json`` and ``samples_TASK_DATE.jsonl``.
 
-The layout is that of its ``EvaluationTracker`` (version 0.4.9): the table of
-metrics by task, and for each document what was asked, answered and scored.
+The layout is that of its ``EvaluationTracker`` (version 0.4.9): metrics by task, and for
+each document its questions, answers and scores.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from evalbench.engine.runs.sanitize import json_bytes
 from evalbench.engine.scoring.statistics import Z95
 
 _NAMES = {"accuracy": "acc"}
-"""What the harness calls a metric."""
+"""The harness's names of our metrics."""
 
 
 def write(run: RunReader, files: Files) -> list[str]:
-    """Put results and samples into ``files``; returns what they cannot hold."""
+    """Add results and samples to ``files``; returns what they cannot contain."""
     task = file_name(run.spec.label)
     model = file_name(run.candidate.replace("/", "__"))
     date = datetime.fromtimestamp(run.created, UTC).strftime("%Y-%m-%dT%H-%M-%S.%f")
@@ -96,14 +96,14 @@ def _results(run: RunReader, task: str, model: str, written: int) -> dict[str, A
 
 
 def _named(run: RunReader, metric: str) -> str:
-    """What the harness calls a metric; recorded ones keep their names, filter included."""
+    """The harness's name of a metric; imported metrics keep their names, filter included."""
     if run.spec.benchmark == Recorded.name:
         return metric
     return _NAMES.get(metric, metric).replace(",", ";")
 
 
 def _stderr(metric: Mapping[str, Any]) -> float | str:
-    """The harness's standard error of a mean of zeros and ones; else out of the interval."""
+    """The harness's standard error for a mean of zeros and ones; else derived from the interval."""
     value, n = metric["value"], metric["n"]
     if metric["share"] and value is not None and n > 1 and metric["k"] <= n:
         return math.sqrt(value * (1 - value) / (n - 1))
@@ -113,7 +113,7 @@ def _stderr(metric: Mapping[str, Any]) -> float | str:
 
 
 def _values(run: RunReader, held: SampleRecord) -> dict[str, float]:
-    """Means over the epochs that have a score, the headline's first; empty where none has."""
+    """Means over the scored epochs, the headline's first; empty if none is scored."""
     found: dict[str, list[float]] = {}
     for score in held.scores.values():
         value = run.grade(score, run.headline)
@@ -126,7 +126,7 @@ def _values(run: RunReader, held: SampleRecord) -> dict[str, float]:
 def _lines(
     run: RunReader, held: SampleRecord, values: Mapping[str, float]
 ) -> Iterator[dict[str, Any]]:
-    """The lines of a document: one for each filter that its values are of."""
+    """The lines of a document: one per filter that its values belong to."""
     by_filter: dict[str, dict[str, float]] = {}
     for name, value in values.items():
         metric, _, filtered = name.partition(",")
@@ -138,7 +138,7 @@ def _lines(
 def _document(
     run: RunReader, held: SampleRecord, filtered: str, values: Mapping[str, float]
 ) -> dict[str, Any]:
-    """A line of the samples file; epochs are the repeats of its requests."""
+    """A line of the samples file; epochs become repeats of its requests."""
     sample = held.sample
     doc = {**sample.tags, **sample.inputs}
     if run.spec.benchmark != Recorded.name:
@@ -173,7 +173,7 @@ def _document(
 
 
 def _asked(call: CallRow) -> Iterator[tuple[Any, Any, Any]]:
-    """Context, what was asked for and what came, of every request as the harness makes them."""
+    """Context, request and result of every request, as the harness makes them."""
     assert call.reply
     turns = [(message.role, message.text) for message in call.prompt.messages]
     alone = len(turns) == 1 and turns[0][0] in ("user", "context")
@@ -183,7 +183,7 @@ def _asked(call: CallRow) -> Iterator[tuple[Any, Any, Any]]:
         return
     best = max(call.reply.logprobs, default=None)
     for text, number in zip(call.prompt.continuations, call.reply.logprobs, strict=False):
-        # Whether it is greedy is not asked for here; the likeliest stands for it.
+        # Whether it is greedy is not known here; the most likely one is used instead.
         yield context, text, [str(number), str(number == best)]
 
 

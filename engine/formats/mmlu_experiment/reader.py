@@ -1,4 +1,4 @@
-"""Folders of the Claude MMLU Experimenter: ``config.json`` and ``results.parquet``."""
+"""Imports folders of the Claude MMLU Experimenter: ``config.json`` and ``results.parquet``."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _UNREAD = "(the reply was not kept; the original read no letter in it)"
 _CONFIG = record(
     {},
     {
-        # The present code writes an object; the first wrote a text.
+        # The current code writes an object; the first version wrote a string.
         "model": maybe(either(text, record({}, {"model": maybe(text), "type": maybe(text)}))),
         "description": maybe(text),
     },
@@ -30,13 +30,13 @@ _CONFIG = record(
 
 
 def read_experiment(folder: Path) -> Recorded:
-    """The run of one experiment folder.
+    """The run for one experiment folder.
 
-    Its replies were never kept, only the option that was read in each; the
-    letter of that option stands in the reply's place.
+    Its replies were never stored, only the option parsed from each; that option's letter is used as
+    the reply.
 
     Raises:
-        DataError: the folder is none, or a row is malformed.
+        DataError: the folder is not an experiment, or a row is malformed.
     """
     file = folder / "config.json"
     config = fitting(read_json(file), _CONFIG, "this is no configuration", file)
@@ -86,7 +86,7 @@ def _item(row: Row) -> Item:
 
 
 def _told(row: Row) -> RecordedReply | None:
-    """The letter that was read; None for a question that was not asked yet."""
+    """The parsed letter; None for a question that was not asked yet."""
     predicted: Any = row["predicted"]
     if predicted is None or (isinstance(predicted, float) and math.isnan(predicted)):
         return None

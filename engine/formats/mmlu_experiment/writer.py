@@ -1,4 +1,4 @@
-"""A folder of the Claude MMLU Experimenter: the questions, and which option was read for each."""
+"""A folder of the Claude MMLU Experimenter: the questions, and the option parsed for each."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _QUESTIONS = "questions.parquet"
 
 
 def write(run: RunReader, files: Files) -> list[str]:
-    """Put ``config.json`` and ``results.parquet`` into ``files``; returns what they cannot hold."""
+    """Add ``config.json`` and ``results.parquet`` to ``files``; returns what they cannot hold."""
     require("data", "writing Parquet files", "pyarrow")
     import pyarrow
     import pyarrow.parquet
@@ -60,7 +60,7 @@ def _stamp(seconds: float) -> str:
 
 
 def _model(run: RunReader) -> Any:
-    """The model as the original has it: an object with the API, for those that it knows."""
+    """The model in the original's form: an object with the API, for those that it supports."""
     apis = {"anthropic": "claude", "deepseek": "deepseek"}
     if api := apis.get(run.spec.candidate.provider):
         return {"type": api, "model": run.spec.candidate.name}
@@ -68,7 +68,7 @@ def _model(run: RunReader) -> Any:
 
 
 def _hash(parquet: io.BytesIO) -> str:
-    """What the original knows its questions by: the md5 of the table as pandas prints it."""
+    """The original's hash of its questions: the md5 of the table as printed by pandas."""
     import pandas
 
     parquet.seek(0)
@@ -100,7 +100,7 @@ def _row(held: SampleSummary) -> dict[str, Any]:
 
 
 def _predicted(held: SampleSummary) -> int | None:
-    """The option that was read; -1 for a reply without one, None where there is no reply."""
+    """The parsed option; -1 for a reply without one, None if there is no reply."""
     if held.score is None or held.score.outcome is Outcome.ERROR:
         return None
     if held.score.outcome in (Outcome.REFUSED, Outcome.FILTERED):

@@ -25,23 +25,23 @@ _ERROR = re.compile(
     r"|request timed out|rate.?limit|overloaded|could not read video|no frames extracted|opencv\(",
     re.IGNORECASE,
 )
-"""How the texts of failures begin: those of the SDKs and of the original's own code."""
+"""How the texts of failures start: those of the SDKs and of the original's own code."""
 
 Items = list[tuple[Item, Mapping[Place, RecordedReply]]]
 
 
 def read_results(path: Path) -> list[Recorded]:
-    """Runs of a result file, one for each model in it.
+    """Runs for a result file, one per model in it.
 
-    A failed call was stored as a missing answer with the error as explanation;
-    such rows are failures here, not wrong answers.
+    A failed call was stored as a missing answer with the error as explanation; such rows count as
+    failures here, not as wrong answers.
 
     Raises:
         DataError: a column is missing.
     """
     by_model: dict[str, Items] = {}
     for number, cells in read_rows(path):
-        # Our own export keeps spreadsheets from reading texts as formulas.
+        # Our own export escapes texts that spreadsheets would read as formulas.
         row = {name: uncell(v) if isinstance(v, str) else v for name, v in cells.items()}
         missing = [name for name in _COLUMNS if row.get(name) is None]
         if missing:
@@ -94,9 +94,9 @@ def _item(row: Row, choices: list[str]) -> Item:
 
 
 def _told(row: Row, choices: Sequence[str]) -> Mapping[Place, RecordedReply]:
-    """The reply as far as it was kept; nothing for a failed call."""
+    """The reply, as far as it was stored; empty for a failed call."""
     given, words, gold = (str(row[name]) for name in ("model_answer", "explanation", "answer"))
-    # The word None is written for no answer, and may be an option too: then it was right or wrong.
+    # None is written for no answer, but may also be an option: then it was right or wrong.
     wrong_itself = given == gold and str(row.get("correct")).lower() == "false"
     unread = given in _NONE and (given not in choices or wrong_itself)
     if unread and _ERROR.match(words.strip()):
@@ -108,7 +108,7 @@ def _told(row: Row, choices: Sequence[str]) -> Mapping[Place, RecordedReply]:
 
 
 def _choices(value: Any) -> list[str]:
-    """The options; the files hold Python's way of writing a list."""
+    """The options; the files contain Python's notation of a list."""
     found = value if isinstance(value, list) or value in _NONE else literal(str(value))
     if found in _NONE:
         return []

@@ -1,4 +1,4 @@
-"""OpenSeeSimE's CSV of results: what was read in each reply, beside the question."""
+"""OpenSeeSimE's CSV of results: the option parsed from each reply, next to the question."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _ERROR = "Error: there is no answer"
 
 
 def write(run: RunReader, files: Files) -> list[str]:
-    """Put the table into ``files``; returns what it cannot hold."""
+    """Add the table to ``files``; returns what it cannot contain."""
     rows = [_row(run, held) for held in run.samples()]
     files.table(f"{file_name(run.candidate)}.csv", rows)
     return ["options are read as the original does: a first line that is none counts as wrong"]

@@ -1,4 +1,4 @@
-"""SpecEval's folders: what models answered, which answer ranked higher, what complied."""
+"""SpecEval's folders: models' answers, rankings, and compliance results."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _ENTRIES = {
         {"raw_judge_response": maybe(text)},
     ),
 }
-"""One object of a result file, by the key that they lie under; answers are alone in theirs."""
+"""The objects of a result file, by their key; answers have a file of their own."""
 
 _META = record(
     {},
@@ -44,7 +44,7 @@ _RANKS = {1: "Model: A", -1: "Model: B"}
 
 
 class Entry(NamedTuple):
-    """One object of a result file, with where it stands."""
+    """One object of a result file, with its location."""
 
     statement: str
     body: Mapping[str, Any]
@@ -53,14 +53,14 @@ class Entry(NamedTuple):
 
 
 def read_folder(folder: Path, spec_file: Path) -> Recorded:
-    """The run of one results folder, of whichever kind its files are.
+    """The run for one results folder, of any kind.
 
     Args:
-        folder: with ``results/STATEMENT.json`` below it, or that folder itself.
+        folder: contains ``results/STATEMENT.json``, or is that folder itself.
         spec_file: the specification.
 
     Raises:
-        DataError: the files are of no known kind, or malformed.
+        DataError: the files are of an unknown kind, or malformed.
     """
     spec = read_spec(spec_file)
     results, notes = _results(folder.resolve())
@@ -85,7 +85,7 @@ def read_folder(folder: Path, spec_file: Path) -> Recorded:
 
 
 def _results(folder: Path) -> tuple[Path, list[str]]:
-    """The folder of result files that is meant, and what is to be told about it."""
+    """The folder of result files, and notes about the choice."""
     if (folder / "results").is_dir():
         folder = folder / "results"
     if any(folder.glob("*.json")):
@@ -108,7 +108,7 @@ def _results(folder: Path) -> tuple[Path, list[str]]:
 
 
 def _kind(body: Any) -> str:
-    """The kind of a result file's content; empty for none."""
+    """The kind of a result file's content; empty if unknown."""
     if isinstance(body, list):
         return "answers"
     if isinstance(body, dict):
@@ -119,7 +119,7 @@ def _kind(body: Any) -> str:
 def _entries(
     bodies: Mapping[Path, Any], key: str, needs: Sequence[str], spec: Spec, notes: list[str]
 ) -> list[Entry]:
-    """The objects of all files whose statements the specification has."""
+    """The objects of all files whose statements are in the specification."""
     entries = []
     unknown = []
     for file, body in bodies.items():
@@ -153,7 +153,7 @@ def _item(spec: Spec, entry: Entry, tags: Mapping[str, str], **inputs: Any) -> I
 
 
 def _said(value: Any) -> str | None:
-    """An answer; None where there is an error in its place."""
+    """An answer; None if there is an error instead."""
     return None if not isinstance(value, str) or value.startswith(_FAILED) else value
 
 
@@ -202,12 +202,12 @@ def _judged(results: Path, bodies: Mapping[Path, Any], spec: Spec, notes: list[s
 
 
 def _decision(body: Mapping[str, Any]) -> str:
-    """What was read in a judge's reply, in the form that it was to have; empty for nothing."""
+    """The decision parsed from a judge's reply, in the required form; empty if none."""
     if body["compliant"] is None:
         return ""
     names = ("compliant", "confidence", "explanation")
     text = orjson.dumps({name: body[name] for name in names if name in body}).decode()
-    # An explanation may quote code; judges' replies are read from their first fence.
+    # An explanation may quote code; judges' replies are parsed from their first fence.
     return text.replace("`", "\\u0060")
 
 
@@ -242,7 +242,7 @@ def _ranked(results: Path, bodies: Mapping[Path, Any], spec: Spec, notes: list[s
             f"{counted(single, 'pair')} judged in one order only; the other counts as unreadable,"
             " which makes a tie"
         )
-    # The option names folders; the answers are in the run. A name in it has no slash.
+    # The option names folders; the answers are in the run. Its names contain no slash.
     given = [f"{name.replace('/', '-')}={results}" for name in names]
     run = make_spec(
         "spec-rank", answers_model(list(names)), judge=[judge], options={"answers": given}
@@ -251,7 +251,7 @@ def _ranked(results: Path, bodies: Mapping[Path, Any], spec: Spec, notes: list[s
 
 
 def _verdict(body: Mapping[str, Any] | None) -> RecordedReply:
-    """A judge's reply; where it was not kept, what its rank stands for."""
+    """A judge's reply; if it was not stored, one with the same rank."""
     if body is None:
         return RecordedReply("")
     raw, rank = body.get("raw_judge_response"), body["rank"]
@@ -261,7 +261,7 @@ def _verdict(body: Mapping[str, Any] | None) -> RecordedReply:
 
 
 def _pair(results: Path, bodies: Mapping[Path, Any]) -> tuple[str, str]:
-    """The two models, by what the files say: names of folders cannot be split."""
+    """The two models, according to the files: folder names cannot be split reliably."""
     metas = [_metadata(body) for body in bodies.values()]
     pairs = {(meta.get("model_a"), meta.get("model_b")) for meta in metas}
     one, two = next(iter(pairs))
@@ -275,7 +275,7 @@ def _pair(results: Path, bodies: Mapping[Path, Any]) -> tuple[str, str]:
 
 
 def _other_order(results: Path, names: tuple[str, str]) -> Mapping[Path, Any]:
-    """The files of the same pair in the other order, from a folder beside this one."""
+    """The files of the same pair in reverse order, from a sibling folder."""
     own = results.parent if results.name == "results" else results
     for folder in sorted(own.parent.iterdir()):
         inner = folder / "results" if (folder / "results").is_dir() else folder
@@ -290,7 +290,7 @@ def _other_order(results: Path, names: tuple[str, str]) -> Mapping[Path, Any]:
 
 
 def _judge_of(results: Path, bodies: Mapping[Path, Any], notes: list[str]) -> str:
-    """The judge: named by a folder above, as SpecEval does it, or by the files."""
+    """The judge: from a parent folder's name, as in SpecEval, or from the files."""
     for part in results.parents:
         if part.name.startswith("judge_"):
             return stands_for(part.name.removeprefix("judge_"))

@@ -19,14 +19,14 @@ from evalbench.engine.runs.reader import (
 )
 
 _FAILED = "ERROR: there is no answer"
-"""What SpecEval has in an answer's place; such entries are judged by none."""
+"""What SpecEval stores instead of an answer; such entries are not judged."""
 
 Entries = dict[str, dict[str, list[dict[str, Any]]]]
 """Objects by folder and statement."""
 
 
 def write(run: RunReader, files: Files) -> list[str]:
-    """Put the run's folders into ``files``; returns what was left out."""
+    """Add the run's folders to ``files``; returns what was left out."""
     entries: Entries = {}
     notes: list[str] = []
     writer = {"spec-generate": _answers, "spec-comply": _compliance, "spec-rank": _rankings}
@@ -46,7 +46,7 @@ def write(run: RunReader, files: Files) -> list[str]:
 
 
 def _body(run: RunReader, folder: str, statement: str, objects: list[dict[str, Any]]) -> Any:
-    """A result file's content; what all objects of a file share stands in its metadata."""
+    """A result file's content; what all its objects have in common goes into the metadata."""
     if run.spec.benchmark == "spec-generate":
         return objects
     names = [one.pop("names") for one in objects]
@@ -67,14 +67,14 @@ def _body(run: RunReader, folder: str, statement: str, objects: list[dict[str, A
 
 
 def _is_of(run: RunReader, role: str, folder: str) -> bool:
-    """Whether the batches of a role belong to a folder: of the judge's, or the model's."""
+    """Whether a role's batches belong to a folder: the judge's, or the model's."""
     if role == CANDIDATE:
         return run.spec.benchmark == "spec-generate"
     return f"/judge_{file_name(_judge(run, role))}/" in folder
 
 
 def _batch(batch: BatchRow) -> dict[str, Any]:
-    """What is known of a batch, in the original's names; the requests stay with the run."""
+    """A batch under the original's field names; the requests stay with the run."""
     job = batch.body.get("job") or {}
     return {
         "batch_id": str(job.get("id") or batch.name),
