@@ -37,7 +37,7 @@ LONG = ("run", "synthetic", "--model", "scripted/good", "--concurrency", "2", "-
         (("show",), "required: RUN"),
         (("show", "nothing"), "there is no run 'nothing'"),
         (("resume", "nothing"), "there is no run 'nothing'"),
-        (("data", "fetsh", "synthetic"), "invalid choice: 'fetsh'"),
+        (("data", "fetsh", "synthetic"), "there is no 'fetsh'"),
         (("models", "scriptd"), "did you mean scripted"),
         (("benchmarks", "synthetik"), "did you mean synthetic"),
     ],

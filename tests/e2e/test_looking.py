@@ -202,4 +202,4 @@ def test_a_run_is_scored_anew_for_free(cli: CommandLine) -> None:
     check_line(line)
     assert (line["scored"], line["changed"], line["kept"]) == (12, 0, 0)
     assert line["before"] == line["after"]
-    assert "12 scores made anew" in cli("score", "last").out
+    assert "12 scores recomputed" in cli("score", "last").out

@@ -34,7 +34,7 @@ def test_an_estimate_needs_no_key_and_asks_nobody(cli: CommandLine) -> None:
     assert f"quickstart × {CLAUDE}: 40 samples" in done.out
     assert re.search(r"^candidate +40 +[\d,]+–[\d,]+ +[\d,]+–[\d,]+$", done.out, re.MULTILINE)
     assert re.search(
-        r"^prices +\$1 in, \$5 out, .* a million tokens \(genai-prices", done.out, re.MULTILINE
+        r"^prices +\$1 in, \$5 out, .* per million tokens \(genai-prices", done.out, re.MULTILINE
     )
     money = r"\$0\.00\d+–\$0\.0\d+"
     cost = rf"^cost +{money} answered at once; {money} through the batch API$"

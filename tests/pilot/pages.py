@@ -43,11 +43,13 @@ from evalbench.tui.screens.new_probe import Probe
 from evalbench.tui.screens.own import OwnPage
 from evalbench.tui.screens.page import Page
 from evalbench.tui.screens.press_key import PressKey
+from evalbench.tui.screens.providers import ProvidersPage
 from evalbench.tui.screens.run import RunPage
 from evalbench.tui.screens.run_charts import RunChartsPage
 from evalbench.tui.screens.sample import SamplePage
 from evalbench.tui.screens.sample_raw import RawPage
 from evalbench.tui.screens.samples import SamplesPage
+from evalbench.tui.screens.server_form import ServerPage
 from evalbench.tui.screens.settings import SettingsPage
 from evalbench.tui.screens.side_by_side import SideBySidePage
 from evalbench.tui.screens.starting import Starting
@@ -336,6 +338,20 @@ async def _few_keys(patch: pytest.MonkeyPatch) -> None:
 async def _(pilot: Pilot[int]) -> None:
     await pilot.press("f5")
     await until_shown(pilot, "none; needed")
+
+
+@shot("providers", ProvidersPage)
+async def _(pilot: Pilot[int]) -> None:
+    await pilot.press("p")
+    await until_shown(pilot, "of them yours")
+
+
+@shot("server", ServerPage)
+async def _(pilot: Pilot[int]) -> None:
+    await pilot.press("p")
+    await until_shown(pilot, "of them yours")
+    await pilot.press("a")
+    await until_shown(pilot, "base-url")
 
 
 @shot("new", NewRunPage, two_providers)

@@ -106,7 +106,7 @@ async def test_broken_pictures_and_empty_samples_are_told(engine: PretendEngine)
     app = EvalbenchApp(Preferences(welcomed=True))
     async with app.run_test(size=(100, 50)) as pilot:
         await app.push_screen(SamplePage(engine.folder, len(STORABLE) + 1))
-        await until_shown(pilot, "Nothing was asked yet")
+        await until_shown(pilot, "No calls yet")
         check(app)
         await pilot.press("n")
         screen = await until_shown(pilot, "cannot be shown")

@@ -53,7 +53,7 @@ async def test_the_pages_own_commands_then_lists_then_everywhere() -> None:
             "In every list",
             "Everywhere",
         ]
-        assert "Runs are processes of their own" in " ".join(shown(app).split())
+        assert "Runs are separate processes" in " ".join(shown(app).split())
 
 
 @pytest.mark.share(5)

@@ -125,7 +125,7 @@ async def test_keys_of_the_users() -> None:
     app = an_app(Preferences(welcomed=True, keymap={"app.settings": "left_square_bracket"}))
     async with app.run_test(size=(120, 40)) as pilot:
         offered = await offers(pilot, "settings")
-    assert offered[0].endswith("every key ([)")
+    assert offered[0].endswith("([)")
 
 
 async def test_a_theme_is_tried_under_the_cursor_and_given_up() -> None:

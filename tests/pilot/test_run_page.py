@@ -113,7 +113,7 @@ async def test_the_essentials_are_shown_at_every_size(
     assert "candidate  120 sent" in screen
     assert "12.5/s" in screen
     assert "spent $0.1250 of $0.4000" in screen
-    assert "about $0.4673 in all: more than the" in screen
+    assert "about $0.4673 in all: over budget" in screen
     assert "4 of 8 in flight" in screen
     assert "engine started: process 4711 on here" in screen
     assert "3 × Overloaded" in screen
@@ -172,7 +172,7 @@ async def test_workers_and_cards_are_told_with_their_node(engine: PretendEngine)
     engine.status(gauges={"in_flight": 700, "workers": workers, "gpus": [card]})
     async with opened(engine) as pilot:
         screen = await until_shown(pilot, "node-b: Card 9000")
-        assert "node-a gpu 0: 64 in flight, 900 answers" in screen
+        assert "node-a gpu 0: 64 in flight, 900 answe" in screen
         assert "node-b gpu 0: loading the model" in screen
 
 
@@ -283,7 +283,7 @@ async def test_the_page_fits_itself_to_another_size(engine: PretendEngine) -> No
         await until(pilot, lambda: "tokens in" not in shown(pilot.app), "the short form")
         screen = shown(pilot.app)
         assert "4 of 8 in flight" in screen
-        assert "what happened" in screen
+        assert "events" in screen
         await pilot.resize_terminal(200, 60)
         await until_shown(pilot, "16,050 tokens in, 107 out")
 
@@ -402,7 +402,7 @@ async def test_the_budget_is_changed_and_nonsense_refused_in_place(engine: Prete
         await until_shown(pilot, "Budget for the whole run, in US dollars")
         field = pilot.app.screen.query_one(Input)
         assert field.value == "0.4"
-        for typed, refusal in (("much", "✗ an amount of"), ("0.1", "✗ $0.1270 are spent")):
+        for typed, refusal in (("much", "✗ an amount in"), ("0.1", "✗ $0.1270 are spent")):
             field.value = typed
             await pilot.press("enter")
             await until_shown(pilot, refusal)
@@ -416,7 +416,7 @@ async def test_the_budget_is_changed_and_nonsense_refused_in_place(engine: Prete
 async def test_a_question_that_is_left_changes_nothing(engine: PretendEngine, key: str) -> None:
     async with opened(engine) as pilot:
         await pilot.press(key)
-        await until_shown(pilot, "escape: leave it")
+        await until_shown(pilot, "escape: cancel")
         await pilot.press("escape")
         await until_shown(pilot, "107/400")
         assert commands(engine) == []

@@ -65,7 +65,7 @@ class Field(Vertical):
     Field:focus-within .label { color: $text-primary; text-style: bold; }
     Field Input {
         width: 1fr; height: 1; border: none; padding: 0 1; background: $surface;
-        &:focus { border: none; background: $panel; }
+        &:focus { border: none; background: $panel; & > .input--placeholder { color: $text-muted; } }
     }
     Field Select { width: 1fr; height: 1; }
     Field .fault { display: none; height: auto; }
