@@ -6,11 +6,11 @@ The rules, in order; the first that finds something decides:
 2. A labelled answer: ``Answer: C``, ``the correct answer is (c)``, ``\\boxed{C}``.
    Of several the last counts, so a correction beats what it corrects.
 3. The last line is one letter.
-4. The reply opens with a letter set off from what follows: ``B) Paris``, ``C. because``.
+4. The one option called right where each line says of one option whether it is.
+5. The reply opens with a letter set off from what follows: ``B) Paris``, ``C. because``.
    Letters that run on in order (``A) … B) …``) repeat the question and answer nothing.
-5. A choice in words: ``I think it's C``, ``B is correct``, ``B remains``, ``so D``.
+6. A choice in words: ``I think it's C``, ``B is correct``, ``B remains``, ``so D``.
    The last counts.
-6. The one option called right where each line says of one option whether it is.
 7. The only option mentioned: ``option B``, ``(B)`` at the end of a line, ``: B`` at the very end.
 
 Two letters joined (``A and B``, ``B or C``) are no answer. ``A`` or ``a``
@@ -37,7 +37,7 @@ from collections import deque
 from evalbench.engine.scoring.letters import LETTERS
 from evalbench.engine.scoring.reply_text import answer_text, before_next_question, without_markup
 
-LENIENT = "letter-lenient/4"
+LENIENT = "letter-lenient/5"
 
 # What a rule answers besides a letter or None (found nothing, ask the next rule).
 _NO_CHOICE = ""
@@ -51,7 +51,7 @@ def read_lenient(reply: str, options: int = 4) -> int | None:
         options: how many options there were, at most 7.
     """
     text = _clean(reply)
-    for rule in (_bare, _labelled, _last_line, _opening, _claimed, _verdicts, _mentioned):
+    for rule in _RULES:
         found = rule(text)
         if found is not None:
             at = LETTERS.find(found) if found else -1
@@ -73,15 +73,17 @@ _DRESSED = {
 _EMOJI = dict.fromkeys([*range(0x2600, 0x27C0), *range(0x1F300, 0x1FB00), 0x2B50, 0x20E3], " ")
 # "✅ B) Paris" among options that have no tick, or a cross.
 _TICKED = re.compile(
-    r"^[ \t]*[-*•]?[ \t]*[✅✔☑][ \t]*\**[(\[]?([A-G])(?![A-Za-z0-9])", re.MULTILINE
+    r"^[ \t]*[-*•]?[ \t]*[✅✔✓☑][ \t]*\**[(\[]?([A-G])(?![A-Za-z0-9])", re.MULTILINE
 )
 _TICKED_AFTER = re.compile(
-    r"^[ \t]*[-*•]?[ \t]*\**[(\[]?([A-G])[)\].:](?![A-Za-z0-9])[^\n✅✔☑]{0,200}[✅✔☑]\**[ \t]*$",
+    r"^[ \t]*[-*•]?[ \t]*\**[(\[]?([A-G])[)\].:](?![A-Za-z0-9])[^\n✅✔✓☑]{0,200}[✅✔✓☑]\**[ \t]*$",
     re.MULTILINE,
 )
-_TICKED_BESIDE = re.compile(r"(?<![A-Za-z0-9])([A-G])[).:]?[ \t]*[✅✔☑]")
-_BOXED = re.compile(r"\\(?:boxed|fbox)\s*(?=\{)|<answer>", re.IGNORECASE)
-_END_ANSWER = re.compile(r"</answer>", re.IGNORECASE)
+_CROSS = re.compile("[❌✗✘✖]")
+_TICKED_BESIDE = re.compile(r"(?<![A-Za-z0-9])([A-G])[).:]?[ \t]*[✅✔✓☑]")
+_TAG = r"(?:final[_ -]?)?(?:answer|ans|result|option|choice|output|response|letter|solution)|final"
+_BOXED = re.compile(rf"\\(?:boxed|fbox)\s*(?=\{{)|<(?:{_TAG})>", re.IGNORECASE)
+_END_ANSWER = re.compile(rf"</(?:{_TAG})>", re.IGNORECASE)
 _STRUCK = re.compile(r"~~(?=\S)[^~\n]{1,300}~~")
 _QUOTED = re.compile(r"[\"'“”‘’«»]\s*([A-Ga-g][.)]?)\s*[\"'“”‘’«»]")
 _BULLET = re.compile(
@@ -102,13 +104,29 @@ def _undressed(text: str) -> str:
     return text if len(text) == 1 and "Ａ" <= text <= "ｚ" else text.translate(_DRESSED)
 
 
+def _one_turn(text: str) -> str:
+    """The text without marks of chat templates of the Llama 2 kind, and up to a next user's turn."""
+    text = text.removeprefix("<bos>").lstrip()
+    if text.startswith("[INST]") or text.startswith("[/INST]"):
+        text = text.partition("[/INST]")[2]
+    return text.partition("[INST]")[0].strip()
+
+
+def _without_table_edges(text: str) -> str:
+    if "|" not in text:
+        return text
+    return "\n".join(
+        line.strip(" \t|") if line.lstrip().startswith("|") else line for line in text.split("\n")
+    )
+
+
 def _clean(reply: str) -> str:
-    head, _ = before_next_question(answer_text(reply))
+    head, _ = before_next_question(_one_turn(answer_text(reply)))
     text = _RUN_OF_MARKS.sub(lambda run: f"{run[0][:30]}\n{run[0][-30:]}", head)
     text = _TICKED.sub(r"answer: \1", _undressed(text))
     if len(_TICKED_AFTER.findall(text)) == 1:
         text = _TICKED_AFTER.sub(r"answer: \1", text)
-    elif "❌" in text and len(_TICKED_BESIDE.findall(text)) == 1:
+    elif _CROSS.search(text) and len(_TICKED_BESIDE.findall(text)) == 1:
         text = _TICKED_BESIDE.sub(r"answer: \1", text)
     text = text.translate(_EMOJI)
     text = _END_ANSWER.sub("\n", _BOXED.sub(" answer: ", text))
@@ -120,7 +138,7 @@ def _clean(reply: str) -> str:
         .replace("。", ". ")
         .replace("，", ", ")
     )
-    return _BULLET.sub("", text).strip()
+    return _BULLET.sub("", _without_table_edges(text)).strip()
 
 
 _OPEN = r"[(\[<«“‘\"']*[ \t]*"
@@ -132,7 +150,7 @@ _FIRST_LETTER = rf"(?P<letter>[A-Ga-g])(?i:(?<![A-Za-z0-9].){_ENDS_THERE})"
 _CLOSE = r"[)\]>.:,;!?\"'”’»]"
 
 _LINK = (
-    r"(?:because|since|as|for|due|and|but|which|is|are|was|so|while|if|given|based|it|this|that"
+    r"(?:(?:more|better)[ ]than|because|since|as|for|due|and|but|which|is|are|was|so|while|if|given|based|it|this|that"
     r"|remains|or|would|must|should|by|in|from|seems|looks|fits|rather|not|though|although|then"
     r"|here)\b"
     r"|(?:porque|pues|ya[ ]que|parce|puisque|weil|denn|da|pois|perché|poiché|ponieważ|bo|çünkü|vì"
@@ -162,8 +180,8 @@ _AND_ABROAD = (
     r"|และ|หรือ|と|か|や|または|와|과|및|또는|和|或|与|與|及)"
 )
 _JOINED = re.compile(
-    rf"{_CLOSE}?[ \t]*(?:[,/&+;|、]|\b(?:and|or|and/or)\b|{_AND_ABROAD}"
-    rf"|(?<=\))(?=\())[ \t]*(?:and|or)?[ \t]*"
+    rf"{_CLOSE}?[ \t]*(?:[,/&+;|、]|\b(?:and|or|and/or|as[ ]well[ ]as)\b|{_AND_ABROAD}"
+    rf"|(?<=\))(?=\())[ \t]*(?:and|or|as[ ]well[ ]as)?[ \t]*(?:(?:possibly|maybe|perhaps|even)[ ])?"
     r"(?:option|choice|letter|answer|la|el|l['’])?[ \t]*[(\[\"'“]?"
     r"(?<![A-Za-z])(?:([A-G])(?![A-Za-z0-9'’])|([a-g])(?=[\s).]*$))"
     rf"(?!{_CLOSE}?[ ](?:is|was|isn|does|has|can|would)\b)"
@@ -240,34 +258,37 @@ _NOUN = (
 _GAP = r"(?:[ \t]+(?!(?:not|cannot|options?|choices?)\b)[^\s.:;!?,()=]+(?<!n['’]t)){0,10}?"
 _FILL = (
     r"(?:(?:the|option|choice|letter|answer|number|likely|most|probably|clearly|definitely|indeed"
-    r"|therefore|thus|simply|actually|still|hence|correct|right|best)[\s:,]+){0,4}"
+    r"|therefore|thus|simply|actually|still|hence|correct|right|best|statement|conclusion|response"
+    r"|that)[\s:,#]+|\#){0,4}"
 )
 _IS = r"\b(?:is|was|(?:would|should|must|will|has[ ]to|seems[ ]to|appears[ ]to)[ ]be)\b"
 _LABEL = re.compile(
     rf"(?<![A-Za-z])(?<!each[ ])(?<!every[ ])(?<!first[ ])(?<!this[ ])"
     rf"(?<!with[ ]){_NOUN}{_GAP}[\"'”]?\s*"
-    rf"(?::|=|[-–—]+>?|→|(?:{_IS}|['’]s\b|是|为)\s*[:–—-]?)\s*{_FILL}{_LETTER}",
+    rf"(?::|=|[-–—]+>?|→|/|(?<=ns)\.|(?:{_IS}|['’]s\b|是|为)\s*[:–—-]?)\s*{_FILL}{_LETTER}",
     re.IGNORECASE,
 )
 _NOUNS = re.compile(rf"(?<![A-Za-z]){_NOUN}", re.IGNORECASE)
 _FILL_ABROAD = (
-    r"(?:(?:la|el|die|der|a|l['’]|option|opción|letra|lettre|lettera|буква|вариант|câu|选项|選項"
+    r"(?:(?:la|el|die|der|a|l['’]|это|option|opción|letra|lettre|lettera|буква|вариант|câu|选项|選項"
     r"|選択肢|선택지|विकल्प|ข้อ)[\s:：(（\"“*]{1,3}|(?:选项|選項|選択肢|ข้อ))?"
 )
 _MOST_LABELS = 300
 _MARKS_ABROAD = r"[\s:：=>→–—*\"“”‘’'(\[（「『-]{0,6}"
 _BESIDE_ABROAD = r"[ \t*\"“(（「]{0,4}"
 _LABEL_ABROAD = re.compile(
-    r"(?=[raslgodcyşđpkbовпاउजคตเ答正解回정답选選])(?:"
+    r"(?=[raslgodcyşđpkbjvαовпاउजคตเ答正解回適妥ふ当정답적올맞옳알选選最合恰适])(?:"
     # Spanish, Portuguese, Italian, French, German, Polish
     r"(?:(?:opción|opção|opzione|option|alternativa|letra|lettera|lettre|opcja)[ ](?:corre\w+"
     r"|exacta|esatta|poprawna)"
     r"|(?:richtige|korrekte|bonne|poprawna)[ ](?:option|opcja|buchstabe|lettre)|الخيار[ ]الصحيح"
     r"|respuesta|resposta|risposta|réponse|antwort|lösung|solución|solução|soluzione|gabarito"
+    # Swedish, Danish, Norwegian, Dutch, Czech, Indonesian, Greek, Ukrainian, Romanian, Hungarian
+    r"|svar(?:et)?|antwoord|odpověď|jawaban(?:nya)?|απάντηση|відповідь|răspuns(?:ul)?|válasz"
     r"|odpowied(?:ź|zią|z)|rozwiązani\w+)"
     rf"(?:[ ](?!no[ ]|não[ ]|non[ ]|nicht[ ]|nie[ ]|n['’]"
     rf"|pas[ ])[^\s.:;!?,=]{{1,20}}){{0,8}}?{_MARKS_ABROAD}"
-    r"(?:(?:es|sería|é|هو|seria|è|sarebbe|est|serait|ist|lautet|wäre|to|jest|brzmi)(?:[ ](?:donc"
+    r"(?:(?:es|sería|é|هو|seria|è|sarebbe|est|serait|ist|lautet|wäre|to|jest|brzmi|är|er|is|je|adalah|είναι|este)(?:[ ](?:donc"
     r"|also|quindi|pues|portanto|daher|zatem))?(?:[ ](?:la|el|a|o|le|die|der"
     r"|das))?(?:[ ](?:opción|opção|opzione|option|letra|lettera|lettre|alternativa|opcja|litera"
     r"|antwort|buchstabe|respuesta|resposta|réponse))?|(?<=[:：=>→–—-][ ])|(?<=[:：=>*]))"
@@ -283,7 +304,9 @@ _LABEL_ABROAD = re.compile(
     # Japanese, Korean, Chinese
     r"|(?:答え|正解|解答|回答|正答)(?:は|が|も)?(?:選択肢)?|(?:정답|답변|답)(?:은|는|이)?[ ]?"
     r"(?:선택지)?"
-    r"|(?:答案|正确(?:的)?选项|正確(?:的)?選項)(?:应该|應該|应|應)?(?:是|为|為|选|選)?(?:选项"
+    r"|(?:正しい|適切な|正解の|妥当な|ふさわしい|当てはまる)選択肢は"
+    r"|(?:적절한|올바른|맞는|정확한|옳은|알맞은)[ ]?(?:선택지|보기|답|것)[은는]"
+    r"|(?:答案|(?:正[确確]|最?合[适適]|最佳|最?恰[当當]|最?[适適][当當合])(?:的)?[选選][项項])(?:应该|應該|应|應)?(?:是|为|為|选|選)?(?:选项"
     r"|選項)?|(?<![不别別未挑])(?:选择|選擇|选"
     r"|選)(?!项|項|出|手|举|舉)(?:的是|了|选项|選項)?"
     rf"){_MARKS_ABROAD}{_FILL_ABROAD}(?<![A-Za-z0-9])(?P<letter>[A-G])(?![A-Za-z0-9+#&_]"
@@ -304,7 +327,7 @@ _CHOOSES_ABROAD = re.compile(
     r"|tôi[ ](?:nghĩ[ ]là|chọn)|(?:я[ ])?(?:выбираю|выберу)|думаю,[ ](?:что[ ])?(?:это)?|أختار"
     # "not A but C"
     rf"|{_NEGATED_ABROAD}[ ][^.\n]{{1,25}}?,?[ ](?:mais|ma|mas|ale|а|но|bensì|plutôt)"
-    r"|sino|sondern|lecz|mà[ ]là|ist(?=[ ](?:die[ ])?(?:antwort|option)[ ]))"
+    r"|sino|sondern|lecz|mà[ ]là|ist(?=[ ](?:(?:die[ ])?(?:antwort|option)[ ]|[A-G][ ](?:die[ ])?(?:richtig|korrekt|beste))))"
     r"[ ,:]{1,3}(?:(?:la|le|el|die|der|a|o|na|für|plutôt|é|es|l['’])[ ]?)?"
     r"(?:(?:opción|opção|opzione|option|opcję|opcja|letra|lettre|lettera|literę|réponse|respuesta"
     r"|resposta|risposta|antwort|odpowiedź|вариант|ответ|букву|đáp[ ]án|phương[ ]án|câu|الخيار"
@@ -326,7 +349,7 @@ _MENTION_ABROAD = re.compile(
 )
 _RIGHT_ABROAD = re.compile(
     rf"{_FIRST_LETTER}[)\]）.\"”*]*[ ]?(?:(?:选项|選項|项|項|選択肢|선택지|şıkkı|seçeneği)[ ]?)?"
-    r"(?:是|为)?(?:唯一)?(?:正确|正確|对的|對的|最合适|が(?:正解|正しい|答え)|(?:이|가"
+    r"(?:是|为)?(?:唯一|最)?(?:正确|正確|符合|对的|對的|最合适|が(?:正解|正しい|答え)|(?:이|가"
     r"|번이)[ ]?(?:정답|답|맞|옳)|(?:es|est|ist"
     r"|é|è|jest|to)[ ](?:la[ ]|a[ ]|die[ ])?(?:respuesta[ ]|resposta[ ]|risposta[ ]|réponse[ ]"
     r"|bonne[ ]réponse|antwort[ ])?(?:correct|richtig|korrekt|corret|poprawn|prawidłow|bonne"
@@ -337,8 +360,8 @@ _RIGHT_ABROAD = re.compile(
     re.IGNORECASE,
 )
 _HEADING = re.compile(
-    r"^[ \t]*(?:(?:final|correct|my)[ ])*(?:answer|ans\.?|correct:)\s+"
-    rf"(?:(?:option|choice)[ ])?{_LETTER}",
+    r"^[ \t]*(?:(?:final|correct|my)[ ])*(?:answer|ans\.?|correct:)(?:\s+|\s*(?=[#(]))"
+    rf"(?:(?:option|choice)[ ]|\#)?{_LETTER}",
     re.IGNORECASE | re.MULTILINE,
 )
 _ABROAD_IN_ASCII = re.compile(
@@ -346,7 +369,7 @@ _ABROAD_IN_ASCII = re.compile(
     r"|corretta"
     r"|alternativa|poprawna|option est|creo|pienso|elijo|escojo|selecciono|quedo con|opto por"
     r"|diria|escolho|fico com|scelgo|direi|c['’]est|je (?:choisis|dirais|prends)|opte pour|ich "
-    r"|richtig ist|korrekt ist|correcta es|correct[ao] é|wybieram|stawiam|sino|sondern|lecz"
+    r"|richtig ist|ist [A-G] |svar|antwoord|odpov|jawaban|raspuns|valasz|vastaus|korrekt ist|correcta es|correct[ao] é|wybieram|stawiam|sino|sondern|lecz"
     r"|korrekt| (?:mais|mas|ma|ale) |opcion|opcao|opzione",
     re.IGNORECASE,
 )
@@ -357,13 +380,22 @@ def _is_abroad(text: str) -> bool:
     return not text.isascii() or _ABROAD_IN_ASCII.search(text) is not None
 
 
+_CORRECTS = re.compile(
+    r"(?<=[\s.,;:!?…—–(])(?=[acehimnorsw])(?:actually|no[ ]?wait|wait|sorry|oops|correction"
+    r"|scratch[ ]that|on[ ](?:second[ ]thought|reflection)|edit|make[ ]that|i[ ](?:meant|mean)|no,"
+    r"|it[ ]should[ ](?:have[ ]been|be)|rather)[\s,:.…!—–-]{1,5}"
+    r"(?:(?:actually|no|wait|sorry|on[ ]second[ ]thought|i[ ]meant?|it[ ]is|it['’]?s|should[ ]be"
+    rf"|make[ ]that|to|not[ ][A-G][ ]but)[\s,:.…!—–-]{{1,5}}){{0,4}}{_FILL}{_LETTER}"
+    r"(?=[)\]\"'”*]{0,3}(?:[.!,;]|\s*$|\n|[ ](?:because|since|as|instead|not)\b))",
+    re.IGNORECASE,
+)
 _ABBREVIATED = re.compile(rf"A[ \t]*:[ \t]*{_LETTER}{_CLOSE}*\s*")
 
 
 def _labelled(text: str) -> str | None:
     if found := _ABBREVIATED.fullmatch(text):  # "A: B", as in question and answer
         return found["letter"].upper()
-    patterns, start = [_LABEL, _HEADING], _last_labels(_NOUNS, text)
+    patterns, start = [_LABEL, _HEADING, _CORRECTS], _last_labels(_NOUNS, text)
     if _is_abroad(text):
         patterns += [_LABEL_ABROAD, _CHOOSES_ABROAD, _BUT_ABROAD]
         start = max(start, _last_labels(_ABROAD_IN_ASCII, text))
@@ -374,6 +406,16 @@ def _last_labels(nouns: re.Pattern[str], text: str) -> int:
     """Where the words for an answer begin that can be labels; 0 where there are not too many."""
     starts = deque((found.start() for found in nouns.finditer(text)), maxlen=_MOST_LABELS)
     return starts[0] if len(starts) == _MOST_LABELS else 0
+
+
+_CUT = re.compile(
+    rf"(?:answer|choice|option)[\"'”]?[ ]?(?::|=|{_IS}:?)[\s*\"'“(\[]*$", re.IGNORECASE
+)
+
+
+def _cut(text: str) -> str | None:
+    """No choice, where the reply breaks off before the letter that it is about to name."""
+    return _NO_CHOICE if _CUT.search(text, max(0, len(text) - 40)) else None
 
 
 _SENTENCE_END = re.compile(r"(?<=[.!?…])\s+")
@@ -390,9 +432,22 @@ def _last_line(text: str) -> str | None:
             return _NO_CHOICE
         only = len(letters) == len(lines)
         return letters[-1] if len(set(letters)) <= (1 if only else 2) else _NO_CHOICE
+    if again := _repeated(lines):
+        return again
     sentences = [part for part in _SENTENCE_END.split(lines[-1]) if _BARE.fullmatch(part)]
     alone = len(sentences) == 1 and lines[-1].endswith(sentences[0])
     return _bare(sentences[0]) if alone else None
+
+
+def _repeated(lines: list[str]) -> str | None:
+    """The letter of the last line, where it says again one of the options listed above it."""
+    found = _LEADING.match(lines[-1])
+    if found is None or len(lines) > _MOST_LETTERS:
+        return None
+    listed = [lead[1].upper() for line in lines[:-1] if (lead := _LEADING.match(line))]
+    letter = found[1].upper()
+    same = any(line.strip() == lines[-1].strip() for line in lines[:-1])
+    return letter if same and listed.count(letter) == 1 and len(listed) > 2 else None
 
 
 _LEADING = re.compile(r"[ \t]*(?:option[ ])?[(\[]?([A-G])[)\].:]", re.IGNORECASE)
@@ -438,7 +493,9 @@ def _opening(text: str) -> str | None:
         or (found["letter"] in "BCDEFG" and _TEXT_FOLLOWS.match(rest))
     ):
         return None
-    if _lists_options(letter, rest) or (_WEIGHED.match(rest) and not found["named"]):
+    if _lists_options(letter, rest):
+        return None
+    if _WEIGHED.match(rest) and (not found["named"] or _MENTION.search(rest)):
         return None
     return None if _is_denied_there(letter, rest) else letter
 
@@ -460,9 +517,15 @@ _ABOUT_OTHERS = re.compile(
 )
 
 
+_ONLY_WRONG = re.compile(r"\W*(?:false|incorrect|wrong|untrue|no)\W*", re.IGNORECASE)
+_OTHER_HEAD = re.compile(r"^[ \t]*\(?[A-G][).:]?(?:[ \t]*[–—|:-]|[ \t]|$)", re.MULTILINE)
+
+
 def _is_denied_there(letter: str, rest: str) -> bool:
     """Whether a letter heads a line that says why its option is wrong, with the next one below."""
     line, _, below = rest.partition("\n")
+    if _ONLY_WRONG.fullmatch(line):  # may be the option's text: "A) True", "B) False"
+        return _OTHER_HEAD.search(below) is not None
     if not _SAYS_WRONG.search(line) or _ABOUT_OTHERS.search(_SAYS_WRONG.sub("", line)):
         return False
     return not below.strip() or any(m[1] != letter for m in _MARKER.finditer(below))
@@ -479,8 +542,9 @@ def _lists_options(first: str, rest: str) -> bool:
 
 _RIGHT = (
     r"(?:(?:the|most|likely|probably|clearly|definitely|indeed|therefore|only|also|actually|truly"
-    r"|really|certainly|obviously|thus|in[ ]fact)[ ]){0,4}"
-    r"(?:correct|right|best|better|appropriate|answer|(?<=most[ ])(?:accurate|suitable|plausible"
+    r"|really|certainly|obviously|thus|in[ ]fact|my|our|your|final)[ ]){0,4}"
+    r"(?:correct|(?<=(?:my|ur|al)[ ])(?:choice|pick|selection|option)|(?<=must[ ]be[ ])true"
+    r"|what[ ]remains|right|best|better|appropriate|answer|(?<=most[ ])(?:accurate|suitable|plausible"
     r"|likely|reasonable|logical|fitting|consistent))\b"
 )
 _IS_RIGHT = re.compile(
@@ -502,10 +566,14 @@ _ONLY = re.compile(
     re.IGNORECASE,
 )
 _CHOOSES = re.compile(
-    rf"\b(?=[bcdghilmopstw])(?:(?:I|I['’](?:d|ll|m)|would|will|to|going)[ ](?:to[ ])?"
+    rf"\b(?=[abcdefghilmopstvw])(?:(?:I|I['’](?:d|ll|m)|would|will|to|going)[ ](?:to[ ])?"
     r"(?:choose|pick|select|say|guess|think|believe|answer|answer[ ]with|go[ ]for)"
     r"|leaves|leaving|left[ ](?:with|is)|go[ ]with|going[ ]with|go[ ]for|going[ ]for"
-    r"|lean(?:ing)?[ ]to(?:wards?)?|makes|perhaps|maybe|possibly|choose|select|pick|only"
+    r"|lean(?:ing)?(?:[ ]to(?:wards?)?)?|makes|perhaps|maybe|possibly|choose|select|pick|only"
+    r"|settl(?:e|ed|ing)[ ](?:on|for)|end(?:s|ed)?[ ]up[ ](?:with|at)|left[ ]us[ ]with"
+    r"|leaves[ ](?:us|me|only)(?:[ ]with)?|confirms|confident[ ](?:in|about|of|that)|vote(?:[ ]for)?"
+    r"|mark|opt(?:ing)?[ ]for|points?[ ]to|match(?:es|ing)?|corresponds?[ ]to|agrees?[ ]with"
+    r"|(?:supports?|favou?rs?|suggests?|in[ ]favou?r[ ]of|meant|mean)"
     r"|but(?:[ ](?:rather|instead))?"
     r"|it['’]s|that['’]s|is|be|so|thus|therefore|hence|probably|most[ ]likely|definitely)"
     rf"[,:]?\s+{_FILL}{_LETTER}",
@@ -525,13 +593,46 @@ def _claimed(text: str) -> str | None:
     if "remains" in lower or "is left" in lower or "it is" in lower:
         patterns.append(_REMAINS)
     found = _last(text, *patterns, set_off=True)
+    if found and _is_torn(text, found):
+        return _NO_CHOICE
     if found is None and not text.isascii():
         found = _last(text, _RIGHT_ABROAD)
     if found is None and "only" in lower:
         found = _last(text, _ONLY_ONE, _ONLY)
-    return found if found is not None else _last(text, _RIGHT_IN_ASCII)
+    if found is None:
+        found = _last(text, _RIGHT_IN_ASCII)
+    return found if found is not None else _working(text)
 
 
+_WORKS = re.compile(
+    rf"{_FIRST_LETTER}(?i:\)?[ ](?=[bcfhmsw])(?:(?:correctly|best|clearly)[ ])?(?:works|fits|holds"
+    r"|satisfies|makes[ ]sense|matches|checks[ ]out|corresponds|meets)\b)"
+)
+
+
+def _working(text: str) -> str | None:
+    """The only letter of which it is said that it works."""
+    letters = {found["letter"] for found in _WORKS.finditer(text)}
+    return letters.pop().upper() if len(letters) == 1 else None
+
+
+_HEDGES = re.compile(
+    rf"\b(?=[cmp])(?:(?:could|may|might)[ ](?:also[ ])?be|maybe|perhaps|possibly)[ ]{_FILL}{_LETTER}",
+    re.IGNORECASE,
+)
+
+
+def _is_torn(text: str, found: str) -> bool:
+    """Whether the letter is one of several that may be right, and no more is said of it."""
+    hedged = [hedge["letter"].upper() for hedge in _HEDGES.finditer(text)]
+    if found not in hedged or text.endswith(":"):
+        return False
+    return len(set(hedged)) > 1 or _UNDECIDED.search(text) is not None
+
+
+_UNDECIDED = re.compile(
+    r"\b(?:can(?:not|['’]t)[ ](?:tell|decide)|torn|undecided|either[ ]way)\b", re.IGNORECASE
+)
 _RIGHT_IN_ASCII = re.compile(
     rf"{_FIRST_LETTER}(?i:[)\].]*[ ](?:es|est|ist|e)[ ](?:la[ ]|die[ ])?(?:respuesta[ ]"
     rf"|antwort[ ])?(?:correct[ae]|richtig|korrekt))"
@@ -542,7 +643,7 @@ _VERDICT = (
 )
 _VERDICTS = re.compile(
     r"^[ \t]*(?:option[ ]|choice[ ])?\(?(?P<letter>[A-G])[).:]?[ \t]*(?:[^\n]{0,200}[ ])?"
-    rf"(?:[–—:→(-]|is|this[ ]is|that['’]s|(?<=[A-G][).:]))[ \t]*{_VERDICT}"
+    rf"(?:[–—:→(|-]|is|this[ ]is|that['’]s|(?<=[A-G][).:]))[ \t]*{_VERDICT}"
     r"(?=[ \t]*(?:$|[.,;:!)–—-]|[ ](?:because|as|since)\b))",
     re.IGNORECASE | re.MULTILINE,
 )
@@ -593,3 +694,6 @@ def _mentioned(text: str) -> str | None:
         letters.add(labelled[1])
     letters.discard(None)
     return letters.pop() if len(letters) == 1 else None
+
+
+_RULES = (_bare, _labelled, _last_line, _verdicts, _opening, _cut, _claimed, _mentioned)
