@@ -105,9 +105,9 @@ def _undressed(text: str) -> str:
 
 
 def _one_turn(text: str) -> str:
-    """The text without marks of chat templates of the Llama 2 kind, and up to a next user's turn."""
+    """The text without marks of chat templates such as ``[/INST]``, up to a next user's turn."""
     text = text.removeprefix("<bos>").lstrip()
-    if text.startswith("[INST]") or text.startswith("[/INST]"):
+    if text.startswith(("[INST]", "[/INST]")):
         text = text.partition("[/INST]")[2]
     return text.partition("[INST]")[0].strip()
 
@@ -135,6 +135,8 @@ def _clean(reply: str) -> str:
         text.replace("（", "(")
         .replace("）", ")")
         .replace("：", ":")
+        .replace("【", " ")
+        .replace("】", ": ")
         .replace("。", ". ")
         .replace("，", ", ")
     )
@@ -150,8 +152,8 @@ _FIRST_LETTER = rf"(?P<letter>[A-Ga-g])(?i:(?<![A-Za-z0-9].){_ENDS_THERE})"
 _CLOSE = r"[)\]>.:,;!?\"'”’»]"
 
 _LINK = (
-    r"(?:(?:more|better)[ ]than|because|since|as|for|due|and|but|which|is|are|was|so|while|if|given|based|it|this|that"
-    r"|remains|or|would|must|should|by|in|from|seems|looks|fits|rather|not|though|although|then"
+    r"(?:(?:more|better)[ ]than|because|since|as|for|due|and|but|which|is|are|was|so|while|if"
+    r"|given|based|it|this|that|comes[ ]closest|remains|or|would|must|should|by|in|from|seems|looks|fits|rather|not|though|although|then"
     r"|here)\b"
     r"|(?:porque|pues|ya[ ]que|parce|puisque|weil|denn|da|pois|perché|poiché|ponieważ|bo|çünkü|vì"
     r"|потому|так[ ]как)\b|لأن|क्योंकि|है|เพราะ|です|だ|で|が|입니다|이다|번|이|가|是|为|因|，"
@@ -186,7 +188,10 @@ _JOINED = re.compile(
     r"(?<![A-Za-z])(?:([A-G])(?![A-Za-z0-9'’])|([a-g])(?=[\s).]*$))"
     rf"(?!{_CLOSE}?[ ](?:is|was|isn|does|has|can|would)\b)"
 )
-_JOINED_BEFORE = re.compile(r"(?<![A-Za-z])([A-G])[)\]]?,?[ ](?:and|or)[ ](?:option[ ])?[(\[]?$")
+_JOINED_BEFORE = re.compile(
+    r"(?<![A-Za-z])([A-G])[)\]]?,?[ ](?:and|or)[ ]"
+    r"(?:(?:possibly|maybe|perhaps|even)[ ])?(?:option[ ])?[(\[]?$"
+)
 
 
 def _chosen(found: re.Match[str], *, set_off: bool = False) -> str | None:
@@ -259,7 +264,7 @@ _GAP = r"(?:[ \t]+(?!(?:not|cannot|options?|choices?)\b)[^\s.:;!?,()=]+(?<!n['�
 _FILL = (
     r"(?:(?:the|option|choice|letter|answer|number|likely|most|probably|clearly|definitely|indeed"
     r"|therefore|thus|simply|actually|still|hence|correct|right|best|statement|conclusion|response"
-    r"|that)[\s:,#]+|\#){0,4}"
+    r"|that|last|first|second|third|fourth|one)[\s:,#]+|\#){0,4}"
 )
 _IS = r"\b(?:is|was|(?:would|should|must|will|has[ ]to|seems[ ]to|appears[ ]to)[ ]be)\b"
 _LABEL = re.compile(
@@ -277,18 +282,20 @@ _MOST_LABELS = 300
 _MARKS_ABROAD = r"[\s:：=>→–—*\"“”‘’'(\[（「『-]{0,6}"
 _BESIDE_ABROAD = r"[ \t*\"“(（「]{0,4}"
 _LABEL_ABROAD = re.compile(
-    r"(?=[raslgodcyşđpkbjvαовпاउजคตเ答正解回適妥ふ当정답적올맞옳알选選最合恰适])(?:"
+    r"(?=[raslgodcyşđpkbjvαสขовпاउजคตเ答正解回適妥ふ当정답적올맞옳알选選最合恰适])(?:"
     # Spanish, Portuguese, Italian, French, German, Polish
     r"(?:(?:opción|opção|opzione|option|alternativa|letra|lettera|lettre|opcja)[ ](?:corre\w+"
     r"|exacta|esatta|poprawna)"
     r"|(?:richtige|korrekte|bonne|poprawna)[ ](?:option|opcja|buchstabe|lettre)|الخيار[ ]الصحيح"
     r"|respuesta|resposta|risposta|réponse|antwort|lösung|solución|solução|soluzione|gabarito"
+    r"|(?:scelta|elección|escolha|choix|wybór)"
     # Swedish, Danish, Norwegian, Dutch, Czech, Indonesian, Greek, Ukrainian, Romanian, Hungarian
     r"|svar(?:et)?|antwoord|odpověď|jawaban(?:nya)?|απάντηση|відповідь|răspuns(?:ul)?|válasz"
     r"|odpowied(?:ź|zią|z)|rozwiązani\w+)"
     rf"(?:[ ](?!no[ ]|não[ ]|non[ ]|nicht[ ]|nie[ ]|n['’]"
     rf"|pas[ ])[^\s.:;!?,=]{{1,20}}){{0,8}}?{_MARKS_ABROAD}"
-    r"(?:(?:es|sería|é|هو|seria|è|sarebbe|est|serait|ist|lautet|wäre|to|jest|brzmi|är|er|is|je|adalah|είναι|este)(?:[ ](?:donc"
+    r"(?:(?:es|sería|é|هو|seria|è|sarebbe|est|serait|ist|lautet|wäre|to|jest|brzmi"
+    r"|är|er|is|je|adalah|είναι|este)(?:[ ](?:donc"
     r"|also|quindi|pues|portanto|daher|zatem))?(?:[ ](?:la|el|a|o|le|die|der"
     r"|das))?(?:[ ](?:opción|opção|opzione|option|letra|lettera|lettre|alternativa|opcja|litera"
     r"|antwort|buchstabe|respuesta|resposta|réponse))?|(?<=[:：=>→–—-][ ])|(?<=[:：=>*]))"
@@ -299,10 +306,11 @@ _LABEL_ABROAD = re.compile(
     r"|(?:ответ(?:ом)?|(?:верный|правильный)[ ]вариант)(?:[ ](?:на[ ]вопрос|является|будет"
     r"|под[ ]буквой))?(?:[ ](?:это|вариант))*"
     r"|(?:الإجابة|الجواب|الاجابة)(?:[ ](?:الصحيحة|الصحيح|النهائية|هي|هو|الخيار|الحرف))*"
-    r"|(?:उत्तर|जवाब)(?:[ ](?:है|विकल्प))*|(?:คำตอบ|ตอบ|เลือก)(?:ที่ถูกต้อง|ที่ถูก"
+    r"|(?:उत्तर|जवाब|सही[ ]विकल्प)(?:[ ](?:है|विकल्प))*"
+    r"|(?:คำตอบ|ตอบ|เลือก|(?:ข้อ|ตัวเลือก)(?=ที่ถูก))(?:ที่ถูกต้อง|ที่ถูก"
     r"|สุดท้าย)?[ ]?(?:คือ|เป็น)?[ ]?(?:ข้อ|ตัวเลือก)?"
     # Japanese, Korean, Chinese
-    r"|(?:答え|正解|解答|回答|正答)(?:は|が|も)?(?:選択肢)?|(?:정답|답변|답)(?:은|는|이)?[ ]?"
+    r"|(?:答え|正解|解答|回答|正答)(?:は|が|も|為|为)?(?:選択肢)?|(?:정답|답변|답)(?:은|는|이)?[ ]?"
     r"(?:선택지)?"
     r"|(?:正しい|適切な|正解の|妥当な|ふさわしい|当てはまる)選択肢は"
     r"|(?:적절한|올바른|맞는|정확한|옳은|알맞은)[ ]?(?:선택지|보기|답|것)[은는]"
@@ -315,7 +323,7 @@ _LABEL_ABROAD = re.compile(
 )
 _NEGATED_ABROAD = r"(?:no|non|não|nie|не|pas|n['’]est[ ]pas)"
 _CHOOSES_ABROAD = re.compile(
-    r"(?<!\w)(?=[acdefijklmnoprstwyвднмяأ])(?:"
+    r"(?<!\w)(?=[acdefgijklmnoprstwyвднмяأ])(?:"
     # Spanish, Portuguese, Italian, French, German, Polish
     r"(?:creo|pienso|diría|acho|penso|credo)[ ](?:que|che)[ ](?:es|sea|é|seja|sia)"
     r"|elijo|escojo|elegiría|selecciono|me[ ]quedo[ ]con|opto[ ]por|diría[ ]que|diria|escolho"
@@ -327,7 +335,9 @@ _CHOOSES_ABROAD = re.compile(
     r"|tôi[ ](?:nghĩ[ ]là|chọn)|(?:я[ ])?(?:выбираю|выберу)|думаю,[ ](?:что[ ])?(?:это)?|أختار"
     # "not A but C"
     rf"|{_NEGATED_ABROAD}[ ][^.\n]{{1,25}}?,?[ ](?:mais|ma|mas|ale|а|но|bensì|plutôt)"
-    r"|sino|sondern|lecz|mà[ ]là|ist(?=[ ](?:(?:die[ ])?(?:antwort|option)[ ]|[A-G][ ](?:die[ ])?(?:richtig|korrekt|beste))))"
+    r"|sino|sondern|lecz|mà[ ]là"
+    r"|ist(?=[ ](?:(?:die[ ])?(?:antwort|option)[ ]|[A-G][ ](?:die[ ])?(?:richtig|korrekt|beste)))"
+    r"|es[ ]ist|(?:secondo|per)[ ]me[ ]è|para[ ]mí[ ]es|(?:denke|glaube|meine),?[ ]dass)"
     r"[ ,:]{1,3}(?:(?:la|le|el|die|der|a|o|na|für|plutôt|é|es|l['’])[ ]?)?"
     r"(?:(?:opción|opção|opzione|option|opcję|opcja|letra|lettre|lettera|literę|réponse|respuesta"
     r"|resposta|risposta|antwort|odpowiedź|вариант|ответ|букву|đáp[ ]án|phương[ ]án|câu|الخيار"
@@ -369,7 +379,9 @@ _ABROAD_IN_ASCII = re.compile(
     r"|corretta"
     r"|alternativa|poprawna|option est|creo|pienso|elijo|escojo|selecciono|quedo con|opto por"
     r"|diria|escolho|fico com|scelgo|direi|c['’]est|je (?:choisis|dirais|prends)|opte pour|ich "
-    r"|richtig ist|ist [A-G] |svar|antwoord|odpov|jawaban|raspuns|valasz|vastaus|korrekt ist|correcta es|correct[ao] é|wybieram|stawiam|sino|sondern|lecz"
+    r"|richtig ist|ist [A-G]|secondo me|per me|svar|antwoord|odpov"
+    r"|jawaban|raspuns|valasz|scelta|eleccion|escolha|choix|wybor"
+    r"|korrekt ist|correcta es|correct[ao] é|wybieram|stawiam|sino|sondern|lecz"
     r"|korrekt| (?:mais|mas|ma|ale) |opcion|opcao|opzione",
     re.IGNORECASE,
 )
@@ -432,7 +444,7 @@ def _last_line(text: str) -> str | None:
             return _NO_CHOICE
         only = len(letters) == len(lines)
         return letters[-1] if len(set(letters)) <= (1 if only else 2) else _NO_CHOICE
-    if again := _repeated(lines):
+    if again := _repeated(lines) or _cell(lines):
         return again
     sentences = [part for part in _SENTENCE_END.split(lines[-1]) if _BARE.fullmatch(part)]
     alone = len(sentences) == 1 and lines[-1].endswith(sentences[0])
@@ -450,6 +462,21 @@ def _repeated(lines: list[str]) -> str | None:
     return letter if same and listed.count(letter) == 1 and len(listed) > 2 else None
 
 
+_ANSWERS = re.compile(
+    r"\W*(?:(?:your|my|final|correct)[ ])?(?:answer|ans|choice)\W*", re.IGNORECASE
+)
+
+
+def _cell(lines: list[str]) -> str | None:
+    """The letter below "Answer" in a table of one row."""
+    if len(lines) < 3 or not re.fullmatch(r"[\s|:-]*-[\s|:-]*", lines[-2]):
+        return None
+    for head, cell in zip(lines[-3].split("|"), lines[-1].split("|"), strict=False):
+        if _ANSWERS.fullmatch(head) and (found := _BARE.fullmatch(cell)):
+            return found["letter"].upper()
+    return None
+
+
 _LEADING = re.compile(r"[ \t]*(?:option[ ])?[(\[]?([A-G])[)\].:]", re.IGNORECASE)
 
 
@@ -460,7 +487,7 @@ def _goes_on_from(lines: list[str], letter: str) -> bool:
 
 
 _STARTS = re.compile(
-    r"(?:(?:sure|ok|okay|certainly|yes)[!,.:]?\s+)?"
+    r"(?:(?:sure|ok|okay|certainly|yes)[!,.:]?\s+)?(?:(?:la|el|le|die)[ ])?"
     rf"(?P<named>(?:option|choice|letter)[ ])?{_LETTER}",
     re.IGNORECASE,
 )
@@ -544,11 +571,11 @@ _RIGHT = (
     r"(?:(?:the|most|likely|probably|clearly|definitely|indeed|therefore|only|also|actually|truly"
     r"|really|certainly|obviously|thus|in[ ]fact|my|our|your|final)[ ]){0,4}"
     r"(?:correct|(?<=(?:my|ur|al)[ ])(?:choice|pick|selection|option)|(?<=must[ ]be[ ])true"
-    r"|what[ ]remains|right|best|better|appropriate|answer|(?<=most[ ])(?:accurate|suitable|plausible"
-    r"|likely|reasonable|logical|fitting|consistent))\b"
+    r"|what[ ]remains|closest|right|best|better|appropriate|answer"
+    r"|(?<=most[ ])(?:accurate|suitable|plausible|likely|reasonable|logical|fitting|consistent))\b"
 )
 _IS_RIGHT = re.compile(
-    rf"{_FIRST_LETTER}(?i:{_CLOSE}*[ \t]*(?=[aimswh])(?:{_IS}|seems|appears)[ ]{_RIGHT})"
+    rf"{_FIRST_LETTER}(?i:{_CLOSE}*[ \t]*(?=[aimswhc])(?:{_IS}|seems|appears|comes)[ ]{_RIGHT})"
 )
 _REMAINS = re.compile(
     rf"{_FIRST_LETTER}(?i:{_CLOSE}?(?=[ ](?:remains|is[ ]left|it[ ]is(?=[.!]|[ \t]*$))))",
@@ -571,8 +598,9 @@ _CHOOSES = re.compile(
     r"|leaves|leaving|left[ ](?:with|is)|go[ ]with|going[ ]with|go[ ]for|going[ ]for"
     r"|lean(?:ing)?(?:[ ]to(?:wards?)?)?|makes|perhaps|maybe|possibly|choose|select|pick|only"
     r"|settl(?:e|ed|ing)[ ](?:on|for)|end(?:s|ed)?[ ]up[ ](?:with|at)|left[ ]us[ ]with"
-    r"|leaves[ ](?:us|me|only)(?:[ ]with)?|confirms|confident[ ](?:in|about|of|that)|vote(?:[ ]for)?"
-    r"|mark|opt(?:ing)?[ ]for|points?[ ]to|match(?:es|ing)?|corresponds?[ ]to|agrees?[ ]with"
+    r"|leaves[ ](?:us|me|only)(?:[ ]with)?|confirms|confident[ ](?:in|about|of|that)"
+    r"|vote(?:[ ]for)?|clearly|obviously|surely|certainly|evidently|mark"
+    r"|opt(?:ing)?[ ]for|points?[ ]to|match(?:es|ing)?|corresponds?[ ]to|agrees?[ ]with"
     r"|(?:supports?|favou?rs?|suggests?|in[ ]favou?r[ ]of|meant|mean)"
     r"|but(?:[ ](?:rather|instead))?"
     r"|it['’]s|that['’]s|is|be|so|thus|therefore|hence|probably|most[ ]likely|definitely)"
@@ -581,7 +609,10 @@ _CHOOSES = re.compile(
 )
 
 
-_RIGHT_WORDS = ("correct", "right", "best", "better", "most", "appropriate", "answer")
+_RIGHT_WORDS = (
+    *("correct", "right", "best", "better", "most", "appropriate", "answer", "choice", "pick"),
+    *("closest", "must be", "what remains", "selection", "option"),
+)
 
 
 def _claimed(text: str) -> str | None:
@@ -617,7 +648,8 @@ def _working(text: str) -> str | None:
 
 
 _HEDGES = re.compile(
-    rf"\b(?=[cmp])(?:(?:could|may|might)[ ](?:also[ ])?be|maybe|perhaps|possibly)[ ]{_FILL}{_LETTER}",
+    rf"\b(?=[cmp])(?:(?:could|may|might)[ ](?:also[ ])?be|maybe|perhaps|possibly)[ ]{_FILL}"
+    rf"{_LETTER}",
     re.IGNORECASE,
 )
 
@@ -627,9 +659,16 @@ def _is_torn(text: str, found: str) -> bool:
     hedged = [hedge["letter"].upper() for hedge in _HEDGES.finditer(text)]
     if found not in hedged or text.endswith(":"):
         return False
-    return len(set(hedged)) > 1 or _UNDECIDED.search(text) is not None
+    return (
+        len(set(hedged)) > 1
+        or _DANGLES.search(text) is not None
+        or _UNDECIDED.search(text) is not None
+    )
 
 
+_DANGLES = re.compile(
+    r"(?:\b(?:that|the|an?|and|or|of|to|is|are|in|on|by|with|for|because|since|as|which)|,)$"
+)
 _UNDECIDED = re.compile(
     r"\b(?:can(?:not|['’]t)[ ](?:tell|decide)|torn|undecided|either[ ]way)\b", re.IGNORECASE
 )
@@ -641,6 +680,12 @@ _VERDICT = (
     r"(?:(?P<no>incorrect|not[ ](?:correct|right|true)|wrong|false|no)"
     r"|(?P<yes>correct|right|true|yes))"
 )
+_VERDICTS_INLINE = re.compile(
+    r"(?:^|[.;,][ ]|\n)(?:(?:and|but)[ ])?(?:(?:option|choice|statement)[ ])?"
+    r"\(?(?P<letter>[A-G])\)?"
+    rf"(?::|[ ]is|[ ]?[–—-])[ ]{_VERDICT}(?=[.,;!]|[ ](?:because|as|since|and)\b|\s*$)",
+    re.IGNORECASE,
+)
 _VERDICTS = re.compile(
     r"^[ \t]*(?:option[ ]|choice[ ])?\(?(?P<letter>[A-G])[).:]?[ \t]*(?:[^\n]{0,200}[ ])?"
     rf"(?:[–—:→(|-]|is|this[ ]is|that['’]s|(?<=[A-G][).:]))[ \t]*{_VERDICT}"
@@ -651,9 +696,12 @@ _VERDICTS = re.compile(
 
 def _verdicts(text: str) -> str | None:
     """The one option called right where each line says of one whether it is."""
-    said = {found["letter"].upper(): bool(found["yes"]) for found in _VERDICTS.finditer(text)}
-    right = [letter for letter, yes in said.items() if yes]
-    return right[0] if len(said) > 2 and len(right) == 1 else None
+    for pattern in (_VERDICTS, _VERDICTS_INLINE):
+        said = {found["letter"].upper(): bool(found["yes"]) for found in pattern.finditer(text)}
+        right = [letter for letter, yes in said.items() if yes]
+        if len(said) > 2 and len(right) == 1:
+            return right[0]
+    return None
 
 
 _ENDS_OPEN = re.compile(r"[\s*)\]]*:[\s*]*")
