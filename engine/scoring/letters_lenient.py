@@ -24,8 +24,9 @@ one, or was cut while it did, chooses none. Sentences that name an answer are un
 in English, Spanish, French, German, Portuguese, Italian, Polish, Turkish, Vietnamese,
 Russian, Arabic, Hindi, Thai, Japanese, Korean and Chinese.
 
-Of more than 300 words for an answer (``answer``, ``option``) the last 300 can be
-labels, and of more than 2,000 letters the last 2,000 are looked at.
+Of a reply of more than 12,000 characters the first and the last 6,000 are read. Of more than
+300 words for an answer (``answer``, ``option``) the last 300 can be labels, and of more than
+2,000 letters the last 2,000 are looked at.
 """
 
 from __future__ import annotations
@@ -35,7 +36,12 @@ import unicodedata
 from collections import deque
 
 from evalbench.engine.scoring.letters import LETTERS
-from evalbench.engine.scoring.reply_text import answer_text, before_next_question, without_markup
+from evalbench.engine.scoring.reply_text import (
+    answer_text,
+    before_next_question,
+    ends,
+    without_markup,
+)
 
 LENIENT = "letter-lenient/5"
 
@@ -93,6 +99,7 @@ _BULLET = re.compile(
 
 
 # Longer than any that belongs to an answer; the patterns below would be slow on very long ones.
+_LONGEST = 12_000
 _RUN_OF_MARKS = re.compile(r"[\W_]{61,}")
 
 
@@ -121,7 +128,7 @@ def _without_table_edges(text: str) -> str:
 
 
 def _clean(reply: str) -> str:
-    head, _ = before_next_question(_one_turn(answer_text(reply)))
+    head, _ = before_next_question(_one_turn(ends(answer_text(reply), _LONGEST)))
     text = _RUN_OF_MARKS.sub(lambda run: f"{run[0][:30]}\n{run[0][-30:]}", head)
     text = _TICKED.sub(r"answer: \1", _undressed(text))
     if len(_TICKED_AFTER.findall(text)) == 1:
@@ -153,7 +160,8 @@ _CLOSE = r"[)\]>.:,;!?\"'”’»]"
 
 _LINK = (
     r"(?:(?:more|better)[ ]than|because|since|as|for|due|and|but|which|is|are|was|so|while|if"
-    r"|given|based|it|this|that|comes[ ]closest|remains|or|would|must|should|by|in|from|seems|looks|fits|rather|not|though|although|then"
+    r"|given|based|it|this|that|comes[ ]closest|remains"
+    r"|or|would|must|should|by|in|from|seems|looks|fits|rather|not|though|although|then"
     r"|here)\b"
     r"|(?:porque|pues|ya[ ]que|parce|puisque|weil|denn|da|pois|perché|poiché|ponieważ|bo|çünkü|vì"
     r"|потому|так[ ]как)\b|لأن|क्योंकि|है|เพราะ|です|だ|で|が|입니다|이다|번|이|가|是|为|因|，"
@@ -173,7 +181,8 @@ _WRONG_ABROAD = (
 _DENIED = re.compile(
     rf"{_CLOSE}*[ \t]*(?:[选選项項][项項]?|şıkkı|seçeneği|선택지)?[ \t]*(?:{_WRONG_ABROAD}|"
     rf"(?:is|was|are"
-    rf"|would[ ]be|seems)[ ](?:not|wrong|incorrect|false)\b"
+    rf"|would[ ]be|seems)[ ](?:not|wrong|incorrect|false|out|off|eliminated|excluded|impossible"
+    r"|invalid|inaccurate|unlikely)\b|(?:fails|contradicts)\b"
     r"|(?:is|was|does|can|would)n['’]t\b|cannot\b|can[ ]be[ ](?:ruled|eliminated)\b)"
 )
 _AND_ABROAD = (
@@ -300,7 +309,7 @@ _LABEL_ABROAD = re.compile(
     r"|das))?(?:[ ](?:opción|opção|opzione|option|letra|lettera|lettre|alternativa|opcja|litera"
     r"|antwort|buchstabe|respuesta|resposta|réponse))?|(?<=[:：=>→–—-][ ])|(?<=[:：=>*]))"
     # Turkish, Vietnamese, Russian, Arabic, Hindi, Thai
-    r"|(?:doğru[ ])?(?:cevap|cevabı|yanıt|yanıtı|seçenek|şık)|(?:đáp[ ]án|câu[ ]trả[ ]lời"
+    r"|(?:doğru[ ])?(?:cevap|cevabı|yanıt|yanıtı|seçenek|şık)|doğrusu|(?:đáp[ ]án|câu[ ]trả[ ]lời"
     r"|lựa[ ]chọn|phương[ ]án)(?:[ ](?:đúng|chính[ ]xác|cuối[ ]cùng|của[ ]tôi"
     r"|đúng[ ]nhất))*(?:[ ]là)?(?:[ ](?:đáp[ ]án|phương[ ]án|câu))?|chọn(?:[ ]đáp[ ]án)?"
     r"|(?:ответ(?:ом)?|(?:верный|правильный)[ ]вариант)(?:[ ](?:на[ ]вопрос|является|будет"
@@ -323,7 +332,7 @@ _LABEL_ABROAD = re.compile(
 )
 _NEGATED_ABROAD = r"(?:no|non|não|nie|не|pas|n['’]est[ ]pas)"
 _CHOOSES_ABROAD = re.compile(
-    r"(?<!\w)(?=[acdefgijklmnoprstwyвднмяأ])(?:"
+    r"(?<!\w)(?=[acdeèéfgijklmnoprstwyвднмяأ])(?:"
     # Spanish, Portuguese, Italian, French, German, Polish
     r"(?:creo|pienso|diría|acho|penso|credo)[ ](?:que|che)[ ](?:es|sea|é|seja|sia)"
     r"|elijo|escojo|elegiría|selecciono|me[ ]quedo[ ]con|opto[ ]por|diría[ ]que|diria|escolho"
@@ -337,7 +346,10 @@ _CHOOSES_ABROAD = re.compile(
     rf"|{_NEGATED_ABROAD}[ ][^.\n]{{1,25}}?,?[ ](?:mais|ma|mas|ale|а|но|bensì|plutôt)"
     r"|sino|sondern|lecz|mà[ ]là"
     r"|ist(?=[ ](?:(?:die[ ])?(?:antwort|option)[ ]|[A-G][ ](?:die[ ])?(?:richtig|korrekt|beste)))"
-    r"|es[ ]ist|(?:secondo|per)[ ]me[ ]è|para[ ]mí[ ]es|(?:denke|glaube|meine),?[ ]dass)"
+    r"|es[ ]ist"
+    r"|(?<!no[ ])(?<!non[ ])(?<!não[ ])(?:è|es|é)(?=[ ](?:la|a|il|o)[ ])"
+    r"|(?:secondo|per)[ ]me[ ]è|para[ ]mí[ ]es"
+    r"|(?:denke|glaube|meine),?[ ]dass)"
     r"[ ,:]{1,3}(?:(?:la|le|el|die|der|a|o|na|für|plutôt|é|es|l['’])[ ]?)?"
     r"(?:(?:opción|opção|opzione|option|opcję|opcja|letra|lettre|lettera|literę|réponse|respuesta"
     r"|resposta|risposta|antwort|odpowiedź|вариант|ответ|букву|đáp[ ]án|phương[ ]án|câu|الخيار"
@@ -374,30 +386,35 @@ _HEADING = re.compile(
     rf"(?:(?:option|choice)[ ]|\#)?{_LETTER}",
     re.IGNORECASE | re.MULTILINE,
 )
-_ABROAD_IN_ASCII = re.compile(
-    r"respuesta|resposta|risposta|reponse|antwort|gabarito|odpowiedz|cevap|richtige|correcte"
-    r"|corretta"
-    r"|alternativa|poprawna|option est|creo|pienso|elijo|escojo|selecciono|quedo con|opto por"
-    r"|diria|escolho|fico com|scelgo|direi|c['’]est|je (?:choisis|dirais|prends)|opte pour|ich "
-    r"|richtig ist|ist [A-G]|secondo me|per me|svar|antwoord|odpov"
-    r"|jawaban|raspuns|valasz|scelta|eleccion|escolha|choix|wybor"
-    r"|korrekt ist|correcta es|correct[ao] é|wybieram|stawiam|sino|sondern|lecz"
-    r"|korrekt| (?:mais|mas|ma|ale) |opcion|opcao|opzione",
-    re.IGNORECASE,
+_ABROAD_IN_ASCII = (
+    *("respuesta", "resposta", "risposta", "reponse", "antwort", "gabarito", "odpowiedz", "cevap"),
+    *("richtig", "correcte", "corretta", "alternativa", "poprawna", "option est", "creo", "pienso"),
+    *("elijo", "escojo", "selecciono", "quedo con", "opto por", "diria", "escolho", "fico com"),
+    *("scelgo", "direi", "c'est", "c’est", "je choisis", "je dirais", "je prends", "opte pour"),
+    *("ich ", "ist ", "secondo me", "per me", "svar", "antwoord", "odpov", "jawaban", "raspuns"),
+    *("valasz", "scelta", "eleccion", "escolha", "choix", "wybor", "korrekt", "correcta es"),
+    *("wybieram", "stawiam", "sino", "sondern", "lecz", " mais ", " mas ", " ma ", " ale "),
+    *("opcion", "opcao", "opzione"),
 )
+_ABROAD_WORDS = re.compile("|".join(map(re.escape, _ABROAD_IN_ASCII)))
 
 
 def _is_abroad(text: str) -> bool:
     """Whether it may be in another language than English."""
-    return not text.isascii() or _ABROAD_IN_ASCII.search(text) is not None
+    if not text.isascii():
+        return True
+    lower = text.lower()
+    return any(word in lower for word in _ABROAD_IN_ASCII)
 
 
 _CORRECTS = re.compile(
-    r"(?<=[\s.,;:!?…—–(])(?=[acehimnorsw])(?:actually|no[ ]?wait|wait|sorry|oops|correction"
-    r"|scratch[ ]that|on[ ](?:second[ ]thought|reflection)|edit|make[ ]that|i[ ](?:meant|mean)|no,"
+    r"(?<=[\s.,;:!?…—–(])(?=[acehimnorsw])(?:actually|no[ ]?wait|wait|sorry|oops|correction|hmm"
+    r"|scratch[ ]that|on[ ](?:second[ ]thought|reflection)|edit|make[ ]that|i[ ](?:meant|mean)"
+    r"|no(?=[,:])"
     r"|it[ ]should[ ](?:have[ ]been|be)|rather)[\s,:.…!—–-]{1,5}"
-    r"(?:(?:actually|no|wait|sorry|on[ ]second[ ]thought|i[ ]meant?|it[ ]is|it['’]?s|should[ ]be"
-    rf"|make[ ]that|to|not[ ][A-G][ ]but)[\s,:.…!—–-]{{1,5}}){{0,4}}{_FILL}{_LETTER}"
+    r"(?:(?=[amnihwos])(?:actually|no|wait|sorry|hmm|on[ ]second[ ]thought|i[ ]meant?|it[ ]is|it['’]?s"
+    r"|should[ ]be"
+    rf"|make[ ]that|to|not[ ][A-G][ ]but)[\s,:.…!—–-]{{1,5}}){{0,2}}{_FILL}{_LETTER}"
     r"(?=[)\]\"'”*]{0,3}(?:[.!,;]|\s*$|\n|[ ](?:because|since|as|instead|not)\b))",
     re.IGNORECASE,
 )
@@ -410,7 +427,7 @@ def _labelled(text: str) -> str | None:
     patterns, start = [_LABEL, _HEADING, _CORRECTS], _last_labels(_NOUNS, text)
     if _is_abroad(text):
         patterns += [_LABEL_ABROAD, _CHOOSES_ABROAD, _BUT_ABROAD]
-        start = max(start, _last_labels(_ABROAD_IN_ASCII, text))
+        start = max(start, _last_labels(_ABROAD_WORDS, text.lower()))
     return _last(text, *patterns, start=start)
 
 
@@ -524,7 +541,15 @@ def _opening(text: str) -> str | None:
         return None
     if _WEIGHED.match(rest) and (not found["named"] or _MENTION.search(rest)):
         return None
+    if letter == "A" and _ANSWERS_ITSELF.match(rest):
+        return None
     return None if _is_denied_there(letter, rest) else letter
+
+
+# "A: Because …", as in question and answer
+_ANSWERS_ITSELF = re.compile(
+    r":[ ](?:because|since|yes|no|it|they|he|she|we|you|i|there|this|that)\b", re.IGNORECASE
+)
 
 
 _WEIGHED = re.compile(
@@ -600,7 +625,8 @@ _CHOOSES = re.compile(
     r"|settl(?:e|ed|ing)[ ](?:on|for)|end(?:s|ed)?[ ]up[ ](?:with|at)|left[ ]us[ ]with"
     r"|leaves[ ](?:us|me|only)(?:[ ]with)?|confirms|confident[ ](?:in|about|of|that)"
     r"|vote(?:[ ]for)?|clearly|obviously|surely|certainly|evidently|mark"
-    r"|opt(?:ing)?[ ]for|points?[ ]to|match(?:es|ing)?|corresponds?[ ]to|agrees?[ ]with"
+    r"|opt(?:ing)?[ ]for|(?:leads?|brings?)[ ](?:me|us)[ ]to|points?[ ]to"
+    r"|match(?:es|ing)?|corresponds?[ ]to|agrees?[ ]with"
     r"|(?:supports?|favou?rs?|suggests?|in[ ]favou?r[ ]of|meant|mean)"
     r"|but(?:[ ](?:rather|instead))?"
     r"|it['’]s|that['’]s|is|be|so|thus|therefore|hence|probably|most[ ]likely|definitely)"
@@ -727,7 +753,7 @@ _END_OF_LINE = re.compile(r"(?::|→|[-=]>)[ \t]*([A-G])[.!]?$")
 
 
 def _mentioned(text: str) -> str | None:
-    if _WEIGHING.search(text):
+    if _WEIGHING.search(text) or _DANGLES.search(text):
         return None
     letters = {
         _chosen(found)
