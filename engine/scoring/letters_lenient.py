@@ -412,7 +412,8 @@ _CORRECTS = re.compile(
     r"|scratch[ ]that|on[ ](?:second[ ]thought|reflection)|edit|make[ ]that|i[ ](?:meant|mean)"
     r"|no(?=[,:])"
     r"|it[ ]should[ ](?:have[ ]been|be)|rather)[\s,:.…!—–-]{1,5}"
-    r"(?:(?=[amnihwos])(?:actually|no|wait|sorry|hmm|on[ ]second[ ]thought|i[ ]meant?|it[ ]is|it['’]?s"
+    r"(?:(?=[amnihwost])(?:actually|no|wait|sorry|hmm|on[ ]second[ ]thought|i[ ]meant?|it[ ]is"
+    r"|it['’]?s"
     r"|should[ ]be"
     rf"|make[ ]that|to|not[ ][A-G][ ]but)[\s,:.…!—–-]{{1,5}}){{0,2}}{_FILL}{_LETTER}"
     r"(?=[)\]\"'”*]{0,3}(?:[.!,;]|\s*$|\n|[ ](?:because|since|as|instead|not)\b))",

@@ -32,7 +32,7 @@ from fractions import Fraction
 
 from evalbench.engine.scoring.reply_text import before_next_question, ends, spoken
 
-LENIENT = "number-lenient/2"
+LENIENT = "number-lenient/3"
 
 _OPEN_MARK, _CLOSE_MARK, _BOLD, _HASHES = "\ue001", "\ue002", "\ue003", "\ue004"
 _OURS = re.compile("[\ue001-\ue004]")
@@ -149,6 +149,11 @@ _SIGNS = str.maketrans(
     "0123456789,.%$=:()+-/#.,---//<>    ",
     "",
 )
+_NOT_X_BUT = re.compile(
+    r"\b(?:is\s?n['’]t|(?:is\s)?not)\s[$€£]?-?\d[\d,.]{0,20}(?<![,.])%?[,;]?\s"
+    r"(?:but(?:\srather)?|it['’]s|it\s(?:is|was))\s",
+    re.IGNORECASE,
+)
 _OTHER_DIGIT = re.compile(r"(?=[^\x00-\x7f])\d")
 _SUPERSCRIPT = re.compile(r"(?<=\d)(⁻?[⁰¹²³⁴-⁹]{1,4})")
 _RAISED = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻", "0123456789-")
@@ -183,6 +188,7 @@ def _normal(text: str) -> str:
     text = _VULGAR.sub(_ascii_fraction, text)
     text = re.sub(r"\^\s?\{\s?(-?\d+)\s?\}", r"^\1", text)
     text = re.sub(r"\^\s?\{?\s?°\s?\}?", "°", text)
+    text = _NOT_X_BUT.sub("is ", text)
     text = _BOLD_SPAN.sub(lambda bold: f"{_BOLD}{bold[1] or bold[2]}{_BOLD}", text)
     return _LEFTOVERS.sub("", text).replace("{", " ").replace("}", " ").replace("**", "")
 
@@ -270,7 +276,7 @@ _ROUND = re.compile(r"[1-9]\d{0,2}\.\d{3}")
 def _parsed(run: str, currency: str) -> Fraction | None:
     if len(run) > _MOST_DIGITS:
         return None
-    if _ROUND.fullmatch(run) and (currency == "€" or run.endswith(".000")):
+    if _ROUND.fullmatch(run) and (currency == "€" or run.endswith("00")):
         # One thousand in most of Europe, one elsewhere.
         return Fraction(run.replace(".", "")) if currency else None
     for at, form in enumerate(_FORMS):
@@ -367,13 +373,46 @@ def _number_at(text: str, found: re.Match[str], stop: int) -> tuple[_Number | No
         unknown
         or _CLOCK_OR_RANGE.match(rest)
         or _PART_OF_TERM.search(before)
+        or _REFERS.search(before)
         or (before.endswith(":") and before[-2:-1].isdigit())
+    ):
+        value = None
+    if value is not None and (
+        _is_factorial(text, value, begun, end) or _is_vague(text, value, end)
     ):
         value = None
     if negative:
         begun = begun - 1 if before[-1:] in "-–" else begun
         value = None if value is None else -value
     return _Number(value, begun, min(end, stop)), max(end, found.end())
+
+
+_FACTORIAL = re.compile(r"!(?:\s*(?:[=×*/+)}$]|\ue002)|\s+[a-z])")
+_LARGEST_FACTORIAL = 20
+
+
+def _is_factorial(text: str, value: Fraction, begun: int, end: int) -> bool:
+    """Whether a number is the base of a factorial: ``5! = 120``, ``120 = 5!``, ``5!`` alone."""
+    if text[end : end + 1] != "!" or not 0 <= value <= _LARGEST_FACTORIAL:
+        return False
+    before = text[max(0, begun - 4) : begun].rstrip()
+    alone = not before and end < 8 and not text[end + 1 :].strip()
+    return alone or before.endswith(("=", "\ue001")) or _FACTORIAL.match(text, end) is not None
+
+
+_VAGUE = re.compile(r"-?ish\b|\+(?!\s?[\d(a-z])|\s(?:or|and)\s(?:so|more|less|fewer|above|over)\b")
+_OTHERWISE = re.compile(
+    r"\s?\(\s*(?:(?:or|maybe|perhaps|possibly|alternatively|if)\b[^()\d]{0,40})?[~$€£]{0,2}"
+    r"(\d[\d.,]{0,20})(?<![.,])(?![\d.,]|\s?%)[^()\d+*/×÷=^-]{0,40}\)"
+)
+
+
+def _is_vague(text: str, value: Fraction, end: int) -> bool:
+    """Whether a number is a bound, or another one stands in brackets: ``20ish``, ``5 (or 6)``."""
+    if _VAGUE.match(text, end):
+        return True
+    other = _OTHERWISE.match(text, end)
+    return other is not None and _parsed(other[1], "") not in (None, value)
 
 
 def _currency(text: str, start: int, end: int) -> tuple[int, str]:
@@ -400,6 +439,15 @@ def _is_negative(text: str, begun: int) -> bool:
         return _is_sign(text, begun)
     before = text[max(0, begun - 24) : begun]
     return bool(_MINUS.search(before)) and not _SUBTRACTS.search(before)
+
+
+# "Figure 2", "No. 5", "July 4"
+_REFERS = re.compile(
+    r"(?:\b(?:Chapter|Page|Question|Option|Figure|Fig\.|Table|Section|Exercise|Room|Problem|Step"
+    r"|Item|Equation|Eq\.|Example|Theorem|Lesson|Volume|Version|Windows|Apollo|Bus|Flight|Route|Gate"
+    r"|January|February|March|April|May|June|July|August|September|October|November|December"
+    r"|Jan\.?|Feb\.?|Mar\.?|Apr\.?|Aug\.?|Sept?\.?|Oct\.?|Nov\.?|Dec\.?)|(?:^|\s)N(?:o|r)\.|№)\s$"
+)
 
 
 def _is_part_of_a_word(text: str, before: str, end: int, currency: str, negative: bool) -> bool:
@@ -501,7 +549,7 @@ _A_PART = re.compile(
     re.IGNORECASE,
 )
 _BELOW = {"hal": 2, "thi": 3, "qua": 4, "fou": 4, "fif": 5}
-_A_DOZEN = re.compile(r"\b(?P<half>half[ ])?(?:an?|one)[ ]dozen\b", re.IGNORECASE)
+_A_DOZEN = re.compile(r"\b(?P<half>half[ ])?(?:an?|one)[ ]dozen\b(?![ ]and\b)", re.IGNORECASE)
 _HALF_A_SCALE = re.compile(
     r"\bhalf[ ](?:an?[ ])?(?P<scale>hundred|thousand|million|billion)\b", re.IGNORECASE
 )
@@ -550,10 +598,15 @@ def _worded(text: str) -> list[_Number]:
             r"(?:[ -](?:point|thirds?|halves|quarters?|fifths?)\b)", after
         ):
             value = None
-        if re.match(r"-[a-z]", after):
+        if re.match(r"-[a-z]", after) or _SOME.search(
+            text[max(0, words.start() - 10) : words.start()]
+        ):
             continue
         found.append(_Number(value, words.start(), words.end()))
     return found
+
+
+_SOME = re.compile(r"\b(?:several|few|many|some|tens of)\s$", re.IGNORECASE)
 
 
 def _of_words(words: str) -> Fraction | None:
@@ -641,7 +694,10 @@ _NOT_BUT = re.compile(
 _NOT_BEFORE = re.compile(
     r"(?:n['’]t|\b(?:not|never|than|at\s(?:least|most)|below|above|between|under|over|up\sto"
     r"|neither|nor|least|most|(?:half|third|quarter|fraction|multiple)\sof|(?:half|quarter)\s(?:to|past)"
-    r"|twice|double|triple)|[<>≤≥])"
+    r"|twice|double|triple|nearly|almost"
+    r"|(?:just|a little|slightly|well)\s(?:over|under|above|below)"
+    r"|close\sto|out\sof|minimum\sof|maximum\sof|several|few|many|tens\sof|hundreds\sof|dozens\sof)"
+    r"|[<>≤≥]=?)"
     rf"\s*(?:the\s|exactly\s|just\s)?[$€£(\s{_BOLD}]*$",
     re.IGNORECASE,
 )
@@ -706,9 +762,14 @@ def _boxed(text: str) -> _Mark | None:
         if end < 0:
             return _Mark(at, len(text), _Reading(None))  # cut in the middle of it
         if text[at + 1 : end].strip():
+            if _OR_BOX.search(text, max(0, at - 40), at):
+                return _Mark(at, end + 1, _Reading(None))
             return _Mark(at, end + 1, _alone(text[at + 1 : end][:_LONGEST_BOX]))
         at = text.rfind(_OPEN_MARK, 0, at)
     return None
+
+
+_OR_BOX = re.compile("\ue002[\\s$.]{0,5}(?:or|and|,|;)[\\s$]{0,5}$")
 
 
 def _hashed(text: str) -> _Mark | None:
@@ -927,7 +988,9 @@ def _without_list_marks(text: str) -> str:
     return _ITEM.sub("1\x2d1 ", text, count=1) if items[0] == 1 else text
 
 
-_SPLIT = re.compile(r"\n+|(?<=[.!?。！？])[\ue003\"'”’)]*\s+(?=\S)")
+_SPLIT = re.compile(
+    r"\n+|(?<=[.?。！？])[\ue003\"'”’)]*\s+(?=\S)|(?<=!)[\ue003\"'”’)]*\s+(?=[^\s=×*/+a-z])"
+)
 _CUE = re.compile(
     r"\b(?:so|therefore|thus|hence|consequently|in\stotal|altogether|total|in\sall|finally"
     r"|overall|as\sa\sresult"
@@ -1110,6 +1173,8 @@ def _in_sentence(sentence: str, *, strict: bool = False) -> _Reading | None:
     if _UNKNOWNS.search(sentence) or _DANGLES.search(sentence):
         return _Reading(None)
     if "(" in sentence:
+        if any(n.value is None and _OTHERWISE.match(sentence, n.end) for n in numbers):
+            return _Reading(None)
         outside = _BRACKETS.sub(" ", sentence)
         if outside != sentence and len(list(_numbers(outside))) == 1:
             return _in_sentence(outside, strict=strict)
@@ -1257,7 +1322,7 @@ def _opened(sentences: Sequence[str]) -> _Reading | None:
         return None
     if _OPERATOR.match(head, first.end) or not _SET_OFF.match(head, first.end):
         return None
-    if re.match(r"\s*\?", head[first.end :]):
+    if re.match(r"\s*\?", head[first.end :]) or _NOT_BEFORE.search(head, 0, first.start):
         return None
     rest = head[first.end :]
     if next(_numbers(rest), None) and not _EXPLAINS.match(rest):
