@@ -45,6 +45,8 @@ def read_number(reply: str) -> str | None:
     See the module's text for the rules. Fractions without an end have 15 digits.
     """
     head, _ = before_next_question(_OURS.sub("", ends(spoken(reply), _LONGEST)))
+    if _BOUND_ALONE.fullmatch(head):
+        return None  # "> 7" may be a bound or a quoted 7
     text = _normal(head)
     found = _marked(text)
     if found is None:
@@ -53,6 +55,7 @@ def read_number(reply: str) -> str | None:
 
 
 _LONGEST = 10_000
+_BOUND_ALONE = re.compile(r"\s*>\s*-?[\d.,]+\s*")
 
 
 def parse_number(text: str) -> Fraction | None:
@@ -177,7 +180,7 @@ def _normal(text: str) -> str:
     text = _CODE_FENCE.sub("", text)
     if "\\" in text:
         text = _GROUPS.sub(",", text)
-        text = _FRACTION.sub(lambda f: f" {f[1] or f[3]}/{f[2] or f[4]} ", text)
+        text = _FRACTION.sub(_plain_fraction, text)
         text = _ANY_FRACTION.sub("√ ", text)
         text = _LATEX_TEXT.sub(" ", text)
         text = _LATEX_MARK.sub(lambda mark: _LATEX[mark[0]], text)
@@ -191,6 +194,11 @@ def _normal(text: str) -> str:
     text = _NOT_X_BUT.sub("is ", text)
     text = _BOLD_SPAN.sub(lambda bold: f"{_BOLD}{bold[1] or bold[2]}{_BOLD}", text)
     return _LEFTOVERS.sub("", text).replace("{", " ").replace("}", " ").replace("**", "")
+
+
+def _plain_fraction(found: re.Match[str]) -> str:
+    signed = found.string[max(0, found.start() - 1) : found.start()] == "-"
+    return f"{'' if signed else ' '}{found[1] or found[3]}/{found[2] or found[4]} "
 
 
 def _ascii_fraction(found: re.Match[str]) -> str:
@@ -326,13 +334,13 @@ _SCALE = re.compile(
     r"[ -]?(" + "|".join(sorted(_SCALES, key=len, reverse=True)) + r")\b", re.IGNORECASE
 )
 _CJK_SCALES = {"百": 2, "千": 3, "천": 3, "万": 4, "萬": 4, "만": 4, "億": 8, "亿": 8, "억": 8}
-_LETTER_SCALES = {"k": 3, "K": 3, "M": 6, "B": 9, "T": 12}
-_LETTER_SCALE = re.compile(r"([kKMBT])(?![A-Za-z0-9])")
+_LETTER_SCALES = {"k": 3, "K": 3, "m": 6, "M": 6, "B": 9, "T": 12}
+_LETTER_SCALE = re.compile(r"([kKmMBT])(?![A-Za-z0-9])")
 _DOZEN = re.compile(r"\s?dozens?\b", re.IGNORECASE)
 _UNKNOWN = re.compile(r"\s?[*·×]?\s?(?:[√πθλ]|\\|(?:[xyznijab]|pi|sqrt)(?![A-Za-z'’]))")
 _ATTACHED = re.compile(r"(?:[A-Za-z]{2,12}|[mghsLlWVACFKNJdw])(?:[/^²³]\w{1,5})?(?![A-Za-z0-9_])")
 _CLOCK_OR_RANGE = re.compile(
-    r":\d|\s?[–—]\s?\d|\s?-\d|\s?±|\s?to\s\d|\s?\.\.\.?\s?\d|\([\dA-Za-z]|!(?=\s*[=×])|\^"
+    r":\d|\s?[–—]\s?\d|\s?-\d|\s?±|\s?to\s\d|\s?\.\.\.?\s?\d|\.?\([\dA-Za-z]|!(?=\s*[=×])|\^"
 )
 _SUBTRACTS = re.compile(r"\d\s*\w*\s*(?:minus|negative)\s?$", re.IGNORECASE)
 _IN_A_WORD = re.compile("[A-Za-z_]")
@@ -400,7 +408,10 @@ def _is_factorial(text: str, value: Fraction, begun: int, end: int) -> bool:
     return alone or before.endswith(("=", "\ue001")) or _FACTORIAL.match(text, end) is not None
 
 
-_VAGUE = re.compile(r"-?ish\b|\+(?!\s?[\d(a-z])|\s(?:or|and)\s(?:so|more|less|fewer|above|over)\b")
+_VAGUE = re.compile(
+    r"-?ish\b|\+(?!\s?[\d(a-z])|\s(?:[a-z]+\s)?at\s(?:most|least)\b"
+    r"|\s(?:or|and)\s(?:so|more|less|fewer|above|over)\b"
+)
 _OTHERWISE = re.compile(
     r"\s?\(\s*(?:(?:or|maybe|perhaps|possibly|alternatively|if)\b[^()\d]{0,40})?[~$€£]{0,2}"
     r"(\d[\d.,]{0,20})(?<![.,])(?![\d.,]|\s?%)[^()\d+*/×÷=^-]{0,40}\)"
@@ -493,7 +504,7 @@ def _scaled(
         return _shifted(value, _SCALES[found[1].lower()]), end + found.end()
     if window[:1] in _CJK_SCALES:
         return _shifted(value, _CJK_SCALES[window[:1]]), end + 1
-    if found := _LETTER_SCALE.match(window):
+    if (found := _LETTER_SCALE.match(window)) and (currency or found[1] != "m"):
         sure = currency or found[1] in "kKM"
         return _shifted(value, _LETTER_SCALES[found[1]]) if sure else None, end + 1
     if found := _DOZEN.match(window):
@@ -593,7 +604,9 @@ def _worded(text: str) -> list[_Number]:
                 value += _PARTS[words["part"].lower()]
             if words["sign"]:
                 value = -value
-        after = text[words.end() : words.end() + 12]
+        after = text[words.end() : words.end() + 24]
+        if _VAGUE.match(after):
+            value = None
         if _DOZEN.match(after) or re.match(
             r"(?:[ -](?:point|thirds?|halves|quarters?|fifths?)\b)", after
         ):
@@ -712,7 +725,8 @@ _OPERATOR = re.compile(
     rf"|divided\sby|multiplied\sby)\b)[\s{_BOLD}]*[-\d($€£(√π]"
 )
 _EQUALS = re.compile(
-    r"[=≈→⇒]|(?<!to )\b(?:equals?|makes?|gives?|gets|totals|is equal to|comes (?:out )?to"
+    r"(?<![<>≤≥])=|[≈→⇒]"
+    r"|(?<!to )\b(?:equals?|makes?|gives?|gets|totals|is equal to|comes (?:out )?to"
     r"|adds up to|sums to|amounts to"
     r"|results in|leaves|yields|for a total of|a total of|which is|that is|that['’]s|i\.e\.)\b",
     re.IGNORECASE,
@@ -989,7 +1003,7 @@ def _without_list_marks(text: str) -> str:
 
 
 _SPLIT = re.compile(
-    r"\n+|(?<=[.?。！？])[\ue003\"'”’)]*\s+(?=\S)|(?<=!)[\ue003\"'”’)]*\s+(?=[^\s=×*/+a-z])"
+    r"\n+|(?<=[.?。！？])(?<!\bNo\.(?=\s\d))[\ue003\"'”’)]*\s+(?=\S)|(?<=!)[\ue003\"'”’)]*\s+(?=[^\s=×*/+a-z])"
 )
 _CUE = re.compile(
     r"\b(?:so|therefore|thus|hence|consequently|in\stotal|altogether|total|in\sall|finally"
@@ -1063,6 +1077,8 @@ def _concluded(text: str, cut_matters: bool = True) -> _Reading | None:
         sentences.pop()
     if any(_REFUSES.search(sentence[:300]) for sentence in sentences[-12:]):
         return _Reading(None)
+    if len(sentences) > 1 and _ASKS_AGAIN.match(sentences[-1]):
+        return _Reading(None)
     if len(set(map(_bare_value, sentences)) - {None}) > 1:
         return _Reading(None)  # several numbers, and no word on which it is
     opening = _opened(sentences)
@@ -1076,6 +1092,12 @@ def _concluded(text: str, cut_matters: bool = True) -> _Reading | None:
     if len(sure) == 1:
         return _Reading(sure.pop())
     return _Reading(None) if sure or closing or opening or bold else None
+
+
+# "15... or is it 16?"
+_ASKS_AGAIN = re.compile(
+    r"[\W_]*(?:or|maybe|perhaps|hmm|wait)\b[^?\n]{0,60}\d[^?\n]{0,40}\?", re.IGNORECASE
+)
 
 
 def _bare_value(sentence: str) -> Fraction | None:
@@ -1157,7 +1179,12 @@ _WORD_SUM = re.compile(
 )
 
 
+_ORDINAL_ALONE = re.compile(r"\W*(?:the\s)?(?:third|fourth|fifth|quarter)\W*", re.IGNORECASE)
+
+
 def _whole_part(sentence: str) -> list[_Number]:
+    if _ORDINAL_ALONE.fullmatch(sentence):
+        return []
     parts = _parts(sentence)
     return parts if len(sentence.split()) <= 4 and len(parts) == 1 else []
 
@@ -1240,7 +1267,7 @@ _HEDGED = re.compile(r"\b(?:maybe|perhaps|possibly|might|could|or\sso)\b", re.IG
 _UNKNOWNS = re.compile(
     r"(?<![A-Za-z])[a-z]\s?=\s?[-\d][^=]{0,40}?(?:,|;|\band\b|\bor\b)\s*[a-z]\s?="
 )
-_BRACKETS = re.compile(r"(?<!\d)\([^()]{0,200}\)")
+_BRACKETS = re.compile(r"(?<![\d.])\([^()]{0,200}\)")
 _REASON = re.compile(r"\b(?:because|since)\b", re.IGNORECASE)
 _CLAUSE_CUE = re.compile(r"\b(?:so|therefore|thus|hence|which\smeans|that\smeans)\b", re.IGNORECASE)
 _IS_LAST = re.compile(
