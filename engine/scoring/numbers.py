@@ -139,6 +139,12 @@ _LATEX = {
     "\\]": " ",
     "\\\\": "\n",
     "\\le": "≤",
+    "\\leq": "≤",
+    "\\geq": "≥",
+    "\\lt": "<",
+    "\\gt": ">",
+    "\\ne": "≠",
+    "\\neq": "≠",
     "\\ge": "≥",
 }
 _LATEX_MARK = re.compile(
@@ -342,6 +348,7 @@ _ATTACHED = re.compile(r"(?:[A-Za-z]{2,12}|[mghsLlWVACFKNJdw])(?:[/^²³]\w{1,5}
 _CLOCK_OR_RANGE = re.compile(
     r":\d|\s?[–—]\s?\d|\s?-\d|\s?±|\s?to\s\d|\s?\.\.\.?\s?\d|\.?\([\dA-Za-z]|!(?=\s*[=×])|\^"
 )
+_AND_UNKNOWN = re.compile(r"\s?[-+*×÷/]\s?[xyzn](?![A-Za-z])")
 _SUBTRACTS = re.compile(r"\d\s*\w*\s*(?:minus|negative)\s?$", re.IGNORECASE)
 _IN_A_WORD = re.compile("[A-Za-z_]")
 _MINUS = re.compile(r"(?:minus|negative)\s?$", re.IGNORECASE)
@@ -366,7 +373,7 @@ def _numbers(text: str, start: int = 0, end: int | None = None) -> Iterator[_Num
 
 def _number_at(text: str, found: re.Match[str], stop: int) -> tuple[_Number | None, int]:
     begun, currency = _currency(text, *found.span())
-    before = text[max(0, begun - 12) : begun]
+    before = text[max(0, begun - 16) : begun]
     negative = _is_negative(text, begun)
     if _is_part_of_a_word(text, before, found.end(), currency, negative):
         return None, found.end()
@@ -382,6 +389,7 @@ def _number_at(text: str, found: re.Match[str], stop: int) -> tuple[_Number | No
         or _CLOCK_OR_RANGE.match(rest)
         or _PART_OF_TERM.search(before)
         or _REFERS.search(before)
+        or _AND_UNKNOWN.match(rest)
         or (before.endswith(":") and before[-2:-1].isdigit())
     ):
         value = None
@@ -409,8 +417,9 @@ def _is_factorial(text: str, value: Fraction, begun: int, end: int) -> bool:
 
 
 _VAGUE = re.compile(
-    r"-?ish\b|\+(?!\s?[\d(a-z])|\s(?:[a-z]+\s)?at\s(?:most|least)\b"
-    r"|\s(?:or|and)\s(?:so|more|less|fewer|above|over)\b"
+    r"-?ish\b|\+(?!\s?[\d(a-z])|\s(?:[a-z]+\s)?at\s(?:the\s)?(?:very\s)?(?:most|least)\b"
+    r"|\s(?:minimum|maximum|tops)\b"
+    r"|\s(?:or|and)\s(?:so|more|less|fewer|above|over|up|higher|lower|below)\b"
 )
 _OTHERWISE = re.compile(
     r"\s?\(\s*(?:(?:or|maybe|perhaps|possibly|alternatively|if)\b[^()\d]{0,40})?[~$€£]{0,2}"
@@ -457,7 +466,8 @@ _REFERS = re.compile(
     r"(?:\b(?:Chapter|Page|Question|Option|Figure|Fig\.|Table|Section|Exercise|Room|Problem|Step"
     r"|Item|Equation|Eq\.|Example|Theorem|Lesson|Volume|Version|Windows|Apollo|Bus|Flight|Route|Gate"
     r"|January|February|March|April|May|June|July|August|September|October|November|December"
-    r"|Jan\.?|Feb\.?|Mar\.?|Apr\.?|Aug\.?|Sept?\.?|Oct\.?|Nov\.?|Dec\.?)|(?:^|\s)N(?:o|r)\.|№)\s$"
+    r"|Jan\.?|Feb\.?|Mar\.?|Apr\.?|Aug\.?|Sept?\.?|Oct\.?|Nov\.?|Dec\.?)|(?:^|\s)N(?:o|r)\.|№"
+    r"|\bsee\s(?:page|chapter|figure|table|section|step|example)|\b(?:ISO|RFC|IEEE|DIN|Boeing))\s$"
 )
 
 
@@ -709,8 +719,8 @@ _NOT_BEFORE = re.compile(
     r"|neither|nor|least|most|(?:half|third|quarter|fraction|multiple)\sof|(?:half|quarter)\s(?:to|past)"
     r"|twice|double|triple|nearly|almost"
     r"|(?:just|a little|slightly|well)\s(?:over|under|above|below)"
-    r"|close\sto|out\sof|minimum\sof|maximum\sof|several|few|many|tens\sof|hundreds\sof|dozens\sof)"
-    r"|[<>≤≥]=?)"
+    r"|close\sto|out\sof|than\sor\sequal\sto|beyond|minimum\sof|maximum\sof|several|few|many|tens\sof|hundreds\sof|dozens\sof)"
+    r"|[<>≤≥≠]=?)"
     rf"\s*(?:the\s|exactly\s|just\s)?[$€£(\s{_BOLD}]*$",
     re.IGNORECASE,
 )
@@ -726,7 +736,7 @@ _OPERATOR = re.compile(
 )
 _EQUALS = re.compile(
     r"(?<![<>≤≥])=|[≈→⇒]"
-    r"|(?<!to )\b(?:equals?|makes?|gives?|gets|totals|is equal to|comes (?:out )?to"
+    r"|(?<!to )(?<!\bor )\b(?:equals?|makes?|gives?|gets|totals|is equal to|comes (?:out )?to"
     r"|adds up to|sums to|amounts to"
     r"|results in|leaves|yields|for a total of|a total of|which is|that is|that['’]s|i\.e\.)\b",
     re.IGNORECASE,
@@ -776,6 +786,9 @@ def _boxed(text: str) -> _Mark | None:
         if end < 0:
             return _Mark(at, len(text), _Reading(None))  # cut in the middle of it
         if text[at + 1 : end].strip():
+            if _NOT_BOX.search(text, max(0, at - 40), at):
+                at = text.rfind(_OPEN_MARK, 0, at)
+                continue
             if _OR_BOX.search(text, max(0, at - 40), at):
                 return _Mark(at, end + 1, _Reading(None))
             return _Mark(at, end + 1, _alone(text[at + 1 : end][:_LONGEST_BOX]))
@@ -783,6 +796,7 @@ def _boxed(text: str) -> _Mark | None:
     return None
 
 
+_NOT_BOX = re.compile(r"\b(?:not|rather\sthan|instead\sof)[\s$]{0,5}$", re.IGNORECASE)
 _OR_BOX = re.compile("\ue002[\\s$.]{0,5}(?:or|and|,|;)[\\s$]{0,5}$")
 
 
@@ -942,7 +956,7 @@ def _unless_more(text: str, number: _Number, stop: int) -> _Reading:
             if not between and not _OPERATOR.match(sentence, after.end):
                 return _Reading(after.value)
         return _Reading(None)
-    if re.match(r"\s*\?", rest):
+    if re.match(r"\s*\?", rest) or _is_revised(rest):
         return _Reading(None)
     clause = rest[: (found.start() if (found := _BREAKS.search(rest)) else len(rest))]
     others = [n for n in _numbers(clause) if n.value != number.value]
@@ -963,6 +977,19 @@ def _unless_more(text: str, number: _Number, stop: int) -> _Reading:
         if other and other.value != number.value:
             return _Reading(None)
     return _Reading(number.value)
+
+
+_REVISED = re.compile(
+    r"[\s,;]{1,3}(?:but|however|though|yet)\s(?:I|now|it|maybe|perhaps|then|later|actually|could"
+    r"|might)\b",
+    re.IGNORECASE,
+)
+
+
+def _is_revised(rest: str) -> bool:
+    """Whether what follows a number gives another: "was 15, but I now get 17"."""
+    found = _REVISED.match(rest)
+    return found is not None and next(_numbers(rest, found.end()), None) is not None
 
 
 # -- conclusions -----------------------------------------------------------------
