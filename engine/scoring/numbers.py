@@ -47,7 +47,7 @@ def read_number(reply: str) -> str | None:
     head, _ = before_next_question(_OURS.sub("", ends(spoken(reply), _LONGEST)))
     if _BOUND_ALONE.fullmatch(head):
         return None  # "> 7" may be a bound or a quoted 7
-    text = _normal(head)
+    text = ends(_normal(head), 2 * _LONGEST)  # a sign can become four: "½"
     found = _marked(text)
     if found is None:
         found = _concluded(text)
