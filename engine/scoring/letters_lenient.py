@@ -93,7 +93,8 @@ _END_ANSWER = re.compile(rf"</(?:{_TAG})>", re.IGNORECASE)
 _STRUCK = re.compile(r"~~(?=\S)[^~\n]{1,300}~~")
 _QUOTED = re.compile(r"[\"'“”‘’«»]\s*([A-Ga-g][.)]?)\s*[\"'“”‘’«»]")
 _BULLET = re.compile(
-    r"^[ \t]*(?:[-*•·+–—][ \t]+(?=\S)|\d{1,2}[.)][ \t]+(?=\(?[A-Ga-g]\)?[.:]?[ \t]*$))",
+    r"^[ \t]*(?:[-*•·+–—][ \t]+(?=\S)|\d{1,2}(?:[.)][ \t]+|[ \t]?-[ \t]?)"
+    r"(?=\(?[A-Ga-g]\)?[.:]?[ \t]*$))",
     re.MULTILINE,
 )
 
@@ -304,7 +305,7 @@ _LABEL_ABROAD = re.compile(
     rf"(?:[ ](?!no[ ]|não[ ]|non[ ]|nicht[ ]|nie[ ]|n['’]"
     rf"|pas[ ])[^\s.:;!?,=]{{1,20}}){{0,8}}?{_MARKS_ABROAD}"
     r"(?:(?:es|sería|é|هو|seria|è|sarebbe|est|serait|ist|lautet|wäre|to|jest|brzmi"
-    r"|är|er|is|je|adalah|είναι|este)(?:[ ](?:donc"
+    r"|sia|sea|seja|soit|sei|är|er|is|je|adalah|είναι|este)(?:[ ](?:donc"
     r"|also|quindi|pues|portanto|daher|zatem))?(?:[ ](?:la|el|a|o|le|die|der"
     r"|das))?(?:[ ](?:opción|opção|opzione|option|letra|lettera|lettre|alternativa|opcja|litera"
     r"|antwort|buchstabe|respuesta|resposta|réponse))?|(?<=[:：=>→–—-][ ])|(?<=[:：=>*]))"
@@ -339,7 +340,8 @@ _CHOOSES_ABROAD = re.compile(
     r"|fico[ ]com|scelgo|direi|c['’](?:est|était)|(?:je|j['’])[ ]?(?:choisis|dirais|prends"
     r"|sélectionne|opte[ ]pour)|ich[ ](?:wähle|nehme|tippe[ ]auf|entscheide[ ]mich[ ]für"
     r"|denke,?[ ]es[ ]ist|würde[ ]sagen,?)|(?:richtig|korrekt)[ ](?:ist|wäre)|(?:correcta?|correto)"
-    r"[ ](?:es|é)|wybieram|stawiam[ ]na|myślę,[ ]że[ ]to"
+    r"[ ](?:es|é)|(?:prawdziw|prawidłow|poprawn|właściw)\w{1,3}[ ]jest|wybieram"
+    r"|stawiam[ ]na|myślę,[ ]że[ ]to"
     # Vietnamese, Russian, Arabic
     r"|tôi[ ](?:nghĩ[ ]là|chọn)|(?:я[ ])?(?:выбираю|выберу)|думаю,[ ](?:что[ ])?(?:это)?|أختار"
     # "not A but C"
@@ -371,8 +373,8 @@ _MENTION_ABROAD = re.compile(
 )
 _RIGHT_ABROAD = re.compile(
     rf"{_FIRST_LETTER}[)\]）.\"”*]*[ ]?(?:(?:选项|選項|项|項|選択肢|선택지|şıkkı|seçeneği)[ ]?)?"
-    r"(?:是|为)?(?:唯一|最)?(?:正确|正確|符合|对的|對的|最合适|が(?:正解|正しい|答え)|(?:이|가"
-    r"|번이)[ ]?(?:정답|답|맞|옳)|(?:es|est|ist"
+    r"(?:是|为)?(?:唯一|最)?(?:正确|正確|符合|恰当|恰當|对的|對的|最合适|が(?:正解|正しい|答え|最も(?:適切|適当|正し|近い|妥当|ふさわし)|適切|妥当)|(?:이|가"
+    r"|번이)[ ]?(?:(?:가장|제일)[ ](?:적절|적합|알맞|가까)|정답|답|맞|옳)|(?:es|est|ist"
     r"|é|è|jest|to)[ ](?:la[ ]|a[ ]|die[ ])?(?:respuesta[ ]|resposta[ ]|risposta[ ]|réponse[ ]"
     r"|bonne[ ]réponse|antwort[ ])?(?:correct|richtig|korrekt|corret|poprawn|prawidłow|bonne"
     r"|dobra)"
@@ -512,7 +514,8 @@ _STARTS = re.compile(
 _TEXT_FOLLOWS = re.compile(r"[ \t]+(?:[A-Z$€£\d\"“]|-?\d)")
 _MARKED = re.compile(
     r"[)\]>.:,;!\"'”’»](?=\W|[A-Z\d]|$)|[ \t]*(?:[–—|→:]|-\s|-+>)|[ \t]*(?:\n|$)"
-    r"|[ \t]+(?:\(|(?:because|probably|definitely|likely|rather[ ]than|instead[ ]of)\b"
+    r"|[ \t]+(?:\(|(?:because|probably|definitely|likely|for[ ]sure|certainly|obviously"
+    r"|clearly|rather[ ]than|instead[ ]of)\b"
     r"|over[ ][A-G]\b)"
 )
 _MARKER = re.compile(
@@ -619,7 +622,7 @@ _ONLY = re.compile(
     re.IGNORECASE,
 )
 _CHOOSES = re.compile(
-    rf"\b(?=[abcdefghilmopstvw])(?:(?:I|I['’](?:d|ll|m)|would|will|to|going)[ ](?:to[ ])?"
+    rf"\b(?=[abcdefghilmoprstvw])(?:(?:I|I['’](?:d|ll|m)|would|will|to|going)[ ](?:to[ ])?"
     r"(?:choose|pick|select|say|guess|think|believe|answer|answer[ ]with|go[ ]for)"
     r"|leaves|leaving|left[ ](?:with|is)|go[ ]with|going[ ]with|go[ ]for|going[ ]for"
     r"|lean(?:ing)?(?:[ ]to(?:wards?)?)?|makes|perhaps|maybe|possibly|choose|select|pick|only"
@@ -629,7 +632,10 @@ _CHOOSES = re.compile(
     r"|opt(?:ing)?[ ]for|(?:leads?|brings?)[ ](?:me|us)[ ]to|points?[ ]to"
     r"|match(?:es|ing)?|corresponds?[ ]to|agrees?[ ]with"
     r"|(?:supports?|favou?rs?|suggests?|in[ ]favou?r[ ]of|meant|mean)"
-    r"|but(?:[ ](?:rather|instead))?"
+    r"|(?<!anything[ ])(?<!everything[ ])(?<!all[ ])(?<!nothing[ ])but(?:[ ](?:rather|instead))?"
+    r"|decided?[ ](?:on|for)|bubble[ ]in|(?:stick|sticking|went|gone|reply|respond)[ ]with"
+    r"|circle|tick"
+    r"|submit|enter|fill[ ]in|recommend|propose|deem"
     r"|it['’]s|that['’]s|is|be|so|thus|therefore|hence|probably|most[ ]likely|definitely)"
     rf"[,:]?\s+{_FILL}{_LETTER}",
     re.IGNORECASE,
@@ -733,7 +739,8 @@ def _verdicts(text: str) -> str | None:
 
 _ENDS_OPEN = re.compile(r"[\s*)\]]*:[\s*]*")
 _WEIGHING = re.compile(
-    r"\b(?:let['’]?s|let us|we (?:need to|can|will|must|should)|i(?:['’]ll| will)"
+    r"\b(?:let['’]?s|let us|let me|i['’]?d like to"
+    r"|we (?:need to|can|will|must|should)|i(?:['’]ll| will)"
     r"|to answer)\b[^.\n:]{0,40}?"
     r"\b(?:evaluat|analy[sz]|look|consider|examin|go through|check|review|assess"
     r"|compar)\w*[^.\n:]{0,60}"
@@ -747,10 +754,11 @@ _WEIGHS = re.compile(
     re.IGNORECASE,
 )
 _MENTION = re.compile(rf"\b(?=[oc])(?:option|choice)[ ]{_LETTER}", re.IGNORECASE)
+_ASKED = re.compile(r"[^.!?\n]{1,80}\?")
 _BRACKETED = re.compile(r"\(([A-G])\)")
 _ENDS_A_LINE = re.compile(r"\([A-G]\)[.!]?[ \t]*$", re.MULTILINE)
 
-_END_OF_LINE = re.compile(r"(?::|→|[-=]>)[ \t]*([A-G])[.!]?$")
+_END_OF_LINE = re.compile(r"(?::|(?<=[a-z]{2}),|→|[-=]>)[ \t]*([A-G])[.!]?$")
 
 
 def _mentioned(text: str) -> str | None:
@@ -761,7 +769,11 @@ def _mentioned(text: str) -> str | None:
         for pattern in (_MENTION, *((_MENTION_ABROAD,) if _is_abroad(text) else ()))
         for found in pattern.finditer(text)
         if not _WEIGHS.search(text, max(0, found.start() - 40), found.start())
-        and not (_WEIGHED.match(text, found.end()) or _ENDS_OPEN.fullmatch(text, found.end()))
+        and not (
+            _WEIGHED.match(text, found.end())
+            or _ENDS_OPEN.fullmatch(text, found.end())
+            or _ASKED.match(text, found.end())
+        )
     }
     if _ENDS_A_LINE.search(text):
         letters |= set(_BRACKETED.findall(text))

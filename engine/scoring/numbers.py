@@ -187,7 +187,7 @@ def _normal(text: str) -> str:
     if "\\" in text:
         text = _GROUPS.sub(",", text)
         text = _FRACTION.sub(_plain_fraction, text)
-        text = _ANY_FRACTION.sub("√ ", text)
+        text = _ANY_FRACTION.sub("√ ", text).replace("\\overline", "√")
         text = _LATEX_TEXT.sub(" ", text)
         text = _LATEX_MARK.sub(lambda mark: _LATEX[mark[0]], text)
     text = re.sub(r"(?<=\d)\{,\}(?=\d)", ",", text)
@@ -343,7 +343,7 @@ _CJK_SCALES = {"百": 2, "千": 3, "천": 3, "万": 4, "萬": 4, "만": 4, "億"
 _LETTER_SCALES = {"k": 3, "K": 3, "m": 6, "M": 6, "B": 9, "T": 12}
 _LETTER_SCALE = re.compile(r"([kKmMBT])(?![A-Za-z0-9])")
 _DOZEN = re.compile(r"\s?dozens?\b", re.IGNORECASE)
-_UNKNOWN = re.compile(r"\s?[*·×]?\s?(?:[√πθλ]|\\|(?:[xyznijab]|pi|sqrt)(?![A-Za-z'’]))")
+_UNKNOWN = re.compile(r"\.√|\s?[*·×]?\s?(?:[√πθλ]|\\|(?:[xyznijab]|pi|sqrt)(?![A-Za-z'’]))")
 _ATTACHED = re.compile(r"(?:[A-Za-z]{2,12}|[mghsLlWVACFKNJdw])(?:[/^²³]\w{1,5})?(?![A-Za-z0-9_])")
 _CLOCK_OR_RANGE = re.compile(
     r":\d|\s?[–—]\s?\d|\s?-\d|\s?±|\s?to\s\d|\s?\.\.\.?\s?\d|\.?\([\dA-Za-z]|!(?=\s*[=×])|\^"
@@ -418,7 +418,11 @@ def _is_factorial(text: str, value: Fraction, begun: int, end: int) -> bool:
 
 _VAGUE = re.compile(
     r"-?ish\b|\+(?!\s?[\d(a-z])|\s(?:[a-z]+\s)?at\s(?:the\s)?(?:very\s)?(?:most|least)\b"
-    r"|\s(?:minimum|maximum|tops)\b"
+    r"|\s(?:at\s)?(?:minimum|maximum|tops)\b|,?\sgive\sor\stake\b|\s(?:plus|minus)\s[a-z]"
+    r"|\s(?:is|was)(?:\snot|n['’]t|\swrong|\sincorrect|\sfalse)\b|\s\((?:wrong|incorrect|false)\)|\s?‰"
+    r"|\s(?:tenths|hundredths|thousandths)\b"
+    r"|\s(?:(?-i:January|February|March|April|May|June|July|August|September|October|November"
+    r"|December|(?:Jan|Feb|Mar|Apr|Aug|Sept?|Oct|Nov|Dec)\b))"
     r"|\s(?:or|and)\s(?:so|more|less|fewer|above|over|up|higher|lower|below)\b"
 )
 _OTHERWISE = re.compile(
@@ -466,7 +470,7 @@ _REFERS = re.compile(
     r"(?:\b(?:Chapter|Page|Question|Option|Figure|Fig\.|Table|Section|Exercise|Room|Problem|Step"
     r"|Item|Equation|Eq\.|Example|Theorem|Lesson|Volume|Version|Windows|Apollo|Bus|Flight|Route|Gate"
     r"|January|February|March|April|May|June|July|August|September|October|November|December"
-    r"|Jan\.?|Feb\.?|Mar\.?|Apr\.?|Aug\.?|Sept?\.?|Oct\.?|Nov\.?|Dec\.?)|(?:^|\s)N(?:o|r)\.|№"
+    r"|Jan\.?|Feb\.?|Mar\.?|Apr\.?|Aug\.?|Sept?\.?|Oct\.?|Nov\.?|Dec\.?)|(?:^|\s)N(?:o|r)\.?|№"
     r"|\bsee\s(?:page|chapter|figure|table|section|step|example)|\b(?:ISO|RFC|IEEE|DIN|Boeing))\s$"
 )
 
@@ -717,7 +721,7 @@ _NOT_BUT = re.compile(
 _NOT_BEFORE = re.compile(
     r"(?:n['’]t|\b(?:not|never|than|at\s(?:least|most)|below|above|between|under|over|up\sto"
     r"|neither|nor|least|most|(?:half|third|quarter|fraction|multiple)\sof|(?:half|quarter)\s(?:to|past)"
-    r"|twice|double|triple|nearly|almost"
+    r"|twice|double|triple|nearly|almost|(?:not|never)\squite|nearer"
     r"|(?:just|a little|slightly|well)\s(?:over|under|above|below)"
     r"|close\sto|out\sof|than\sor\sequal\sto|beyond|minimum\sof|maximum\sof|several|few|many|tens\sof|hundreds\sof|dozens\sof)"
     r"|[<>≤≥≠]=?)"
