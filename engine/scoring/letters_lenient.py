@@ -135,7 +135,7 @@ def _clean(reply: str) -> str:
     if len(_TICKED_AFTER.findall(text)) == 1:
         text = _TICKED_AFTER.sub(r"answer: \1", text)
     elif _CROSS.search(text) and len(_TICKED_BESIDE.findall(text)) == 1:
-        text = _TICKED_BESIDE.sub(r"answer: \1", text)
+        text = _TICKED_BESIDE.sub(r"answer: \1. ", text)
     text = text.translate(_EMOJI)
     text = _END_ANSWER.sub("\n", _BOXED.sub(" answer: ", text))
     text = _QUOTED.sub(lambda quoted: f" {quoted[1]} ", without_markup(_STRUCK.sub(" ", text)))
@@ -184,7 +184,10 @@ _DENIED = re.compile(
     rf"(?:is|was|are"
     rf"|would[ ]be|seems)[ ](?:not|wrong|incorrect|false|out|off|eliminated|excluded|impossible"
     r"|invalid|inaccurate|unlikely)\b|(?:fails|contradicts)\b"
-    r"|(?:is|was|does|can|would)n['’]t\b|cannot\b|can[ ]be[ ](?:ruled|eliminated)\b)"
+    r"|(?:is|was|does|can|would)n['’]t\b|cannot\b"
+    r"|,?[ ](?:but|and)[ ](?:that|this|it)(?:['’]s|[ ]is)[ ]"
+    r"(?:wrong|incorrect|not|false|a[ ]mistake)\b"
+    r"|can[ ]be[ ](?:ruled|eliminated)\b)"
 )
 _AND_ABROAD = (
     r"(?:(?<=[ ])(?:y|o|e|et|ou|und|oder|i|lub|oraz|ve|veya|ya[ ]da|và|hoặc|и|или|أو|और"
@@ -231,6 +234,17 @@ def _chosen(found: re.Match[str], *, set_off: bool = False) -> str | None:
 _MOST_LETTERS = 2000
 
 
+_SUPPOSES = re.compile(r"[)\].]*[ ](?:if|unless|were|had)\b")
+
+
+def _is_supposed(found: re.Match[str]) -> bool:
+    """Whether a letter is only said to be right under a condition: "would be A if …"."""
+    return (
+        _SUPPOSES.match(found.string, found.end("letter")) is not None
+        and "would" in found.string[max(0, found.start("letter") - 24) : found.start("letter")]
+    )
+
+
 def _sign_before(text: str, start: int) -> str:
     """What stands before a letter, apart from spaces and opening brackets; may be nothing."""
     while start and text[start - 1] in " \t(":
@@ -244,7 +258,11 @@ def _last(
     """The last of all matches from ``start`` on that is an option's letter."""
     found = (match for pattern in patterns for match in pattern.finditer(text, start))
     newest = sorted(found, key=lambda match: match.start("letter"), reverse=True)
-    letters = (_chosen(match, set_off=set_off) for match in newest[:_MOST_LETTERS])
+    letters = (
+        _chosen(match, set_off=set_off)
+        for match in newest[:_MOST_LETTERS]
+        if not _is_supposed(match)
+    )
     return next((letter for letter in letters if letter is not None), None)
 
 
@@ -440,6 +458,45 @@ def _last_labels(nouns: re.Pattern[str], text: str) -> int:
     return starts[0] if len(starts) == _MOST_LABELS else 0
 
 
+_CAPITAL = re.compile(r"(?<![A-Za-z])[A-G](?![A-Za-z])")
+_DEPENDS = re.compile(
+    r"\bif\b[^.\n]{1,160}\b(?:otherwise|else)\b[^.\n]{0,60}?(?<![A-Za-z])[A-G](?![A-Za-z])",
+    re.IGNORECASE,
+)
+
+
+def _conditional(text: str) -> str | None:
+    """No choice where the last sentence names one letter for each of two cases."""
+    start = max(text.rfind("\n"), text.rfind(". ", 0, -1), len(text) - 400) + 1
+    sentence = text[start:]
+    letters = set(_CAPITAL.findall(sentence))
+    return _NO_CHOICE if len(letters) > 1 and _DEPENDS.search(sentence) else None
+
+
+_TAKES_BACK = re.compile(
+    r"(?:^|[.!?…,)\n])\s{0,3}(?=[bchilmostw])(?:but[ ])?(?:hmm{0,3},?[ .…]{0,3})?"
+    r"(?:wait|hold[ ]on|oops|scratch[ ]that|correction|my[ ]mistake|on[ ]second[ ]thought|sorry"
+    r"|let[ ]me[ ](?:re|double|try[ ]again|correct|fix)|i[ ]made[ ]an?[ ](?:mistake|error)"
+    r"|that(?:['’]s|[ ]is|[ ]was)[ ](?:wrong|incorrect|not[ ]right|a[ ]mistake))\b",
+    re.IGNORECASE,
+)
+_MOST_TAKEN_BACK = 20
+
+
+def _taken_back(text: str) -> str | None:
+    """What a reply comes to after it took back what it had said, as in "B. Wait, … So A"."""
+    backs = deque((found.end() for found in _TAKES_BACK.finditer(text)), maxlen=_MOST_TAKEN_BACK)
+    if not backs or not _CAPITAL.search(text, 0, backs[-1]):
+        return None
+    rest = text[backs[-1] :].strip()
+    if not _CAPITAL.search(rest):
+        return None
+    for rule in (_labelled, _last_line, _claimed):
+        if found := rule(rest):
+            return found
+    return None
+
+
 _CUT = re.compile(
     rf"(?:answer|choice|option)[\"'”]?[ ]?(?::|=|{_IS}:?)[\s*\"'“(\[]*$", re.IGNORECASE
 )
@@ -628,7 +685,9 @@ _CHOOSES = re.compile(
     r"|lean(?:ing)?(?:[ ]to(?:wards?)?)?|makes|perhaps|maybe|possibly|choose|select|pick|only"
     r"|settl(?:e|ed|ing)[ ](?:on|for)|end(?:s|ed)?[ ]up[ ](?:with|at)|left[ ]us[ ]with"
     r"|leaves[ ](?:us|me|only)(?:[ ]with)?|confirms|confident[ ](?:in|about|of|that)"
-    r"|vote(?:[ ]for)?|clearly|obviously|surely|certainly|evidently|mark"
+    r"|vote(?:[ ]for)?|clearly|presumably"
+    r"|(?<=['’]d[ ])argue[ ]for|(?:looks|seems)[ ]like|arrives?[ ]at|obviously"
+    r"|surely|certainly|evidently|mark"
     r"|opt(?:ing)?[ ]for|(?:leads?|brings?)[ ](?:me|us)[ ]to|points?[ ]to"
     r"|match(?:es|ing)?|corresponds?[ ]to|agrees?[ ]with"
     r"|(?:supports?|favou?rs?|suggests?|in[ ]favou?r[ ]of|meant|mean)"
@@ -714,9 +773,10 @@ _VERDICT = (
     r"|(?P<yes>correct|right|true|yes))"
 )
 _VERDICTS_INLINE = re.compile(
-    r"(?:^|[.;,][ ]|\n)(?:(?:and|but)[ ])?(?:(?:option|choice|statement)[ ])?"
+    r"(?:^|[.;,][ ]|\n|(?<=[a-z])[ ](?=\())(?:(?:and|but)[ ])?(?:(?:option|choice|statement)[ ])?"
     r"\(?(?P<letter>[A-G])\)?"
-    rf"(?::|[ ]is|[ ]?[–—-])[ ]{_VERDICT}(?=[.,;!]|[ ](?:because|as|since|and)\b|\s*$)",
+    rf"(?::|[ ]is|[ ]?[–—→=-]|(?<=\)))[ ]{_VERDICT}"
+    r"(?=[.,;!]|[ ]\(|[ ](?:because|as|since|and)\b|\s*$)",
     re.IGNORECASE,
 )
 _VERDICTS = re.compile(
@@ -783,4 +843,15 @@ def _mentioned(text: str) -> str | None:
     return letters.pop() if len(letters) == 1 else None
 
 
-_RULES = (_bare, _labelled, _last_line, _verdicts, _opening, _cut, _claimed, _mentioned)
+_RULES = (
+    _bare,
+    _conditional,
+    _taken_back,
+    _labelled,
+    _last_line,
+    _verdicts,
+    _opening,
+    _cut,
+    _claimed,
+    _mentioned,
+)

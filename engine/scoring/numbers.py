@@ -352,7 +352,9 @@ _AND_UNKNOWN = re.compile(r"\s?[-+*×÷/]\s?[xyzn](?![A-Za-z])")
 _SUBTRACTS = re.compile(r"\d\s*\w*\s*(?:minus|negative)\s?$", re.IGNORECASE)
 _IN_A_WORD = re.compile("[A-Za-z_]")
 _MINUS = re.compile(r"(?:minus|negative)\s?$", re.IGNORECASE)
-_PART_OF_TERM = re.compile(r"(?:[±√/]|(?<![A-Za-z])(?:log|ln|sqrt|sin|cos|tan|exp)\s?\(?)\s*$")
+_PART_OF_TERM = re.compile(
+    r"(?:[±√/]|(?<![A-Za-z])[A-Za-z]\(|(?<![A-Za-z])(?:log|ln|sqrt|sin|cos|tan|exp)\s?\(?)\s*$"
+)
 _LARGEST_POWER = 300
 
 
@@ -418,7 +420,7 @@ def _is_factorial(text: str, value: Fraction, begun: int, end: int) -> bool:
 
 _VAGUE = re.compile(
     r"-?ish\b|\+(?!\s?[\d(a-z])|\s(?:[a-z]+\s)?at\s(?:the\s)?(?:very\s)?(?:most|least)\b"
-    r"|\s(?:at\s)?(?:minimum|maximum|tops)\b|,?\sgive\sor\stake\b|\s(?:plus|minus)\s[a-z]"
+    r"|\s(?:at\s)?(?:minimum|maximum|tops)\b|,?\sgive\sor\stake\b|\sand\scounting\b|\s(?:plus|minus)\s[a-z]"
     r"|\s(?:is|was)(?:\snot|n['’]t|\swrong|\sincorrect|\sfalse)\b|\s\((?:wrong|incorrect|false)\)|\s?‰"
     r"|\s(?:tenths|hundredths|thousandths)\b"
     r"|\s(?:(?-i:January|February|March|April|May|June|July|August|September|October|November"
@@ -724,7 +726,7 @@ _NOT_BEFORE = re.compile(
     r"|twice|double|triple|nearly|almost|(?:not|never)\squite|nearer"
     r"|(?:just|a little|slightly|well)\s(?:over|under|above|below)"
     r"|close\sto|out\sof|than\sor\sequal\sto|beyond|minimum\sof|maximum\sof|several|few|many|tens\sof|hundreds\sof|dozens\sof)"
-    r"|[<>≤≥≠]=?)"
+    r"|[<>≤≥≠]=?|!=)"
     rf"\s*(?:the\s|exactly\s|just\s)?[$€£(\s{_BOLD}]*$",
     re.IGNORECASE,
 )
@@ -739,7 +741,7 @@ _OPERATOR = re.compile(
     rf"|divided\sby|multiplied\sby)\b)[\s{_BOLD}]*[-\d($€£(√π]"
 )
 _EQUALS = re.compile(
-    r"(?<![<>≤≥])=|[≈→⇒]"
+    r"(?<![<>≤≥!])=|[≈→⇒]"
     r"|(?<!to )(?<!\bor )\b(?:equals?|makes?|gives?|gets|totals|is equal to|comes (?:out )?to"
     r"|adds up to|sums to|amounts to"
     r"|results in|leaves|yields|for a total of|a total of|which is|that is|that['’]s|i\.e\.)\b",
@@ -927,6 +929,8 @@ def _after_label(text: str, at: int) -> tuple[_Reading | None, int]:
         if parts and parts[0].start <= 4 and first is None:
             return _Reading(parts[0].value), start + parts[0].end
         sentence_end = _sentence_end(text, start, stop)
+        if text[sentence_end : sentence_end + 1] == "?":
+            return _Reading(None), sentence_end
         if re.match(
             r"\s?(?:let|we|first|to|below|as follows|step)\b", text[start:stop], re.IGNORECASE
         ):
@@ -1077,6 +1081,10 @@ _CHECKS = re.compile(
     r"|ication|ying)|sanity|confirm(?:ing|ation)?|proof)\b",
     re.IGNORECASE,
 )
+_CHECK_INSIDE = re.compile(
+    r"[;,(–—]\s*(?:double[- ])?(?:check(?:ing)?|verif(?:y|ication|ying)|proof)\b[^\n]*",
+    re.IGNORECASE,
+)
 _GOES_ON = re.compile(
     r"[\W_]*(?:next|then|now|after\sthat|let['’]?s|let\sus|we\s(?:need|must|have\sto|also|then"
     r"|now)|to\s(?:find|get)|step\s\d|finally|"
@@ -1090,6 +1098,7 @@ _MOST_SENTENCES = 30
 
 def _concluded(text: str, cut_matters: bool = True) -> _Reading | None:
     """What an unmarked reply comes to; a reading of None where that cannot be said."""
+    text = _CHECK_INSIDE.sub("", text)
     text = _without_list_marks(_OURS_BUT_BOLD.sub(" ", text))
     sentences = [s for s in _SPLIT.split(text) if s.strip(f" \t{_BOLD}")]
     if len(sentences) > _MOST_SENTENCES:
@@ -1228,6 +1237,8 @@ def _in_sentence(sentence: str, *, strict: bool = False) -> _Reading | None:
     numbers = list(_numbers(sentence))
     if not numbers:
         return None
+    if _ONE_TO_ANOTHER.fullmatch(sentence):
+        return _Reading(None)
     if _UNKNOWNS.search(sentence) or _DANGLES.search(sentence):
         return _Reading(None)
     if "(" in sentence:
@@ -1295,6 +1306,7 @@ _DANGLES = re.compile(
     r"(?:\b(?:and|then|so|the|an?|of|to|is|are|by|with|for|or)|[,+*/×÷=–-])\s*$", re.IGNORECASE
 )
 _HEDGED = re.compile(r"\b(?:maybe|perhaps|possibly|might|could|or\sso)\b", re.IGNORECASE)
+_ONE_TO_ANOTHER = re.compile(r"\W*\d[\d.,]*\s*→\s*\d[\d.,]*\W*")  # "7 → 9"
 _UNKNOWNS = re.compile(
     r"(?<![A-Za-z])[a-z]\s?=\s?[-\d][^=]{0,40}?(?:,|;|\band\b|\bor\b)\s*[a-z]\s?="
 )
