@@ -24,7 +24,7 @@ one, or was cut while it did, chooses none. Sentences that name an answer are un
 in English, Spanish, French, German, Portuguese, Italian, Polish, Turkish, Vietnamese,
 Russian, Arabic, Hindi, Thai, Japanese, Korean and Chinese.
 
-Of a reply of more than 12,000 characters the first and the last 6,000 are read. Of more than
+Of a reply of more than 10,000 characters the first and the last 5,000 are read. Of more than
 300 words for an answer (``answer``, ``option``) the last 300 can be labels, and of more than
 2,000 letters the last 2,000 are looked at.
 """
@@ -100,7 +100,7 @@ _BULLET = re.compile(
 
 
 # Longer than any that belongs to an answer; the patterns below would be slow on very long ones.
-_LONGEST = 12_000
+_LONGEST = 10_000
 _RUN_OF_MARKS = re.compile(r"[\W_]{61,}")
 
 
@@ -161,7 +161,7 @@ _CLOSE = r"[)\]>.:,;!?\"'”’»]"
 
 _LINK = (
     r"(?:(?:more|better)[ ]than|because|since|as|for|due|and|but|which|is|are|was|so|while|if"
-    r"|given|based|it|this|that|comes[ ]closest|remains"
+    r"|given|based|it|this|that|comes[ ]closest|stands[ ]out|remains"
     r"|or|would|must|should|by|in|from|seems|looks|fits|rather|not|though|although|then"
     r"|here)\b"
     r"|(?:porque|pues|ya[ ]que|parce|puisque|weil|denn|da|pois|perché|poiché|ponieważ|bo|çünkü|vì"
@@ -661,7 +661,8 @@ _RIGHT = (
     r"|(?<=most[ ])(?:accurate|suitable|plausible|likely|reasonable|logical|fitting|consistent))\b"
 )
 _IS_RIGHT = re.compile(
-    rf"{_FIRST_LETTER}(?i:{_CLOSE}*[ \t]*(?=[aimswhc])(?:{_IS}|seems|appears|comes)[ ]{_RIGHT})"
+    rf"{_FIRST_LETTER}(?i:{_CLOSE}*[ \t]*(?=[aimswhc])(?:{_IS}|seems|appears|comes"
+    rf"|stands[ ]out(?:[ ]as)?)[ ]{_RIGHT})"
 )
 _REMAINS = re.compile(
     rf"{_FIRST_LETTER}(?i:{_CLOSE}?(?=[ ](?:remains|is[ ]left|it[ ]is(?=[.!]|[ \t]*$))))",

@@ -19,7 +19,7 @@ from string import ascii_uppercase
 
 from evalbench.engine.scoring.reply_text import answer_text, before_next_question, without_markup
 
-MANY = "letter-many/1"
+MANY = "letter-many/2"
 
 _TRIM = r"[\s.,;:!?()\[\]{}<>\"'“”‘’*_$-]*"
 _BARE = re.compile(rf"{_TRIM}(?:option|answer|choice)?{_TRIM}([A-Za-z]){_TRIM}", re.IGNORECASE)

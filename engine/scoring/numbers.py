@@ -47,7 +47,7 @@ def read_number(reply: str) -> str | None:
     head, _ = before_next_question(_OURS.sub("", ends(spoken(reply), _LONGEST)))
     if _BOUND_ALONE.fullmatch(head):
         return None  # "> 7" may be a bound or a quoted 7
-    text = ends(_normal(head), 2 * _LONGEST)  # a sign can become four: "½"
+    text = ends(_normal(head), _LONGEST + 2_000)  # a sign can become four: "½"
     found = _marked(text)
     if found is None:
         found = _concluded(text)
@@ -353,7 +353,7 @@ _SUBTRACTS = re.compile(r"\d\s*\w*\s*(?:minus|negative)\s?$", re.IGNORECASE)
 _IN_A_WORD = re.compile("[A-Za-z_]")
 _MINUS = re.compile(r"(?:minus|negative)\s?$", re.IGNORECASE)
 _PART_OF_TERM = re.compile(
-    r"(?:[±√/]|(?<![A-Za-z])[A-Za-z]\(|(?<![A-Za-z])(?:log|ln|sqrt|sin|cos|tan|exp)\s?\(?)\s*$"
+    r"(?:[±√/]|(?<![A-Za-z])[A-Za-z]\(|(?<![A-Za-z])[xyzn]\s?[-+*×÷^]\s?$|(?<![A-Za-z])(?:log|ln|sqrt|sin|cos|tan|exp)\s?\(?)\s*$"
 )
 _LARGEST_POWER = 300
 
