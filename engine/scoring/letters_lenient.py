@@ -2,9 +2,10 @@
 
 The rules, in order; the first that finds something decides:
 
-1. The whole reply is one letter, whatever brackets, quotes or marks surround it.
+1. The whole reply is one letter, whatever brackets, quotes or marks surround it. A reply that
+   takes its answer back ("B. Wait, …") is read from there on, if it comes to a letter again.
 2. A labelled answer: ``Answer: C``, ``the correct answer is (c)``, ``\\boxed{C}``.
-   Of several the last counts, so a correction beats what it corrects.
+   Of several the last counts, so a correction beats what it corrects ("Actually, C").
 3. The last line is one letter.
 4. The one option called right where each line says of one option whether it is.
 5. The reply opens with a letter set off from what follows: ``B) Paris``, ``C. because``.
@@ -20,7 +21,8 @@ Full-width, circled, squared and mathematical letters count as the ASCII ones; G
 and Cyrillic look-alikes do not. Marks without width and emoji are passed over.
 
 Text that begins a new question ends the reply. A reply that only weighs options one by
-one, or was cut while it did, chooses none. Sentences that name an answer are understood
+one, or was cut while it did or before the letter, chooses none; nor does one that says it
+depends, cannot decide, or only asks. Sentences that name an answer are understood
 in English, Spanish, French, German, Portuguese, Italian, Polish, Turkish, Vietnamese,
 Russian, Arabic, Hindi, Thai, Japanese, Korean and Chinese.
 
@@ -408,7 +410,17 @@ _HEADING = re.compile(
 )
 _ABROAD_IN_ASCII = (
     *("respuesta", "resposta", "risposta", "reponse", "antwort", "gabarito", "odpowiedz", "cevap"),
-    *("richtig", "correcte", "corretta", "alternativa", "poprawna", "option est", "creo", "pienso"),
+    *(
+        "richtig",
+        "correcte",
+        "corretta",
+        "alternativa",
+        "poprawna",
+        "prawdziw",
+        "option est",
+        "creo",
+        "pienso",
+    ),
     *("elijo", "escojo", "selecciono", "quedo con", "opto por", "diria", "escolho", "fico com"),
     *("scelgo", "direi", "c'est", "c’est", "je choisis", "je dirais", "je prends", "opte pour"),
     *("ich ", "ist ", "secondo me", "per me", "svar", "antwoord", "odpov", "jawaban", "raspuns"),
