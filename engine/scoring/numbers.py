@@ -167,6 +167,10 @@ _OTHER_DIGIT = re.compile(r"(?=[^\x00-\x7f])\d")
 _SUPERSCRIPT = re.compile(r"(?<=\d)(⁻?[⁰¹²³⁴-⁹]{1,4})")
 _RAISED = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻", "0123456789-")
 _VULGAR = re.compile(r"(\d?)\s?([¼-¾⅐-⅞])")
+_VULGAR_PLAIN = {
+    sign: unicodedata.normalize("NFKC", sign).replace("⁄", "/")
+    for sign in map(chr, (*range(0xBC, 0xBF), *range(0x2150, 0x215F)))
+}
 _BOLD_SPAN = re.compile(r"\*\*(?=\S)([^*\n]{1,300}?)\*\*|__(?=\S)([^_\n]{1,300}?)__")
 _BOXED = re.compile(r"\\(?:boxed|fbox)\s?\{|<answer>|<final_answer>", re.IGNORECASE)
 _HASH_LINE = re.compile(r"(?<!\S)\\?#(?:\\?#){3}(?!#)")
@@ -208,7 +212,7 @@ def _plain_fraction(found: re.Match[str]) -> str:
 
 
 def _ascii_fraction(found: re.Match[str]) -> str:
-    fraction = unicodedata.normalize("NFKC", found[2]).replace("⁄", "/")
+    fraction = _VULGAR_PLAIN[found[2]]
     return f"{found[1]} {fraction}" if found[1] else f" {fraction}"
 
 
