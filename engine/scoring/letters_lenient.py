@@ -577,7 +577,7 @@ def _goes_on_from(lines: list[str], letter: str) -> bool:
 
 _STARTS = re.compile(
     r"(?:(?:sure|ok|okay|certainly|yes)[!,.:]?\s+)?(?:(?:la|el|le|die)[ ])?"
-    rf"(?P<named>(?:option|choice|letter)[ ])?{_LETTER}",
+    rf"(?P<named>(?:option|choice|letter|letra|lettre|lettera)[ ])?{_LETTER}",
     re.IGNORECASE,
 )
 _TEXT_FOLLOWS = re.compile(r"[ \t]+(?:[A-Z$€£\d\"“]|-?\d)")
@@ -742,7 +742,7 @@ def _claimed(text: str) -> str | None:
 
 _WORKS = re.compile(
     rf"{_FIRST_LETTER}(?i:\)?[ ](?=[bcfhmsw])(?:(?:correctly|best|clearly)[ ])?(?:works|fits|holds"
-    r"|satisfies|makes[ ]sense|matches|checks[ ]out|corresponds|meets)\b)"
+    r"|satisfies|makes[ ](?:the[ ]most[ ])?sense|matches|checks[ ]out|corresponds|meets)\b)"
 )
 
 

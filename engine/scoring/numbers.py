@@ -424,7 +424,7 @@ def _is_factorial(text: str, value: Fraction, begun: int, end: int) -> bool:
 
 _VAGUE = re.compile(
     r"-?ish\b|\+(?!\s?[\d(a-z])|\s(?:[a-z]+\s)?at\s(?:the\s)?(?:very\s)?(?:most|least)\b"
-    r"|\s(?:at\s)?(?:minimum|maximum|tops)\b|,?\sgive\sor\stake\b|\sand\scounting\b|\s(?:plus|minus)\s[a-z]"
+    r"|\s(?:at\s)?(?:minimum|maximum|tops)\b|,?\sgive\sor\stake\b|\sand\scounting\b|\s(?:vs|versus)\b|\s(?:plus|minus)\s[a-z]"
     r"|\s(?:is|was)(?:\snot|n['’]t|\swrong|\sincorrect|\sfalse)\b|\s\((?:wrong|incorrect|false)\)|\s?‰"
     r"|\s(?:tenths|hundredths|thousandths)\b"
     r"|\s(?:(?-i:January|February|March|April|May|June|July|August|September|October|November"
@@ -477,7 +477,7 @@ _REFERS = re.compile(
     r"|Item|Equation|Eq\.|Example|Theorem|Lesson|Volume|Version|Windows|Apollo|Bus|Flight|Route|Gate"
     r"|January|February|March|April|May|June|July|August|September|October|November|December"
     r"|Jan\.?|Feb\.?|Mar\.?|Apr\.?|Aug\.?|Sept?\.?|Oct\.?|Nov\.?|Dec\.?)|(?:^|\s)N(?:o|r)\.?|№"
-    r"|\bsee\s(?:page|chapter|figure|table|section|step|example)|\b(?:ISO|RFC|IEEE|DIN|Boeing))\s$"
+    r"|\b[Ss]ee\s(?:page|chapter|figure|table|section|step|example)|\b(?:ISO|RFC|IEEE|DIN|Boeing))\s$"
 )
 
 
