@@ -62,7 +62,8 @@ def _letter(text: str) -> str:
     if (found := _OPENS.match(text)) and not re.search(r"\n\s*\(?[A-Z][).:]", text):
         return found[1]
     for pattern in (_RIGHT, _CHOSEN):
-        if len(named := set(pattern.findall(text))) == 1:
+        named: set[str] = set(pattern.findall(text))
+        if len(named) == 1:
             return named.pop()
     bracketed = set(_BRACKETED.findall(text))
     return bracketed.pop() if len(bracketed) == 1 else ""
