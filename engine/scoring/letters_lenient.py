@@ -2,15 +2,16 @@
 
 The rules, in order; the first that finds something decides:
 
-1. The whole reply is one letter, whatever brackets, quotes or marks surround it.
+1. The whole reply is one letter, whatever brackets, quotes or marks surround it. A reply that
+   takes its answer back ("B. Wait, …") is read from there on, if it comes to a letter again.
 2. A labelled answer: ``Answer: C``, ``the correct answer is (c)``, ``\\boxed{C}``.
-   Of several the last counts, so a correction beats what it corrects.
+   Of several the last counts, so a correction beats what it corrects ("Actually, C").
 3. The last line is one letter.
-4. The reply opens with a letter set off from what follows: ``B) Paris``, ``C. because``.
+4. The one option called right where each line says of one option whether it is.
+5. The reply opens with a letter set off from what follows: ``B) Paris``, ``C. because``.
    Letters that run on in order (``A) … B) …``) repeat the question and answer nothing.
-5. A choice in words: ``I think it's C``, ``B is correct``, ``B remains``, ``so D``.
+6. A choice in words: ``I think it's C``, ``B is correct``, ``B remains``, ``so D``.
    The last counts.
-6. The one option called right where each line says of one option whether it is.
 7. The only option mentioned: ``option B``, ``(B)`` at the end of a line, ``: B`` at the very end.
 
 Two letters joined (``A and B``, ``B or C``) are no answer. ``A`` or ``a`` before a word is the
@@ -18,13 +19,15 @@ article. A letter past the last option is no answer. Reasoning tags, control tok
 LaTeX wrapping are removed first. Full-width, circled, squared and mathematical letters count as
 the ASCII ones; Greek and Cyrillic look-alikes do not. Zero-width marks and emoji are ignored.
 
-Text that starts a new question ends the reply. A reply that only weighs options one by one, or
-was cut off while doing so, chooses none. Sentences that name an answer are understood in English,
-Spanish, French, German, Portuguese, Italian, Polish, Turkish, Vietnamese, Russian, Arabic, Hindi,
-Thai, Japanese, Korean and Chinese.
+Text that begins a new question ends the reply. A reply that only weighs options one by
+one, or was cut while it did or before the letter, chooses none; nor does one that says it
+depends, cannot decide, or only asks. Sentences that name an answer are understood
+in English, Spanish, French, German, Portuguese, Italian, Polish, Turkish, Vietnamese,
+Russian, Arabic, Hindi, Thai, Japanese, Korean and Chinese.
 
-If a word for an answer (``answer``, ``option``) occurs more than 300 times, only the last 300 can
-be labels; of more than 2,000 letters only the last 2,000 are considered.
+Of a reply of more than 10,000 characters the first and the last 5,000 are read. Of more than
+300 words for an answer (``answer``, ``option``) the last 300 can be labels, and of more than
+2,000 letters the last 2,000 are looked at.
 """
 
 from __future__ import annotations
@@ -34,9 +37,14 @@ import unicodedata
 from collections import deque
 
 from evalbench.engine.scoring.letters import LETTERS
-from evalbench.engine.scoring.reply_text import answer_text, before_next_question, without_markup
+from evalbench.engine.scoring.reply_text import (
+    answer_text,
+    before_next_question,
+    ends,
+    without_markup,
+)
 
-LENIENT = "letter-lenient/4"
+LENIENT = "letter-lenient/5"
 
 # What a rule returns besides a letter or None (found nothing, try the next rule).
 _NO_CHOICE = ""
@@ -50,7 +58,7 @@ def read_lenient(reply: str, options: int = 4) -> int | None:
         options: the number of options, at most 7.
     """
     text = _clean(reply)
-    for rule in (_bare, _labelled, _last_line, _opening, _claimed, _verdicts, _mentioned):
+    for rule in _RULES:
         found = rule(text)
         if found is not None:
             at = LETTERS.find(found) if found else -1
@@ -72,24 +80,28 @@ _DRESSED = {
 _EMOJI = dict.fromkeys([*range(0x2600, 0x27C0), *range(0x1F300, 0x1FB00), 0x2B50, 0x20E3], " ")
 # "✅ B) Paris" among options without a tick, or with a cross.
 _TICKED = re.compile(
-    r"^[ \t]*[-*•]?[ \t]*[✅✔☑][ \t]*\**[(\[]?([A-G])(?![A-Za-z0-9])", re.MULTILINE
+    r"^[ \t]*[-*•]?[ \t]*[✅✔✓☑][ \t]*\**[(\[]?([A-G])(?![A-Za-z0-9])", re.MULTILINE
 )
 _TICKED_AFTER = re.compile(
-    r"^[ \t]*[-*•]?[ \t]*\**[(\[]?([A-G])[)\].:](?![A-Za-z0-9])[^\n✅✔☑]{0,200}[✅✔☑]\**[ \t]*$",
+    r"^[ \t]*[-*•]?[ \t]*\**[(\[]?([A-G])[)\].:](?![A-Za-z0-9])[^\n✅✔✓☑]{0,200}[✅✔✓☑]\**[ \t]*$",
     re.MULTILINE,
 )
-_TICKED_BESIDE = re.compile(r"(?<![A-Za-z0-9])([A-G])[).:]?[ \t]*[✅✔☑]")
-_BOXED = re.compile(r"\\(?:boxed|fbox)\s*(?=\{)|<answer>", re.IGNORECASE)
-_END_ANSWER = re.compile(r"</answer>", re.IGNORECASE)
+_CROSS = re.compile("[❌✗✘✖]")
+_TICKED_BESIDE = re.compile(r"(?<![A-Za-z0-9])([A-G])[).:]?[ \t]*[✅✔✓☑]")
+_TAG = r"(?:final[_ -]?)?(?:answer|ans|result|option|choice|output|response|letter|solution)|final"
+_BOXED = re.compile(rf"\\(?:boxed|fbox)\s*(?=\{{)|<(?:{_TAG})>", re.IGNORECASE)
+_END_ANSWER = re.compile(rf"</(?:{_TAG})>", re.IGNORECASE)
 _STRUCK = re.compile(r"~~(?=\S)[^~\n]{1,300}~~")
 _QUOTED = re.compile(r"[\"'“”‘’«»]\s*([A-Ga-g][.)]?)\s*[\"'“”‘’«»]")
 _BULLET = re.compile(
-    r"^[ \t]*(?:[-*•·+–—][ \t]+(?=\S)|\d{1,2}[.)][ \t]+(?=\(?[A-Ga-g]\)?[.:]?[ \t]*$))",
+    r"^[ \t]*(?:[-*•·+–—][ \t]+(?=\S)|\d{1,2}(?:[.)][ \t]+|[ \t]?-[ \t]?)"
+    r"(?=\(?[A-Ga-g]\)?[.:]?[ \t]*$))",
     re.MULTILINE,
 )
 
 
 # Longer than any that belongs to an answer; the patterns below would be slow on very long ones.
+_LONGEST = 10_000
 _RUN_OF_MARKS = re.compile(r"[\W_]{61,}")
 
 
@@ -101,14 +113,30 @@ def _undressed(text: str) -> str:
     return text if len(text) == 1 and "Ａ" <= text <= "ｚ" else text.translate(_DRESSED)
 
 
+def _one_turn(text: str) -> str:
+    """The text without marks of chat templates such as ``[/INST]``, up to a next user's turn."""
+    text = text.removeprefix("<bos>").lstrip()
+    if text.startswith(("[INST]", "[/INST]")):
+        text = text.partition("[/INST]")[2]
+    return text.partition("[INST]")[0].strip()
+
+
+def _without_table_edges(text: str) -> str:
+    if "|" not in text:
+        return text
+    return "\n".join(
+        line.strip(" \t|") if line.lstrip().startswith("|") else line for line in text.split("\n")
+    )
+
+
 def _clean(reply: str) -> str:
-    head, _ = before_next_question(answer_text(reply))
+    head, _ = before_next_question(_one_turn(ends(answer_text(reply), _LONGEST)))
     text = _RUN_OF_MARKS.sub(lambda run: f"{run[0][:30]}\n{run[0][-30:]}", head)
     text = _TICKED.sub(r"answer: \1", _undressed(text))
     if len(_TICKED_AFTER.findall(text)) == 1:
         text = _TICKED_AFTER.sub(r"answer: \1", text)
-    elif "❌" in text and len(_TICKED_BESIDE.findall(text)) == 1:
-        text = _TICKED_BESIDE.sub(r"answer: \1", text)
+    elif _CROSS.search(text) and len(_TICKED_BESIDE.findall(text)) == 1:
+        text = _TICKED_BESIDE.sub(r"answer: \1. ", text)
     text = text.translate(_EMOJI)
     text = _END_ANSWER.sub("\n", _BOXED.sub(" answer: ", text))
     text = _QUOTED.sub(lambda quoted: f" {quoted[1]} ", without_markup(_STRUCK.sub(" ", text)))
@@ -116,10 +144,12 @@ def _clean(reply: str) -> str:
         text.replace("（", "(")
         .replace("）", ")")
         .replace("：", ":")
+        .replace("【", " ")
+        .replace("】", ": ")
         .replace("。", ". ")
         .replace("，", ", ")
     )
-    return _BULLET.sub("", text).strip()
+    return _BULLET.sub("", _without_table_edges(text)).strip()
 
 
 _OPEN = r"[(\[<«“‘\"']*[ \t]*"
@@ -131,8 +161,9 @@ _FIRST_LETTER = rf"(?P<letter>[A-Ga-g])(?i:(?<![A-Za-z0-9].){_ENDS_THERE})"
 _CLOSE = r"[)\]>.:,;!?\"'”’»]"
 
 _LINK = (
-    r"(?:because|since|as|for|due|and|but|which|is|are|was|so|while|if|given|based|it|this|that"
-    r"|remains|or|would|must|should|by|in|from|seems|looks|fits|rather|not|though|although|then"
+    r"(?:(?:more|better)[ ]than|because|since|as|for|due|and|but|which|is|are|was|so|while|if"
+    r"|given|based|it|this|that|comes[ ]closest|stands[ ]out|remains"
+    r"|or|would|must|should|by|in|from|seems|looks|fits|rather|not|though|although|then"
     r"|here)\b"
     r"|(?:porque|pues|ya[ ]que|parce|puisque|weil|denn|da|pois|perché|poiché|ponieważ|bo|çünkü|vì"
     r"|потому|так[ ]как)\b|لأن|क्योंकि|है|เพราะ|です|だ|で|が|입니다|이다|번|이|가|是|为|因|，"
@@ -152,8 +183,12 @@ _WRONG_ABROAD = (
 _DENIED = re.compile(
     rf"{_CLOSE}*[ \t]*(?:[选選项項][项項]?|şıkkı|seçeneği|선택지)?[ \t]*(?:{_WRONG_ABROAD}|"
     rf"(?:is|was|are"
-    rf"|would[ ]be|seems)[ ](?:not|wrong|incorrect|false)\b"
-    r"|(?:is|was|does|can|would)n['’]t\b|cannot\b|can[ ]be[ ](?:ruled|eliminated)\b)"
+    rf"|would[ ]be|seems)[ ](?:not|wrong|incorrect|false|out|off|eliminated|excluded|impossible"
+    r"|invalid|inaccurate|unlikely)\b|(?:fails|contradicts)\b"
+    r"|(?:is|was|does|can|would)n['’]t\b|cannot\b"
+    r"|,?[ ](?:but|and)[ ](?:that|this|it)(?:['’]s|[ ]is)[ ]"
+    r"(?:wrong|incorrect|not|false|a[ ]mistake)\b"
+    r"|can[ ]be[ ](?:ruled|eliminated)\b)"
 )
 _AND_ABROAD = (
     r"(?:(?<=[ ])(?:y|o|e|et|ou|und|oder|i|lub|oraz|ve|veya|ya[ ]da|và|hoặc|и|или|أو|और"
@@ -161,13 +196,16 @@ _AND_ABROAD = (
     r"|และ|หรือ|と|か|や|または|와|과|및|또는|和|或|与|與|及)"
 )
 _JOINED = re.compile(
-    rf"{_CLOSE}?[ \t]*(?:[,/&+;|、]|\b(?:and|or|and/or)\b|{_AND_ABROAD}"
-    rf"|(?<=\))(?=\())[ \t]*(?:and|or)?[ \t]*"
+    rf"{_CLOSE}?[ \t]*(?:[,/&+;|、]|\b(?:and|or|and/or|as[ ]well[ ]as)\b|{_AND_ABROAD}"
+    rf"|(?<=\))(?=\())[ \t]*(?:and|or|as[ ]well[ ]as)?[ \t]*(?:(?:possibly|maybe|perhaps|even)[ ])?"
     r"(?:option|choice|letter|answer|la|el|l['’])?[ \t]*[(\[\"'“]?"
     r"(?<![A-Za-z])(?:([A-G])(?![A-Za-z0-9'’])|([a-g])(?=[\s).]*$))"
     rf"(?!{_CLOSE}?[ ](?:is|was|isn|does|has|can|would)\b)"
 )
-_JOINED_BEFORE = re.compile(r"(?<![A-Za-z])([A-G])[)\]]?,?[ ](?:and|or)[ ](?:option[ ])?[(\[]?$")
+_JOINED_BEFORE = re.compile(
+    r"(?<![A-Za-z])([A-G])[)\]]?,?[ ](?:and|or)[ ]"
+    r"(?:(?:possibly|maybe|perhaps|even)[ ])?(?:option[ ])?[(\[]?$"
+)
 
 
 def _chosen(found: re.Match[str], *, set_off: bool = False) -> str | None:
@@ -197,6 +235,17 @@ def _chosen(found: re.Match[str], *, set_off: bool = False) -> str | None:
 _MOST_LETTERS = 2000
 
 
+_SUPPOSES = re.compile(r"[)\].]*[ ](?:if|unless|were|had)\b")
+
+
+def _is_supposed(found: re.Match[str]) -> bool:
+    """Whether a letter is only said to be right under a condition: "would be A if …"."""
+    return (
+        _SUPPOSES.match(found.string, found.end("letter")) is not None
+        and "would" in found.string[max(0, found.start("letter") - 24) : found.start("letter")]
+    )
+
+
 def _sign_before(text: str, start: int) -> str:
     """What precedes a letter, apart from spaces and opening brackets; may be empty."""
     while start and text[start - 1] in " \t(":
@@ -210,7 +259,11 @@ def _last(
     """The last of all matches from ``start`` on that is an option's letter."""
     found = (match for pattern in patterns for match in pattern.finditer(text, start))
     newest = sorted(found, key=lambda match: match.start("letter"), reverse=True)
-    letters = (_chosen(match, set_off=set_off) for match in newest[:_MOST_LETTERS])
+    letters = (
+        _chosen(match, set_off=set_off)
+        for match in newest[:_MOST_LETTERS]
+        if not _is_supposed(match)
+    )
     return next((letter for letter in letters if letter is not None), None)
 
 
@@ -239,50 +292,58 @@ _NOUN = (
 _GAP = r"(?:[ \t]+(?!(?:not|cannot|options?|choices?)\b)[^\s.:;!?,()=]+(?<!n['’]t)){0,10}?"
 _FILL = (
     r"(?:(?:the|option|choice|letter|answer|number|likely|most|probably|clearly|definitely|indeed"
-    r"|therefore|thus|simply|actually|still|hence|correct|right|best)[\s:,]+){0,4}"
+    r"|therefore|thus|simply|actually|still|hence|correct|right|best|statement|conclusion|response"
+    r"|that|last|first|second|third|fourth|one)[\s:,#]+|\#){0,4}"
 )
 _IS = r"\b(?:is|was|(?:would|should|must|will|has[ ]to|seems[ ]to|appears[ ]to)[ ]be)\b"
 _LABEL = re.compile(
     rf"(?<![A-Za-z])(?<!each[ ])(?<!every[ ])(?<!first[ ])(?<!this[ ])"
     rf"(?<!with[ ]){_NOUN}{_GAP}[\"'”]?\s*"
-    rf"(?::|=|[-–—]+>?|→|(?:{_IS}|['’]s\b|是|为)\s*[:–—-]?)\s*{_FILL}{_LETTER}",
+    rf"(?::|=|[-–—]+>?|→|/|(?<=ns)\.|(?:{_IS}|['’]s\b|是|为)\s*[:–—-]?)\s*{_FILL}{_LETTER}",
     re.IGNORECASE,
 )
 _NOUNS = re.compile(rf"(?<![A-Za-z]){_NOUN}", re.IGNORECASE)
 _FILL_ABROAD = (
-    r"(?:(?:la|el|die|der|a|l['’]|option|opción|letra|lettre|lettera|буква|вариант|câu|选项|選項"
+    r"(?:(?:la|el|die|der|a|l['’]|это|option|opción|letra|lettre|lettera|буква|вариант|câu|选项|選項"
     r"|選択肢|선택지|विकल्प|ข้อ)[\s:：(（\"“*]{1,3}|(?:选项|選項|選択肢|ข้อ))?"
 )
 _MOST_LABELS = 300
 _MARKS_ABROAD = r"[\s:：=>→–—*\"“”‘’'(\[（「『-]{0,6}"
 _BESIDE_ABROAD = r"[ \t*\"“(（「]{0,4}"
 _LABEL_ABROAD = re.compile(
-    r"(?=[raslgodcyşđpkbовпاउजคตเ答正解回정답选選])(?:"
+    r"(?=[raslgodcyşđpkbjvαสขовпاउजคตเ答正解回適妥ふ当정답적올맞옳알选選最合恰适])(?:"
     # Spanish, Portuguese, Italian, French, German, Polish
     r"(?:(?:opción|opção|opzione|option|alternativa|letra|lettera|lettre|opcja)[ ](?:corre\w+"
     r"|exacta|esatta|poprawna)"
     r"|(?:richtige|korrekte|bonne|poprawna)[ ](?:option|opcja|buchstabe|lettre)|الخيار[ ]الصحيح"
     r"|respuesta|resposta|risposta|réponse|antwort|lösung|solución|solução|soluzione|gabarito"
+    r"|(?:scelta|elección|escolha|choix|wybór)"
+    # Swedish, Danish, Norwegian, Dutch, Czech, Indonesian, Greek, Ukrainian, Romanian, Hungarian
+    r"|svar(?:et)?|antwoord|odpověď|jawaban(?:nya)?|απάντηση|відповідь|răspuns(?:ul)?|válasz"
     r"|odpowied(?:ź|zią|z)|rozwiązani\w+)"
     rf"(?:[ ](?!no[ ]|não[ ]|non[ ]|nicht[ ]|nie[ ]|n['’]"
     rf"|pas[ ])[^\s.:;!?,=]{{1,20}}){{0,8}}?{_MARKS_ABROAD}"
-    r"(?:(?:es|sería|é|هو|seria|è|sarebbe|est|serait|ist|lautet|wäre|to|jest|brzmi)(?:[ ](?:donc"
+    r"(?:(?:es|sería|é|هو|seria|è|sarebbe|est|serait|ist|lautet|wäre|to|jest|brzmi"
+    r"|sia|sea|seja|soit|sei|är|er|is|je|adalah|είναι|este)(?:[ ](?:donc"
     r"|also|quindi|pues|portanto|daher|zatem))?(?:[ ](?:la|el|a|o|le|die|der"
     r"|das))?(?:[ ](?:opción|opção|opzione|option|letra|lettera|lettre|alternativa|opcja|litera"
     r"|antwort|buchstabe|respuesta|resposta|réponse))?|(?<=[:：=>→–—-][ ])|(?<=[:：=>*]))"
     # Turkish, Vietnamese, Russian, Arabic, Hindi, Thai
-    r"|(?:doğru[ ])?(?:cevap|cevabı|yanıt|yanıtı|seçenek|şık)|(?:đáp[ ]án|câu[ ]trả[ ]lời"
+    r"|(?:doğru[ ])?(?:cevap|cevabı|yanıt|yanıtı|seçenek|şık)|doğrusu|(?:đáp[ ]án|câu[ ]trả[ ]lời"
     r"|lựa[ ]chọn|phương[ ]án)(?:[ ](?:đúng|chính[ ]xác|cuối[ ]cùng|của[ ]tôi"
     r"|đúng[ ]nhất))*(?:[ ]là)?(?:[ ](?:đáp[ ]án|phương[ ]án|câu))?|chọn(?:[ ]đáp[ ]án)?"
     r"|(?:ответ(?:ом)?|(?:верный|правильный)[ ]вариант)(?:[ ](?:на[ ]вопрос|является|будет"
     r"|под[ ]буквой))?(?:[ ](?:это|вариант))*"
     r"|(?:الإجابة|الجواب|الاجابة)(?:[ ](?:الصحيحة|الصحيح|النهائية|هي|هو|الخيار|الحرف))*"
-    r"|(?:उत्तर|जवाब)(?:[ ](?:है|विकल्प))*|(?:คำตอบ|ตอบ|เลือก)(?:ที่ถูกต้อง|ที่ถูก"
+    r"|(?:उत्तर|जवाब|सही[ ]विकल्प)(?:[ ](?:है|विकल्प))*"
+    r"|(?:คำตอบ|ตอบ|เลือก|(?:ข้อ|ตัวเลือก)(?=ที่ถูก))(?:ที่ถูกต้อง|ที่ถูก"
     r"|สุดท้าย)?[ ]?(?:คือ|เป็น)?[ ]?(?:ข้อ|ตัวเลือก)?"
     # Japanese, Korean, Chinese
-    r"|(?:答え|正解|解答|回答|正答)(?:は|が|も)?(?:選択肢)?|(?:정답|답변|답)(?:은|는|이)?[ ]?"
+    r"|(?:答え|正解|解答|回答|正答)(?:は|が|も|為|为)?(?:選択肢)?|(?:정답|답변|답)(?:은|는|이)?[ ]?"
     r"(?:선택지)?"
-    r"|(?:答案|正确(?:的)?选项|正確(?:的)?選項)(?:应该|應該|应|應)?(?:是|为|為|选|選)?(?:选项"
+    r"|(?:正しい|適切な|正解の|妥当な|ふさわしい|当てはまる)選択肢は"
+    r"|(?:적절한|올바른|맞는|정확한|옳은|알맞은)[ ]?(?:선택지|보기|답|것)[은는]"
+    r"|(?:答案|(?:正[确確]|最?合[适適]|最佳|最?恰[当當]|最?[适適][当當合])(?:的)?[选選][项項])(?:应该|應該|应|應)?(?:是|为|為|选|選)?(?:选项"
     r"|選項)?|(?<![不别別未挑])(?:选择|選擇|选"
     r"|選)(?!项|項|出|手|举|舉)(?:的是|了|选项|選項)?"
     rf"){_MARKS_ABROAD}{_FILL_ABROAD}(?<![A-Za-z0-9])(?P<letter>[A-G])(?![A-Za-z0-9+#&_]"
@@ -291,19 +352,25 @@ _LABEL_ABROAD = re.compile(
 )
 _NEGATED_ABROAD = r"(?:no|non|não|nie|не|pas|n['’]est[ ]pas)"
 _CHOOSES_ABROAD = re.compile(
-    r"(?<!\w)(?=[acdefijklmnoprstwyвднмяأ])(?:"
+    r"(?<!\w)(?=[acdeèéfgijklmnoprstwyвднмяأ])(?:"
     # Spanish, Portuguese, Italian, French, German, Polish
     r"(?:creo|pienso|diría|acho|penso|credo)[ ](?:que|che)[ ](?:es|sea|é|seja|sia)"
     r"|elijo|escojo|elegiría|selecciono|me[ ]quedo[ ]con|opto[ ]por|diría[ ]que|diria|escolho"
     r"|fico[ ]com|scelgo|direi|c['’](?:est|était)|(?:je|j['’])[ ]?(?:choisis|dirais|prends"
     r"|sélectionne|opte[ ]pour)|ich[ ](?:wähle|nehme|tippe[ ]auf|entscheide[ ]mich[ ]für"
     r"|denke,?[ ]es[ ]ist|würde[ ]sagen,?)|(?:richtig|korrekt)[ ](?:ist|wäre)|(?:correcta?|correto)"
-    r"[ ](?:es|é)|wybieram|stawiam[ ]na|myślę,[ ]że[ ]to"
+    r"[ ](?:es|é)|(?:prawdziw|prawidłow|poprawn|właściw)\w{1,3}[ ]jest|wybieram"
+    r"|stawiam[ ]na|myślę,[ ]że[ ]to"
     # Vietnamese, Russian, Arabic
     r"|tôi[ ](?:nghĩ[ ]là|chọn)|(?:я[ ])?(?:выбираю|выберу)|думаю,[ ](?:что[ ])?(?:это)?|أختار"
     # "not A but C"
     rf"|{_NEGATED_ABROAD}[ ][^.\n]{{1,25}}?,?[ ](?:mais|ma|mas|ale|а|но|bensì|plutôt)"
-    r"|sino|sondern|lecz|mà[ ]là|ist(?=[ ](?:die[ ])?(?:antwort|option)[ ]))"
+    r"|sino|sondern|lecz|mà[ ]là"
+    r"|ist(?=[ ](?:(?:die[ ])?(?:antwort|option)[ ]|[A-G][ ](?:die[ ])?(?:richtig|korrekt|beste)))"
+    r"|es[ ]ist"
+    r"|(?<!no[ ])(?<!non[ ])(?<!não[ ])(?:è|es|é)(?=[ ](?:la|a|il|o)[ ])"
+    r"|(?:secondo|per)[ ]me[ ]è|para[ ]mí[ ]es"
+    r"|(?:denke|glaube|meine),?[ ]dass)"
     r"[ ,:]{1,3}(?:(?:la|le|el|die|der|a|o|na|für|plutôt|é|es|l['’])[ ]?)?"
     r"(?:(?:opción|opção|opzione|option|opcję|opcja|letra|lettre|lettera|literę|réponse|respuesta"
     r"|resposta|risposta|antwort|odpowiedź|вариант|ответ|букву|đáp[ ]án|phương[ ]án|câu|الخيار"
@@ -325,8 +392,8 @@ _MENTION_ABROAD = re.compile(
 )
 _RIGHT_ABROAD = re.compile(
     rf"{_FIRST_LETTER}[)\]）.\"”*]*[ ]?(?:(?:选项|選項|项|項|選択肢|선택지|şıkkı|seçeneği)[ ]?)?"
-    r"(?:是|为)?(?:唯一)?(?:正确|正確|对的|對的|最合适|が(?:正解|正しい|答え)|(?:이|가"
-    r"|번이)[ ]?(?:정답|답|맞|옳)|(?:es|est|ist"
+    r"(?:是|为)?(?:唯一|最)?(?:正确|正確|符合|恰当|恰當|对的|對的|最合适|が(?:正解|正しい|答え|最も(?:適切|適当|正し|近い|妥当|ふさわし)|適切|妥当)|(?:이|가"
+    r"|번이)[ ]?(?:(?:가장|제일)[ ](?:적절|적합|알맞|가까)|정답|답|맞|옳)|(?:es|est|ist"
     r"|é|è|jest|to)[ ](?:la[ ]|a[ ]|die[ ])?(?:respuesta[ ]|resposta[ ]|risposta[ ]|réponse[ ]"
     r"|bonne[ ]réponse|antwort[ ])?(?:correct|richtig|korrekt|corret|poprawn|prawidłow|bonne"
     r"|dobra)"
@@ -336,36 +403,63 @@ _RIGHT_ABROAD = re.compile(
     re.IGNORECASE,
 )
 _HEADING = re.compile(
-    r"^[ \t]*(?:(?:final|correct|my)[ ])*(?:answer|ans\.?|correct:)\s+"
-    rf"(?:(?:option|choice)[ ])?{_LETTER}",
+    r"^[ \t]*(?:(?:final|correct|my)[ ])*(?:answer|ans\.?|correct:)(?:\s+|\s*(?=[#(]))"
+    rf"(?:(?:option|choice)[ ]|\#)?{_LETTER}",
     re.IGNORECASE | re.MULTILINE,
 )
-_ABROAD_IN_ASCII = re.compile(
-    r"respuesta|resposta|risposta|reponse|antwort|gabarito|odpowiedz|cevap|richtige|correcte"
-    r"|corretta"
-    r"|alternativa|poprawna|option est|creo|pienso|elijo|escojo|selecciono|quedo con|opto por"
-    r"|diria|escolho|fico com|scelgo|direi|c['’]est|je (?:choisis|dirais|prends)|opte pour|ich "
-    r"|richtig ist|korrekt ist|correcta es|correct[ao] é|wybieram|stawiam|sino|sondern|lecz"
-    r"|korrekt| (?:mais|mas|ma|ale) |opcion|opcao|opzione",
-    re.IGNORECASE,
+_ABROAD_IN_ASCII = (
+    *("respuesta", "resposta", "risposta", "reponse", "antwort", "gabarito", "odpowiedz", "cevap"),
+    *(
+        "richtig",
+        "correcte",
+        "corretta",
+        "alternativa",
+        "poprawna",
+        "prawdziw",
+        "option est",
+        "creo",
+        "pienso",
+    ),
+    *("elijo", "escojo", "selecciono", "quedo con", "opto por", "diria", "escolho", "fico com"),
+    *("scelgo", "direi", "c'est", "c’est", "je choisis", "je dirais", "je prends", "opte pour"),
+    *("ich ", "ist ", "secondo me", "per me", "svar", "antwoord", "odpov", "jawaban", "raspuns"),
+    *("valasz", "scelta", "eleccion", "escolha", "choix", "wybor", "korrekt", "correcta es"),
+    *("wybieram", "stawiam", "sino", "sondern", "lecz", " mais ", " mas ", " ma ", " ale "),
+    *("opcion", "opcao", "opzione"),
 )
+_ABROAD_WORDS = re.compile("|".join(map(re.escape, _ABROAD_IN_ASCII)))
 
 
 def _is_abroad(text: str) -> bool:
-    """Whether it may be in a language other than English."""
-    return not text.isascii() or _ABROAD_IN_ASCII.search(text) is not None
+    """Whether it may be in another language than English."""
+    if not text.isascii():
+        return True
+    lower = text.lower()
+    return any(word in lower for word in _ABROAD_IN_ASCII)
 
 
+_CORRECTS = re.compile(
+    r"(?<=[\s.,;:!?…—–(])(?=[acehimnorsw])(?:actually|no[ ]?wait|wait|sorry|oops|correction|hmm"
+    r"|scratch[ ]that|on[ ](?:second[ ]thought|reflection)|edit|make[ ]that|i[ ](?:meant|mean)"
+    r"|no(?=[,:])"
+    r"|it[ ]should[ ](?:have[ ]been|be)|rather)[\s,:.…!—–-]{1,5}"
+    r"(?:(?=[amnihwost])(?:actually|no|wait|sorry|hmm|on[ ]second[ ]thought|i[ ]meant?|it[ ]is"
+    r"|it['’]?s"
+    r"|should[ ]be"
+    rf"|make[ ]that|to|not[ ][A-G][ ]but)[\s,:.…!—–-]{{1,5}}){{0,2}}{_FILL}{_LETTER}"
+    r"(?=[)\]\"'”*]{0,3}(?:[.!,;]|\s*$|\n|[ ](?:because|since|as|instead|not)\b))",
+    re.IGNORECASE,
+)
 _ABBREVIATED = re.compile(rf"A[ \t]*:[ \t]*{_LETTER}{_CLOSE}*\s*")
 
 
 def _labelled(text: str) -> str | None:
     if found := _ABBREVIATED.fullmatch(text):  # "A: B", as in question and answer
         return found["letter"].upper()
-    patterns, start = [_LABEL, _HEADING], _last_labels(_NOUNS, text)
+    patterns, start = [_LABEL, _HEADING, _CORRECTS], _last_labels(_NOUNS, text)
     if _is_abroad(text):
         patterns += [_LABEL_ABROAD, _CHOOSES_ABROAD, _BUT_ABROAD]
-        start = max(start, _last_labels(_ABROAD_IN_ASCII, text))
+        start = max(start, _last_labels(_ABROAD_WORDS, text.lower()))
     return _last(text, *patterns, start=start)
 
 
@@ -373,6 +467,55 @@ def _last_labels(nouns: re.Pattern[str], text: str) -> int:
     """Where the words for an answer that can be labels start; 0 if there are not too many."""
     starts = deque((found.start() for found in nouns.finditer(text)), maxlen=_MOST_LABELS)
     return starts[0] if len(starts) == _MOST_LABELS else 0
+
+
+_CAPITAL = re.compile(r"(?<![A-Za-z])[A-G](?![A-Za-z])")
+_DEPENDS = re.compile(
+    r"\bif\b[^.\n]{1,160}\b(?:otherwise|else)\b[^.\n]{0,60}?(?<![A-Za-z])[A-G](?![A-Za-z])",
+    re.IGNORECASE,
+)
+
+
+def _conditional(text: str) -> str | None:
+    """No choice where the last sentence names one letter for each of two cases."""
+    start = max(text.rfind("\n"), text.rfind(". ", 0, -1), len(text) - 400) + 1
+    sentence = text[start:]
+    letters = set(_CAPITAL.findall(sentence))
+    return _NO_CHOICE if len(letters) > 1 and _DEPENDS.search(sentence) else None
+
+
+_TAKES_BACK = re.compile(
+    r"(?:^|[.!?…,)\n])\s{0,3}(?=[bchilmostw])(?:but[ ])?(?:hmm{0,3},?[ .…]{0,3})?"
+    r"(?:wait|hold[ ]on|oops|scratch[ ]that|correction|my[ ]mistake|on[ ]second[ ]thought|sorry"
+    r"|let[ ]me[ ](?:re|double|try[ ]again|correct|fix)|i[ ]made[ ]an?[ ](?:mistake|error)"
+    r"|that(?:['’]s|[ ]is|[ ]was)[ ](?:wrong|incorrect|not[ ]right|a[ ]mistake))\b",
+    re.IGNORECASE,
+)
+_MOST_TAKEN_BACK = 20
+
+
+def _taken_back(text: str) -> str | None:
+    """What a reply comes to after it took back what it had said, as in "B. Wait, … So A"."""
+    backs = deque((found.end() for found in _TAKES_BACK.finditer(text)), maxlen=_MOST_TAKEN_BACK)
+    if not backs or not _CAPITAL.search(text, 0, backs[-1]):
+        return None
+    rest = text[backs[-1] :].strip()
+    if not _CAPITAL.search(rest):
+        return None
+    for rule in (_labelled, _last_line, _claimed):
+        if found := rule(rest):
+            return found
+    return None
+
+
+_CUT = re.compile(
+    rf"(?:answer|choice|option)[\"'”]?[ ]?(?::|=|{_IS}:?)[\s*\"'“(\[]*$", re.IGNORECASE
+)
+
+
+def _cut(text: str) -> str | None:
+    """No choice, where the reply breaks off before the letter that it is about to name."""
+    return _NO_CHOICE if _CUT.search(text, max(0, len(text) - 40)) else None
 
 
 _SENTENCE_END = re.compile(r"(?<=[.!?…])\s+")
@@ -389,9 +532,37 @@ def _last_line(text: str) -> str | None:
             return _NO_CHOICE
         only = len(letters) == len(lines)
         return letters[-1] if len(set(letters)) <= (1 if only else 2) else _NO_CHOICE
+    if again := _repeated(lines) or _cell(lines):
+        return again
     sentences = [part for part in _SENTENCE_END.split(lines[-1]) if _BARE.fullmatch(part)]
     alone = len(sentences) == 1 and lines[-1].endswith(sentences[0])
     return _bare(sentences[0]) if alone else None
+
+
+def _repeated(lines: list[str]) -> str | None:
+    """The letter of the last line, where it says again one of the options listed above it."""
+    found = _LEADING.match(lines[-1])
+    if found is None or len(lines) > _MOST_LETTERS:
+        return None
+    listed = [lead[1].upper() for line in lines[:-1] if (lead := _LEADING.match(line))]
+    letter = found[1].upper()
+    same = any(line.strip() == lines[-1].strip() for line in lines[:-1])
+    return letter if same and listed.count(letter) == 1 and len(listed) > 2 else None
+
+
+_ANSWERS = re.compile(
+    r"\W*(?:(?:your|my|final|correct)[ ])?(?:answer|ans|choice)\W*", re.IGNORECASE
+)
+
+
+def _cell(lines: list[str]) -> str | None:
+    """The letter below "Answer" in a table of one row."""
+    if len(lines) < 3 or not re.fullmatch(r"[\s|:-]*-[\s|:-]*", lines[-2]):
+        return None
+    for head, cell in zip(lines[-3].split("|"), lines[-1].split("|"), strict=False):
+        if _ANSWERS.fullmatch(head) and (found := _BARE.fullmatch(cell)):
+            return found["letter"].upper()
+    return None
 
 
 _LEADING = re.compile(r"[ \t]*(?:option[ ])?[(\[]?([A-G])[)\].:]", re.IGNORECASE)
@@ -404,14 +575,15 @@ def _goes_on_from(lines: list[str], letter: str) -> bool:
 
 
 _STARTS = re.compile(
-    r"(?:(?:sure|ok|okay|certainly|yes)[!,.:]?\s+)?"
-    rf"(?P<named>(?:option|choice|letter)[ ])?{_LETTER}",
+    r"(?:(?:sure|ok|okay|certainly|yes)[!,.:]?\s+)?(?:(?:la|el|le|die)[ ])?"
+    rf"(?P<named>(?:option|choice|letter|letra|lettre|lettera)[ ])?{_LETTER}",
     re.IGNORECASE,
 )
 _TEXT_FOLLOWS = re.compile(r"[ \t]+(?:[A-Z$€£\d\"“]|-?\d)")
 _MARKED = re.compile(
     r"[)\]>.:,;!\"'”’»](?=\W|[A-Z\d]|$)|[ \t]*(?:[–—|→:]|-\s|-+>)|[ \t]*(?:\n|$)"
-    r"|[ \t]+(?:\(|(?:because|probably|definitely|likely|rather[ ]than|instead[ ]of)\b"
+    r"|[ \t]+(?:\(|(?:because|probably|definitely|likely|for[ ]sure|certainly|obviously"
+    r"|clearly|rather[ ]than|instead[ ]of)\b"
     r"|over[ ][A-G]\b)"
 )
 _MARKER = re.compile(
@@ -437,9 +609,19 @@ def _opening(text: str) -> str | None:
         or (found["letter"] in "BCDEFG" and _TEXT_FOLLOWS.match(rest))
     ):
         return None
-    if _lists_options(letter, rest) or (_WEIGHED.match(rest) and not found["named"]):
+    if _lists_options(letter, rest):
+        return None
+    if _WEIGHED.match(rest) and (not found["named"] or _MENTION.search(rest)):
+        return None
+    if letter == "A" and _ANSWERS_ITSELF.match(rest):
         return None
     return None if _is_denied_there(letter, rest) else letter
+
+
+# "A: Because …", as in question and answer
+_ANSWERS_ITSELF = re.compile(
+    r":[ ](?:because|since|yes|no|it|they|he|she|we|you|i|there|this|that)\b", re.IGNORECASE
+)
 
 
 _WEIGHED = re.compile(
@@ -459,9 +641,15 @@ _ABOUT_OTHERS = re.compile(
 )
 
 
+_ONLY_WRONG = re.compile(r"\W*(?:false|incorrect|wrong|untrue|no)\W*", re.IGNORECASE)
+_OTHER_HEAD = re.compile(r"^[ \t]*\(?[A-G][).:]?(?:[ \t]*[–—|:-]|[ \t]|$)", re.MULTILINE)
+
+
 def _is_denied_there(letter: str, rest: str) -> bool:
     """Whether a letter heads a line that says why its option is wrong, with the next one below."""
     line, _, below = rest.partition("\n")
+    if _ONLY_WRONG.fullmatch(line):  # may be the option's text: "A) True", "B) False"
+        return _OTHER_HEAD.search(below) is not None
     if not _SAYS_WRONG.search(line) or _ABOUT_OTHERS.search(_SAYS_WRONG.sub("", line)):
         return False
     return not below.strip() or any(m[1] != letter for m in _MARKER.finditer(below))
@@ -478,12 +666,14 @@ def _lists_options(first: str, rest: str) -> bool:
 
 _RIGHT = (
     r"(?:(?:the|most|likely|probably|clearly|definitely|indeed|therefore|only|also|actually|truly"
-    r"|really|certainly|obviously|thus|in[ ]fact)[ ]){0,4}"
-    r"(?:correct|right|best|better|appropriate|answer|(?<=most[ ])(?:accurate|suitable|plausible"
-    r"|likely|reasonable|logical|fitting|consistent))\b"
+    r"|really|certainly|obviously|thus|in[ ]fact|my|our|your|final)[ ]){0,4}"
+    r"(?:correct|(?<=(?:my|ur|al)[ ])(?:choice|pick|selection|option)|(?<=must[ ]be[ ])true"
+    r"|what[ ]remains|closest|right|best|better|appropriate|answer"
+    r"|(?<=most[ ])(?:accurate|suitable|plausible|likely|reasonable|logical|fitting|consistent))\b"
 )
 _IS_RIGHT = re.compile(
-    rf"{_FIRST_LETTER}(?i:{_CLOSE}*[ \t]*(?=[aimswh])(?:{_IS}|seems|appears)[ ]{_RIGHT})"
+    rf"{_FIRST_LETTER}(?i:{_CLOSE}*[ \t]*(?=[aimswhc])(?:{_IS}|seems|appears|comes"
+    rf"|stands[ ]out(?:[ ]as)?)[ ]{_RIGHT})"
 )
 _REMAINS = re.compile(
     rf"{_FIRST_LETTER}(?i:{_CLOSE}?(?=[ ](?:remains|is[ ]left|it[ ]is(?=[.!]|[ \t]*$))))",
@@ -501,18 +691,32 @@ _ONLY = re.compile(
     re.IGNORECASE,
 )
 _CHOOSES = re.compile(
-    rf"\b(?=[bcdghilmopstw])(?:(?:I|I['’](?:d|ll|m)|would|will|to|going)[ ](?:to[ ])?"
+    rf"\b(?=[abcdefghilmoprstvw])(?:(?:I|I['’](?:d|ll|m)|would|will|to|going)[ ](?:to[ ])?"
     r"(?:choose|pick|select|say|guess|think|believe|answer|answer[ ]with|go[ ]for)"
     r"|leaves|leaving|left[ ](?:with|is)|go[ ]with|going[ ]with|go[ ]for|going[ ]for"
-    r"|lean(?:ing)?[ ]to(?:wards?)?|makes|perhaps|maybe|possibly|choose|select|pick|only"
-    r"|but(?:[ ](?:rather|instead))?"
+    r"|lean(?:ing)?(?:[ ]to(?:wards?)?)?|makes|perhaps|maybe|possibly|choose|select|pick|only"
+    r"|settl(?:e|ed|ing)[ ](?:on|for)|end(?:s|ed)?[ ]up[ ](?:with|at)|left[ ]us[ ]with"
+    r"|leaves[ ](?:us|me|only)(?:[ ]with)?|confirms|confident[ ](?:in|about|of|that)"
+    r"|vote(?:[ ]for)?|clearly|presumably"
+    r"|(?<=['’]d[ ])argue[ ]for|(?:looks|seems)[ ]like|arrives?[ ]at|obviously"
+    r"|surely|certainly|evidently|mark"
+    r"|opt(?:ing)?[ ]for|(?:leads?|brings?)[ ](?:me|us)[ ]to|points?[ ]to"
+    r"|match(?:es|ing)?|corresponds?[ ]to|agrees?[ ]with"
+    r"|(?:supports?|favou?rs?|suggests?|in[ ]favou?r[ ]of|meant|mean)"
+    r"|(?<!anything[ ])(?<!everything[ ])(?<!all[ ])(?<!nothing[ ])but(?:[ ](?:rather|instead))?"
+    r"|decided?[ ](?:on|for)|bubble[ ]in|(?:stick|sticking|went|gone|reply|respond)[ ]with"
+    r"|circle|tick"
+    r"|submit|enter|fill[ ]in|recommend|propose|deem"
     r"|it['’]s|that['’]s|is|be|so|thus|therefore|hence|probably|most[ ]likely|definitely)"
     rf"[,:]?\s+{_FILL}{_LETTER}",
     re.IGNORECASE,
 )
 
 
-_RIGHT_WORDS = ("correct", "right", "best", "better", "most", "appropriate", "answer")
+_RIGHT_WORDS = (
+    *("correct", "right", "best", "better", "most", "appropriate", "answer", "choice", "pick"),
+    *("closest", "must be", "what remains", "selection", "option"),
+)
 
 
 def _claimed(text: str) -> str | None:
@@ -524,13 +728,54 @@ def _claimed(text: str) -> str | None:
     if "remains" in lower or "is left" in lower or "it is" in lower:
         patterns.append(_REMAINS)
     found = _last(text, *patterns, set_off=True)
+    if found and _is_torn(text, found):
+        return _NO_CHOICE
     if found is None and not text.isascii():
         found = _last(text, _RIGHT_ABROAD)
     if found is None and "only" in lower:
         found = _last(text, _ONLY_ONE, _ONLY)
-    return found if found is not None else _last(text, _RIGHT_IN_ASCII)
+    if found is None:
+        found = _last(text, _RIGHT_IN_ASCII)
+    return found if found is not None else _working(text)
 
 
+_WORKS = re.compile(
+    rf"{_FIRST_LETTER}(?i:\)?[ ](?=[bcfhmsw])(?:(?:correctly|best|clearly)[ ])?(?:works|fits|holds"
+    r"|satisfies|makes[ ](?:the[ ]most[ ])?sense|matches|checks[ ]out|corresponds|meets)\b)"
+)
+
+
+def _working(text: str) -> str | None:
+    """The only letter of which it is said that it works."""
+    letters = {found["letter"] for found in _WORKS.finditer(text)}
+    return letters.pop().upper() if len(letters) == 1 else None
+
+
+_HEDGES = re.compile(
+    rf"\b(?=[cmp])(?:(?:could|may|might)[ ](?:also[ ])?be|maybe|perhaps|possibly)[ ]{_FILL}"
+    rf"{_LETTER}",
+    re.IGNORECASE,
+)
+
+
+def _is_torn(text: str, found: str) -> bool:
+    """Whether the letter is one of several that may be right, and no more is said of it."""
+    hedged = [hedge["letter"].upper() for hedge in _HEDGES.finditer(text)]
+    if found not in hedged or text.endswith(":"):
+        return False
+    return (
+        len(set(hedged)) > 1
+        or _DANGLES.search(text) is not None
+        or _UNDECIDED.search(text) is not None
+    )
+
+
+_DANGLES = re.compile(
+    r"(?:\b(?:that|the|an?|and|or|of|to|is|are|in|on|by|with|for|because|since|as|which)|,)$"
+)
+_UNDECIDED = re.compile(
+    r"\b(?:can(?:not|['’]t)[ ](?:tell|decide)|torn|undecided|either[ ]way)\b", re.IGNORECASE
+)
 _RIGHT_IN_ASCII = re.compile(
     rf"{_FIRST_LETTER}(?i:[)\].]*[ ](?:es|est|ist|e)[ ](?:la[ ]|die[ ])?(?:respuesta[ ]"
     rf"|antwort[ ])?(?:correct[ae]|richtig|korrekt))"
@@ -539,24 +784,35 @@ _VERDICT = (
     r"(?:(?P<no>incorrect|not[ ](?:correct|right|true)|wrong|false|no)"
     r"|(?P<yes>correct|right|true|yes))"
 )
+_VERDICTS_INLINE = re.compile(
+    r"(?:^|[.;,][ ]|\n|(?<=[a-z])[ ](?=\())(?:(?:and|but)[ ])?(?:(?:option|choice|statement)[ ])?"
+    r"\(?(?P<letter>[A-G])\)?"
+    rf"(?::|[ ]is|[ ]?[–—→=-]|(?<=\)))[ ]{_VERDICT}"
+    r"(?=[.,;!]|[ ]\(|[ ](?:because|as|since|and)\b|\s*$)",
+    re.IGNORECASE,
+)
 _VERDICTS = re.compile(
     r"^[ \t]*(?:option[ ]|choice[ ])?\(?(?P<letter>[A-G])[).:]?[ \t]*(?:[^\n]{0,200}[ ])?"
-    rf"(?:[–—:→(-]|is|this[ ]is|that['’]s|(?<=[A-G][).:]))[ \t]*{_VERDICT}"
+    rf"(?:[–—:→(|-]|is|this[ ]is|that['’]s|(?<=[A-G][).:]))[ \t]*{_VERDICT}"
     r"(?=[ \t]*(?:$|[.,;:!)–—-]|[ ](?:because|as|since)\b))",
     re.IGNORECASE | re.MULTILINE,
 )
 
 
 def _verdicts(text: str) -> str | None:
-    """The one option called right if each line judges one option."""
-    said = {found["letter"].upper(): bool(found["yes"]) for found in _VERDICTS.finditer(text)}
-    right = [letter for letter, yes in said.items() if yes]
-    return right[0] if len(said) > 2 and len(right) == 1 else None
+    """The one option called right where each line says of one whether it is."""
+    for pattern in (_VERDICTS, _VERDICTS_INLINE):
+        said = {found["letter"].upper(): bool(found["yes"]) for found in pattern.finditer(text)}
+        right = [letter for letter, yes in said.items() if yes]
+        if len(said) > 2 and len(right) == 1:
+            return right[0]
+    return None
 
 
 _ENDS_OPEN = re.compile(r"[\s*)\]]*:[\s*]*")
 _WEIGHING = re.compile(
-    r"\b(?:let['’]?s|let us|we (?:need to|can|will|must|should)|i(?:['’]ll| will)"
+    r"\b(?:let['’]?s|let us|let me|i['’]?d like to"
+    r"|we (?:need to|can|will|must|should)|i(?:['’]ll| will)"
     r"|to answer)\b[^.\n:]{0,40}?"
     r"\b(?:evaluat|analy[sz]|look|consider|examin|go through|check|review|assess"
     r"|compar)\w*[^.\n:]{0,60}"
@@ -570,21 +826,26 @@ _WEIGHS = re.compile(
     re.IGNORECASE,
 )
 _MENTION = re.compile(rf"\b(?=[oc])(?:option|choice)[ ]{_LETTER}", re.IGNORECASE)
+_ASKED = re.compile(r"[^.!?\n]{1,80}\?")
 _BRACKETED = re.compile(r"\(([A-G])\)")
 _ENDS_A_LINE = re.compile(r"\([A-G]\)[.!]?[ \t]*$", re.MULTILINE)
 
-_END_OF_LINE = re.compile(r"(?::|→|[-=]>)[ \t]*([A-G])[.!]?$")
+_END_OF_LINE = re.compile(r"(?::|(?<=[a-z]{2}),|→|[-=]>)[ \t]*([A-G])[.!]?$")
 
 
 def _mentioned(text: str) -> str | None:
-    if _WEIGHING.search(text):
+    if _WEIGHING.search(text) or _DANGLES.search(text):
         return None
     letters = {
         _chosen(found)
         for pattern in (_MENTION, *((_MENTION_ABROAD,) if _is_abroad(text) else ()))
         for found in pattern.finditer(text)
         if not _WEIGHS.search(text, max(0, found.start() - 40), found.start())
-        and not (_WEIGHED.match(text, found.end()) or _ENDS_OPEN.fullmatch(text, found.end()))
+        and not (
+            _WEIGHED.match(text, found.end())
+            or _ENDS_OPEN.fullmatch(text, found.end())
+            or _ASKED.match(text, found.end())
+        )
     }
     if _ENDS_A_LINE.search(text):
         letters |= set(_BRACKETED.findall(text))
@@ -592,3 +853,17 @@ def _mentioned(text: str) -> str | None:
         letters.add(labelled[1])
     letters.discard(None)
     return letters.pop() if len(letters) == 1 else None
+
+
+_RULES = (
+    _bare,
+    _conditional,
+    _taken_back,
+    _labelled,
+    _last_line,
+    _verdicts,
+    _opening,
+    _cut,
+    _claimed,
+    _mentioned,
+)

@@ -7,7 +7,8 @@ seven options. The first of these rules that finds something decides:
 2. A labelled answer: ``the answer is (J)``, ``Answer: J``, ``\\boxed{J}``. The last counts.
 3. The last line is one letter.
 4. The reply opens with a letter set off by a bracket, a dot or a colon: ``H) …``.
-5. The only letter in round brackets: ``so it must be (H)``.
+5. The only letter called right (``H is correct``) or chosen (``I would go with J``).
+6. The only letter that stands in round brackets: ``so it must be (H)``.
 
 Two letters joined (``H or I``) are no answer.
 """
@@ -19,11 +20,12 @@ from string import ascii_uppercase
 
 from evalbench.engine.scoring.reply_text import answer_text, before_next_question, without_markup
 
-MANY = "letter-many/1"
+MANY = "letter-many/2"
 
 _TRIM = r"[\s.,;:!?()\[\]{}<>\"'“”‘’*_$-]*"
 _BARE = re.compile(rf"{_TRIM}(?:option|answer|choice)?{_TRIM}([A-Za-z]){_TRIM}", re.IGNORECASE)
-_BOXED = re.compile(r"\\(?:boxed|fbox)\s*\{\s*(?:\\text\s*\{)?")
+_BOXED = re.compile(r"\\(?:boxed|fbox)\s*\{\s*(?:\\text\s*\{)?|<(?:final_)?answer>", re.IGNORECASE)
+_END_ANSWER = re.compile(r"</(?:final_)?answer>", re.IGNORECASE)
 _LABELLED = re.compile(
     r"\b(?i:answer|choice|option)\b[^\n.:=()]{0,40}?(?:\bis\b|:|=|->|→)"
     r"[\s:*\"'“(\[{$]{0,8}(?i:(?:the|option|choice|letter)[ ]){0,3}[*\"'“(\[{$]{0,4}"
@@ -31,13 +33,19 @@ _LABELLED = re.compile(
     r"(?P<joined>[)\]*}]*[ ]*(?:or|and|,|/)[ ]*[(\[*]*[A-Z](?![\w'’]))?"
 )
 _OPENS = re.compile(r"\s*[(\[*]{0,3}([A-Z])\*{0,2}[).:\]]")
+_RIGHT = re.compile(r"\b([B-HJ-Z])\)?[ ]is[ ](?:the[ ])?(?:correct|right|best)\b")
+_CHOSEN = re.compile(
+    r"(?i:(?<!not[ ])(?<!n['’]t[ ])\b(?:choose|select|pick|go[ ]with)[ ]"
+    r"(?:(?:the|option|choice|answer|letter)[ ]){0,2})"
+    r"[(\[]?([B-HJ-Z])(?![\w'’])(?![ \t]+(?:or|and)\b)"
+)
 _BRACKETED = re.compile(r"\(([A-Z])\)")
 
 
 def read_many(reply: str, options: int) -> int | None:
     """Index of the option that a reply names, or None. See the module docstring for the rules."""
     head, _ = before_next_question(answer_text(reply))
-    text = without_markup(_BOXED.sub(" answer: ", head)).strip()
+    text = without_markup(_END_ANSWER.sub("\n", _BOXED.sub(" answer: ", head))).strip()
     letter = _letter(text)
     place = ascii_uppercase.find(letter) if letter else -1
     return place if 0 <= place < options else None
@@ -53,5 +61,9 @@ def _letter(text: str) -> str:
         return found[1].upper()
     if (found := _OPENS.match(text)) and not re.search(r"\n\s*\(?[A-Z][).:]", text):
         return found[1]
+    for pattern in (_RIGHT, _CHOSEN):
+        named: set[str] = set(pattern.findall(text))
+        if len(named) == 1:
+            return named.pop()
     bracketed = set(_BRACKETED.findall(text))
     return bracketed.pop() if len(bracketed) == 1 else ""

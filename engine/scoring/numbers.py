@@ -32,7 +32,7 @@ from fractions import Fraction
 
 from evalbench.engine.scoring.reply_text import before_next_question, ends, spoken
 
-LENIENT = "number-lenient/2"
+LENIENT = "number-lenient/3"
 
 _OPEN_MARK, _CLOSE_MARK, _BOLD, _HASHES = "\ue001", "\ue002", "\ue003", "\ue004"
 _OURS = re.compile("[\ue001-\ue004]")
@@ -45,7 +45,9 @@ def read_number(reply: str) -> str | None:
     docstring for the rules. Non-terminating fractions have 15 digits.
     """
     head, _ = before_next_question(_OURS.sub("", ends(spoken(reply), _LONGEST)))
-    text = _normal(head)
+    if _BOUND_ALONE.fullmatch(head):
+        return None  # "> 7" may be a bound or a quoted 7
+    text = ends(_normal(head), _LONGEST + 2_000)  # a sign can become four: "½"
     found = _marked(text)
     if found is None:
         found = _concluded(text)
@@ -53,6 +55,7 @@ def read_number(reply: str) -> str | None:
 
 
 _LONGEST = 10_000
+_BOUND_ALONE = re.compile(r"\s*>\s*-?[\d.,]+\s*")
 
 
 def parse_number(text: str) -> Fraction | None:
@@ -136,6 +139,12 @@ _LATEX = {
     "\\]": " ",
     "\\\\": "\n",
     "\\le": "≤",
+    "\\leq": "≤",
+    "\\geq": "≥",
+    "\\lt": "<",
+    "\\gt": ">",
+    "\\ne": "≠",
+    "\\neq": "≠",
     "\\ge": "≥",
 }
 _LATEX_MARK = re.compile(
@@ -149,10 +158,19 @@ _SIGNS = str.maketrans(
     "0123456789,.%$=:()+-/#.,---//<>    ",
     "",
 )
+_NOT_X_BUT = re.compile(
+    r"\b(?:is\s?n['’]t|(?:is\s)?not)\s[$€£]?-?\d[\d,.]{0,20}(?<![,.])%?[,;]?\s"
+    r"(?:but(?:\srather)?|it['’]s|it\s(?:is|was))\s",
+    re.IGNORECASE,
+)
 _OTHER_DIGIT = re.compile(r"(?=[^\x00-\x7f])\d")
 _SUPERSCRIPT = re.compile(r"(?<=\d)(⁻?[⁰¹²³⁴-⁹]{1,4})")
 _RAISED = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻", "0123456789-")
 _VULGAR = re.compile(r"(\d?)\s?([¼-¾⅐-⅞])")
+_VULGAR_PLAIN = {
+    sign: unicodedata.normalize("NFKC", sign).replace("⁄", "/")
+    for sign in map(chr, (*range(0xBC, 0xBF), *range(0x2150, 0x215F)))
+}
 _BOLD_SPAN = re.compile(r"\*\*(?=\S)([^*\n]{1,300}?)\*\*|__(?=\S)([^_\n]{1,300}?)__")
 _BOXED = re.compile(r"\\(?:boxed|fbox)\s?\{|<answer>|<final_answer>", re.IGNORECASE)
 _HASH_LINE = re.compile(r"(?<!\S)\\?#(?:\\?#){3}(?!#)")
@@ -172,8 +190,8 @@ def _normal(text: str) -> str:
     text = _CODE_FENCE.sub("", text)
     if "\\" in text:
         text = _GROUPS.sub(",", text)
-        text = _FRACTION.sub(lambda f: f" {f[1] or f[3]}/{f[2] or f[4]} ", text)
-        text = _ANY_FRACTION.sub("√ ", text)
+        text = _FRACTION.sub(_plain_fraction, text)
+        text = _ANY_FRACTION.sub("√ ", text).replace("\\overline", "√")
         text = _LATEX_TEXT.sub(" ", text)
         text = _LATEX_MARK.sub(lambda mark: _LATEX[mark[0]], text)
     text = re.sub(r"(?<=\d)\{,\}(?=\d)", ",", text)
@@ -183,12 +201,18 @@ def _normal(text: str) -> str:
     text = _VULGAR.sub(_ascii_fraction, text)
     text = re.sub(r"\^\s?\{\s?(-?\d+)\s?\}", r"^\1", text)
     text = re.sub(r"\^\s?\{?\s?°\s?\}?", "°", text)
+    text = _NOT_X_BUT.sub("is ", text)
     text = _BOLD_SPAN.sub(lambda bold: f"{_BOLD}{bold[1] or bold[2]}{_BOLD}", text)
     return _LEFTOVERS.sub("", text).replace("{", " ").replace("}", " ").replace("**", "")
 
 
+def _plain_fraction(found: re.Match[str]) -> str:
+    signed = found.string[max(0, found.start() - 1) : found.start()] == "-"
+    return f"{'' if signed else ' '}{found[1] or found[3]}/{found[2] or found[4]} "
+
+
 def _ascii_fraction(found: re.Match[str]) -> str:
-    fraction = unicodedata.normalize("NFKC", found[2]).replace("⁄", "/")
+    fraction = _VULGAR_PLAIN[found[2]]
     return f"{found[1]} {fraction}" if found[1] else f" {fraction}"
 
 
@@ -270,7 +294,7 @@ _ROUND = re.compile(r"[1-9]\d{0,2}\.\d{3}")
 def _parsed(run: str, currency: str) -> Fraction | None:
     if len(run) > _MOST_DIGITS:
         return None
-    if _ROUND.fullmatch(run) and (currency == "€" or run.endswith(".000")):
+    if _ROUND.fullmatch(run) and (currency == "€" or run.endswith("00")):
         # One thousand in most of Europe, one elsewhere.
         return Fraction(run.replace(".", "")) if currency else None
     for at, form in enumerate(_FORMS):
@@ -320,18 +344,21 @@ _SCALE = re.compile(
     r"[ -]?(" + "|".join(sorted(_SCALES, key=len, reverse=True)) + r")\b", re.IGNORECASE
 )
 _CJK_SCALES = {"百": 2, "千": 3, "천": 3, "万": 4, "萬": 4, "만": 4, "億": 8, "亿": 8, "억": 8}
-_LETTER_SCALES = {"k": 3, "K": 3, "M": 6, "B": 9, "T": 12}
-_LETTER_SCALE = re.compile(r"([kKMBT])(?![A-Za-z0-9])")
+_LETTER_SCALES = {"k": 3, "K": 3, "m": 6, "M": 6, "B": 9, "T": 12}
+_LETTER_SCALE = re.compile(r"([kKmMBT])(?![A-Za-z0-9])")
 _DOZEN = re.compile(r"\s?dozens?\b", re.IGNORECASE)
-_UNKNOWN = re.compile(r"\s?[*·×]?\s?(?:[√πθλ]|\\|(?:[xyznijab]|pi|sqrt)(?![A-Za-z'’]))")
+_UNKNOWN = re.compile(r"\.√|\s?[*·×]?\s?(?:[√πθλ]|\\|(?:[xyznijab]|pi|sqrt)(?![A-Za-z'’]))")
 _ATTACHED = re.compile(r"(?:[A-Za-z]{2,12}|[mghsLlWVACFKNJdw])(?:[/^²³]\w{1,5})?(?![A-Za-z0-9_])")
 _CLOCK_OR_RANGE = re.compile(
-    r":\d|\s?[–—]\s?\d|\s?-\d|\s?±|\s?to\s\d|\s?\.\.\.?\s?\d|\([\dA-Za-z]|!(?=\s*[=×])|\^"
+    r":\d|\s?[–—]\s?\d|\s?-\d|\s?±|\s?to\s\d|\s?\.\.\.?\s?\d|\.?\([\dA-Za-z]|!(?=\s*[=×])|\^"
 )
+_AND_UNKNOWN = re.compile(r"\s?[-+*×÷/]\s?[xyzn](?![A-Za-z])")
 _SUBTRACTS = re.compile(r"\d\s*\w*\s*(?:minus|negative)\s?$", re.IGNORECASE)
 _IN_A_WORD = re.compile("[A-Za-z_]")
 _MINUS = re.compile(r"(?:minus|negative)\s?$", re.IGNORECASE)
-_PART_OF_TERM = re.compile(r"(?:[±√/]|(?<![A-Za-z])(?:log|ln|sqrt|sin|cos|tan|exp)\s?\(?)\s*$")
+_PART_OF_TERM = re.compile(
+    r"(?:[±√/]|(?<![A-Za-z])[A-Za-z]\(|(?<![A-Za-z])[xyzn]\s?[-+*×÷^]\s?$|(?<![A-Za-z])(?:log|ln|sqrt|sin|cos|tan|exp)\s?\(?)\s*$"
+)
 _LARGEST_POWER = 300
 
 
@@ -352,7 +379,7 @@ def _numbers(text: str, start: int = 0, end: int | None = None) -> Iterator[_Num
 
 def _number_at(text: str, found: re.Match[str], stop: int) -> tuple[_Number | None, int]:
     begun, currency = _currency(text, *found.span())
-    before = text[max(0, begun - 12) : begun]
+    before = text[max(0, begun - 16) : begun]
     negative = _is_negative(text, begun)
     if _is_part_of_a_word(text, before, found.end(), currency, negative):
         return None, found.end()
@@ -367,13 +394,55 @@ def _number_at(text: str, found: re.Match[str], stop: int) -> tuple[_Number | No
         unknown
         or _CLOCK_OR_RANGE.match(rest)
         or _PART_OF_TERM.search(before)
+        or _REFERS.search(before)
+        or _AND_UNKNOWN.match(rest)
         or (before.endswith(":") and before[-2:-1].isdigit())
+    ):
+        value = None
+    if value is not None and (
+        _is_factorial(text, value, begun, end) or _is_vague(text, value, end)
     ):
         value = None
     if negative:
         begun = begun - 1 if before[-1:] in "-–" else begun
         value = None if value is None else -value
     return _Number(value, begun, min(end, stop)), max(end, found.end())
+
+
+_FACTORIAL = re.compile(r"!(?:\s*(?:[=×*/+)}$]|\ue002)|\s+[a-z])")
+_LARGEST_FACTORIAL = 20
+
+
+def _is_factorial(text: str, value: Fraction, begun: int, end: int) -> bool:
+    """Whether a number is the base of a factorial: ``5! = 120``, ``120 = 5!``, ``5!`` alone."""
+    if text[end : end + 1] != "!" or not 0 <= value <= _LARGEST_FACTORIAL:
+        return False
+    before = text[max(0, begun - 4) : begun].rstrip()
+    alone = not before and end < 8 and not text[end + 1 :].strip()
+    return alone or before.endswith(("=", "\ue001")) or _FACTORIAL.match(text, end) is not None
+
+
+_VAGUE = re.compile(
+    r"-?ish\b|\+(?!\s?[\d(a-z])|\s(?:[a-z]+\s)?at\s(?:the\s)?(?:very\s)?(?:most|least)\b"
+    r"|\s(?:at\s)?(?:minimum|maximum|tops)\b|,?\sgive\sor\stake\b|\sand\scounting\b|\s(?:vs|versus)\b|\s(?:plus|minus)\s[a-z]"
+    r"|\s(?:is|was)(?:\snot|n['’]t|\swrong|\sincorrect|\sfalse)\b|\s\((?:wrong|incorrect|false)\)|\s?‰"
+    r"|\s(?:tenths|hundredths|thousandths)\b"
+    r"|\s(?:(?-i:January|February|March|April|May|June|July|August|September|October|November"
+    r"|December|(?:Jan|Feb|Mar|Apr|Aug|Sept?|Oct|Nov|Dec)\b))"
+    r"|\s(?:or|and)\s(?:so|more|less|fewer|above|over|up|higher|lower|below)\b"
+)
+_OTHERWISE = re.compile(
+    r"\s?\(\s*(?:(?:or|maybe|perhaps|possibly|alternatively|if)\b[^()\d]{0,40})?[~$€£]{0,2}"
+    r"(\d[\d.,]{0,20})(?<![.,])(?![\d.,]|\s?%)[^()\d+*/×÷=^-]{0,40}\)"
+)
+
+
+def _is_vague(text: str, value: Fraction, end: int) -> bool:
+    """Whether a number is a bound, or another one stands in brackets: ``20ish``, ``5 (or 6)``."""
+    if _VAGUE.match(text, end):
+        return True
+    other = _OTHERWISE.match(text, end)
+    return other is not None and _parsed(other[1], "") not in (None, value)
 
 
 def _currency(text: str, start: int, end: int) -> tuple[int, str]:
@@ -400,6 +469,16 @@ def _is_negative(text: str, begun: int) -> bool:
         return _is_sign(text, begun)
     before = text[max(0, begun - 24) : begun]
     return bool(_MINUS.search(before)) and not _SUBTRACTS.search(before)
+
+
+# "Figure 2", "No. 5", "July 4"
+_REFERS = re.compile(
+    r"(?:\b(?:Chapter|Page|Question|Option|Figure|Fig\.|Table|Section|Exercise|Room|Problem|Step"
+    r"|Item|Equation|Eq\.|Example|Theorem|Lesson|Volume|Version|Windows|Apollo|Bus|Flight|Route|Gate"
+    r"|January|February|March|April|May|June|July|August|September|October|November|December"
+    r"|Jan\.?|Feb\.?|Mar\.?|Apr\.?|Aug\.?|Sept?\.?|Oct\.?|Nov\.?|Dec\.?)|(?:^|\s)N(?:o|r)\.?|№"
+    r"|\b[Ss]ee\s(?:page|chapter|figure|table|section|step|example)|\b(?:ISO|RFC|IEEE|DIN|Boeing))\s$"
+)
 
 
 def _is_part_of_a_word(text: str, before: str, end: int, currency: str, negative: bool) -> bool:
@@ -445,7 +524,7 @@ def _scaled(
         return _shifted(value, _SCALES[found[1].lower()]), end + found.end()
     if window[:1] in _CJK_SCALES:
         return _shifted(value, _CJK_SCALES[window[:1]]), end + 1
-    if found := _LETTER_SCALE.match(window):
+    if (found := _LETTER_SCALE.match(window)) and (currency or found[1] != "m"):
         sure = currency or found[1] in "kKM"
         return _shifted(value, _LETTER_SCALES[found[1]]) if sure else None, end + 1
     if found := _DOZEN.match(window):
@@ -501,7 +580,7 @@ _A_PART = re.compile(
     re.IGNORECASE,
 )
 _BELOW = {"hal": 2, "thi": 3, "qua": 4, "fou": 4, "fif": 5}
-_A_DOZEN = re.compile(r"\b(?P<half>half[ ])?(?:an?|one)[ ]dozen\b", re.IGNORECASE)
+_A_DOZEN = re.compile(r"\b(?P<half>half[ ])?(?:an?|one)[ ]dozen\b(?![ ]and\b)", re.IGNORECASE)
 _HALF_A_SCALE = re.compile(
     r"\bhalf[ ](?:an?[ ])?(?P<scale>hundred|thousand|million|billion)\b", re.IGNORECASE
 )
@@ -545,15 +624,22 @@ def _worded(text: str) -> list[_Number]:
                 value += _PARTS[words["part"].lower()]
             if words["sign"]:
                 value = -value
-        after = text[words.end() : words.end() + 12]
+        after = text[words.end() : words.end() + 24]
+        if _VAGUE.match(after):
+            value = None
         if _DOZEN.match(after) or re.match(
             r"(?:[ -](?:point|thirds?|halves|quarters?|fifths?)\b)", after
         ):
             value = None
-        if re.match(r"-[a-z]", after):
+        if re.match(r"-[a-z]", after) or _SOME.search(
+            text[max(0, words.start() - 10) : words.start()]
+        ):
             continue
         found.append(_Number(value, words.start(), words.end()))
     return found
+
+
+_SOME = re.compile(r"\b(?:several|few|many|some|tens of)\s$", re.IGNORECASE)
 
 
 def _of_words(words: str) -> Fraction | None:
@@ -641,7 +727,10 @@ _NOT_BUT = re.compile(
 _NOT_BEFORE = re.compile(
     r"(?:n['’]t|\b(?:not|never|than|at\s(?:least|most)|below|above|between|under|over|up\sto"
     r"|neither|nor|least|most|(?:half|third|quarter|fraction|multiple)\sof|(?:half|quarter)\s(?:to|past)"
-    r"|twice|double|triple)|[<>≤≥])"
+    r"|twice|double|triple|nearly|almost|(?:not|never)\squite|nearer"
+    r"|(?:just|a little|slightly|well)\s(?:over|under|above|below)"
+    r"|close\sto|out\sof|than\sor\sequal\sto|beyond|minimum\sof|maximum\sof|several|few|many|tens\sof|hundreds\sof|dozens\sof)"
+    r"|[<>≤≥≠]=?|!=)"
     rf"\s*(?:the\s|exactly\s|just\s)?[$€£(\s{_BOLD}]*$",
     re.IGNORECASE,
 )
@@ -656,7 +745,8 @@ _OPERATOR = re.compile(
     rf"|divided\sby|multiplied\sby)\b)[\s{_BOLD}]*[-\d($€£(√π]"
 )
 _EQUALS = re.compile(
-    r"[=≈→⇒]|(?<!to )\b(?:equals?|makes?|gives?|gets|totals|is equal to|comes (?:out )?to"
+    r"(?<![<>≤≥!])=|[≈→⇒]"
+    r"|(?<!to )(?<!\bor )\b(?:equals?|makes?|gives?|gets|totals|is equal to|comes (?:out )?to"
     r"|adds up to|sums to|amounts to"
     r"|results in|leaves|yields|for a total of|a total of|which is|that is|that['’]s|i\.e\.)\b",
     re.IGNORECASE,
@@ -706,9 +796,18 @@ def _boxed(text: str) -> _Mark | None:
         if end < 0:
             return _Mark(at, len(text), _Reading(None))  # cut off inside it
         if text[at + 1 : end].strip():
+            if _NOT_BOX.search(text, max(0, at - 40), at):
+                at = text.rfind(_OPEN_MARK, 0, at)
+                continue
+            if _OR_BOX.search(text, max(0, at - 40), at):
+                return _Mark(at, end + 1, _Reading(None))
             return _Mark(at, end + 1, _alone(text[at + 1 : end][:_LONGEST_BOX]))
         at = text.rfind(_OPEN_MARK, 0, at)
     return None
+
+
+_NOT_BOX = re.compile(r"\b(?:not|rather\sthan|instead\sof)[\s$]{0,5}$", re.IGNORECASE)
+_OR_BOX = re.compile("\ue002[\\s$.]{0,5}(?:or|and|,|;)[\\s$]{0,5}$")
 
 
 def _hashed(text: str) -> _Mark | None:
@@ -834,6 +933,8 @@ def _after_label(text: str, at: int) -> tuple[_Reading | None, int]:
         if parts and parts[0].start <= 4 and first is None:
             return _Reading(parts[0].value), start + parts[0].end
         sentence_end = _sentence_end(text, start, stop)
+        if text[sentence_end : sentence_end + 1] == "?":
+            return _Reading(None), sentence_end
         if re.match(
             r"\s?(?:let|we|first|to|below|as follows|step)\b", text[start:stop], re.IGNORECASE
         ):
@@ -867,7 +968,7 @@ def _unless_more(text: str, number: _Number, stop: int) -> _Reading:
             if not between and not _OPERATOR.match(sentence, after.end):
                 return _Reading(after.value)
         return _Reading(None)
-    if re.match(r"\s*\?", rest):
+    if re.match(r"\s*\?", rest) or _is_revised(rest):
         return _Reading(None)
     clause = rest[: (found.start() if (found := _BREAKS.search(rest)) else len(rest))]
     others = [n for n in _numbers(clause) if n.value != number.value]
@@ -888,6 +989,19 @@ def _unless_more(text: str, number: _Number, stop: int) -> _Reading:
         if other and other.value != number.value:
             return _Reading(None)
     return _Reading(number.value)
+
+
+_REVISED = re.compile(
+    r"[\s,;]{1,3}(?:but|however|though|yet)\s(?:I|now|it|maybe|perhaps|then|later|actually|could"
+    r"|might)\b",
+    re.IGNORECASE,
+)
+
+
+def _is_revised(rest: str) -> bool:
+    """Whether what follows a number gives another: "was 15, but I now get 17"."""
+    found = _REVISED.match(rest)
+    return found is not None and next(_numbers(rest, found.end()), None) is not None
 
 
 # -- conclusions -----------------------------------------------------------------
@@ -927,7 +1041,9 @@ def _without_list_marks(text: str) -> str:
     return _ITEM.sub("1\x2d1 ", text, count=1) if items[0] == 1 else text
 
 
-_SPLIT = re.compile(r"\n+|(?<=[.!?。！？])[\ue003\"'”’)]*\s+(?=\S)")
+_SPLIT = re.compile(
+    r"\n+|(?<=[.?。！？])(?<!\bNo\.(?=\s\d))[\ue003\"'”’)]*\s+(?=\S)|(?<=!)[\ue003\"'”’)]*\s+(?=[^\s=×*/+a-z])"
+)
 _CUE = re.compile(
     r"\b(?:so|therefore|thus|hence|consequently|in\stotal|altogether|total|in\sall|finally"
     r"|overall|as\sa\sresult"
@@ -969,6 +1085,10 @@ _CHECKS = re.compile(
     r"|ication|ying)|sanity|confirm(?:ing|ation)?|proof)\b",
     re.IGNORECASE,
 )
+_CHECK_INSIDE = re.compile(
+    r"[;,(–—]\s*(?:double[- ])?(?:check(?:ing)?|verif(?:y|ication|ying)|proof)\b[^\n]*",
+    re.IGNORECASE,
+)
 _GOES_ON = re.compile(
     r"[\W_]*(?:next|then|now|after\sthat|let['’]?s|let\sus|we\s(?:need|must|have\sto|also|then"
     r"|now)|to\s(?:find|get)|step\s\d|finally|"
@@ -981,7 +1101,8 @@ _MOST_SENTENCES = 30
 
 
 def _concluded(text: str, cut_matters: bool = True) -> _Reading | None:
-    """The conclusion of an unmarked reply; a reading of None if it cannot be determined."""
+    """What an unmarked reply comes to; a reading of None where that cannot be said."""
+    text = _CHECK_INSIDE.sub("", text)
     text = _without_list_marks(_OURS_BUT_BOLD.sub(" ", text))
     sentences = [s for s in _SPLIT.split(text) if s.strip(f" \t{_BOLD}")]
     if len(sentences) > _MOST_SENTENCES:
@@ -1000,6 +1121,8 @@ def _concluded(text: str, cut_matters: bool = True) -> _Reading | None:
         sentences.pop()
     if any(_REFUSES.search(sentence[:300]) for sentence in sentences[-12:]):
         return _Reading(None)
+    if len(sentences) > 1 and _ASKS_AGAIN.match(sentences[-1]):
+        return _Reading(None)
     if len(set(map(_bare_value, sentences)) - {None}) > 1:
         return _Reading(None)  # several numbers, and no word to say which
     opening = _opened(sentences)
@@ -1013,6 +1136,12 @@ def _concluded(text: str, cut_matters: bool = True) -> _Reading | None:
     if len(sure) == 1:
         return _Reading(sure.pop())
     return _Reading(None) if sure or closing or opening or bold else None
+
+
+# "15... or is it 16?"
+_ASKS_AGAIN = re.compile(
+    r"[\W_]*(?:or|maybe|perhaps|hmm|wait)\b[^?\n]{0,60}\d[^?\n]{0,40}\?", re.IGNORECASE
+)
 
 
 def _bare_value(sentence: str) -> Fraction | None:
@@ -1094,7 +1223,12 @@ _WORD_SUM = re.compile(
 )
 
 
+_ORDINAL_ALONE = re.compile(r"\W*(?:the\s)?(?:third|fourth|fifth|quarter)\W*", re.IGNORECASE)
+
+
 def _whole_part(sentence: str) -> list[_Number]:
+    if _ORDINAL_ALONE.fullmatch(sentence):
+        return []
     parts = _parts(sentence)
     return parts if len(sentence.split()) <= 4 and len(parts) == 1 else []
 
@@ -1107,9 +1241,13 @@ def _in_sentence(sentence: str, *, strict: bool = False) -> _Reading | None:
     numbers = list(_numbers(sentence))
     if not numbers:
         return None
+    if _ONE_TO_ANOTHER.fullmatch(sentence):
+        return _Reading(None)
     if _UNKNOWNS.search(sentence) or _DANGLES.search(sentence):
         return _Reading(None)
     if "(" in sentence:
+        if any(n.value is None and _OTHERWISE.match(sentence, n.end) for n in numbers):
+            return _Reading(None)
         outside = _BRACKETS.sub(" ", sentence)
         if outside != sentence and len(list(_numbers(outside))) == 1:
             return _in_sentence(outside, strict=strict)
@@ -1172,10 +1310,11 @@ _DANGLES = re.compile(
     r"(?:\b(?:and|then|so|the|an?|of|to|is|are|by|with|for|or)|[,+*/×÷=–-])\s*$", re.IGNORECASE
 )
 _HEDGED = re.compile(r"\b(?:maybe|perhaps|possibly|might|could|or\sso)\b", re.IGNORECASE)
+_ONE_TO_ANOTHER = re.compile(r"\W*\d[\d.,]*\s*→\s*\d[\d.,]*\W*")  # "7 → 9"
 _UNKNOWNS = re.compile(
     r"(?<![A-Za-z])[a-z]\s?=\s?[-\d][^=]{0,40}?(?:,|;|\band\b|\bor\b)\s*[a-z]\s?="
 )
-_BRACKETS = re.compile(r"(?<!\d)\([^()]{0,200}\)")
+_BRACKETS = re.compile(r"(?<![\d.])\([^()]{0,200}\)")
 _REASON = re.compile(r"\b(?:because|since)\b", re.IGNORECASE)
 _CLAUSE_CUE = re.compile(r"\b(?:so|therefore|thus|hence|which\smeans|that\smeans)\b", re.IGNORECASE)
 _IS_LAST = re.compile(
@@ -1257,7 +1396,7 @@ def _opened(sentences: Sequence[str]) -> _Reading | None:
         return None
     if _OPERATOR.match(head, first.end) or not _SET_OFF.match(head, first.end):
         return None
-    if re.match(r"\s*\?", head[first.end :]):
+    if re.match(r"\s*\?", head[first.end :]) or _NOT_BEFORE.search(head, 0, first.start):
         return None
     rest = head[first.end :]
     if next(_numbers(rest), None) and not _EXPLAINS.match(rest):

@@ -157,7 +157,8 @@ _NEXT_QUESTION = re.compile(
     # Case is ignored only from the first word on, so that line breaks are found quickly.
     r"\n(?i:[ \t]*(?:[#*_>]{1,6}[ \t]*)?(?:(?:next|new|another)[ ])?"
     r"(?:question|problem|q|human|user|instruction|input|exercise)"
-    r"(?:[ \t]*\#?\d{1,4})?[ \t]*(?:[*_]{1,3}[ \t]*)?(?::|：|\.[ \t]*\n|\n))"
+    r"(?:[ \t]*\#?\d{1,4})?[ \t]*(?:[*_]{1,3}[ \t]*)?(?::|：|\.[ \t]*\n|\n)"
+    r"|[ \t]*(?:\*\*)?(?:question|q)[ \t]?\d{1,4}[.)][ \t]+(?=\S))"
 )
 _RESTATES = re.compile(
     r"(?:sure|ok|okay|certainly|of course|alright|let['’]?s|let me|here|we"

@@ -15,9 +15,9 @@ from typing import Literal
 from evalbench.engine.scoring.reply_text import answer_text, without_markup
 
 RATING = "fastchat-rating/1"
-RATING_LENIENT = "rating-lenient/2"
+RATING_LENIENT = "rating-lenient/3"
 WINNER = "fastchat-winner/1"
-WINNER_LENIENT = "winner-lenient/2"
+WINNER_LENIENT = "winner-lenient/3"
 
 Winner = Literal["A", "B", "tie"]
 
@@ -67,7 +67,7 @@ _LABELLED = re.compile(
     rf"(?:[:=–—-]+|is:?|of|为|是)?\s{{0,9}}[\"'“]?\[{{1,2}}\s{{0,9}}{_NUMBER}\s{{0,9}}\]",
     re.IGNORECASE,
 )
-_ALONE = re.compile(rf"\[\s{{0,9}}{_NUMBER}\s{{0,9}}\][.!]?")
+_ALONE = re.compile(rf"\[{{1,2}}\s{{0,9}}{_NUMBER}\s{{0,9}}\][.!]?")
 
 
 _RATING_BEFORE = re.compile(
@@ -156,7 +156,7 @@ _VERDICT_LABELLED = re.compile(
     rf"(?:[:=–—-]+|is:?)?\s{{0,9}}[\"'“]?\[{{1,2}}\s{{0,9}}{_SIDE}\s{{0,9}}\]",
     re.IGNORECASE,
 )
-_VERDICT_ALONE = re.compile(rf"\[\s{{0,9}}{_SIDE}\s{{0,9}}\][.!]?", re.IGNORECASE)
+_VERDICT_ALONE = re.compile(rf"\[{{1,2}}\s{{0,9}}{_SIDE}\s{{0,9}}\][.!]?", re.IGNORECASE)
 _DENIED = re.compile(
     r"(?:\bnot|\bneither|\bnor|n['’]t|\brather than|\binstead of|\bover|\bthan|\bbeats|>)"
     r"(?:\s+(?:be|give|choose|a|an|the))?\s*[\"'“(]?$",

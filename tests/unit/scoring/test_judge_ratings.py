@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+import json
 import re
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -223,6 +225,16 @@ def test_a_verdict_is_read_as_a_person_would(side: str | None, reply: str) -> No
 )
 def test_the_faithful_verdict_goes_by_the_order_of_the_checks(reply: str, side: str | None) -> None:
     assert read_winner(reply) == side
+
+
+def test_judgements_in_many_forms_are_read_as_a_person_would() -> None:
+    lines = Path(__file__).with_name("judge_replies.jsonl").read_text().splitlines()
+    for case in map(json.loads, lines):
+        reply = case["reply"]
+        if "rating" in case:
+            assert read_rating_lenient(reply) == case["rating"], reply
+        else:
+            assert read_winner_lenient(reply) == case["winner"], reply
 
 
 SOUP = st.lists(

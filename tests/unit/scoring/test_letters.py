@@ -18,6 +18,7 @@ from evalbench.engine.scoring.letters import (
     read_strict,
 )
 from evalbench.engine.scoring.letters_lenient import read_lenient
+from evalbench.engine.scoring.letters_many import read_many
 
 PARSERS = (read_strict, read_first, read_simple_evals, read_lenient)
 
@@ -428,6 +429,30 @@ def test_the_cases_from_outside(shared_data: Path) -> None:
     lines = (shared_data / "outside" / "letters.jsonl").read_text().splitlines()
     for case in map(json.loads, lines):
         assert read_lenient(case["reply"], case["options"]) == case["expected"], case["reply"]
+
+
+def test_letters_of_more_than_seven_options() -> None:
+    read = {
+        "J": ["J", "**J**", "The answer is (J).", "Answer: J", "J) 42", r"\boxed{\text{J}}"],
+        "H": [
+            "<answer>H</answer>",
+            "H is correct.",
+            "I'd go with H",
+            "Option H is the best choice.",
+        ],
+        "I": ["The answer is I", r"\boxed{I}", "Answer: H\n\nWait, that is wrong. Answer: I"],
+        "-": [
+            "H or I",
+            "I cannot answer",
+            "The answer is not H.",
+            "I would not pick H",
+            "A. x\nB. y",
+        ],
+    }
+    for letter, replies in read.items():
+        for reply in replies:
+            place = read_many(reply, 10)
+            assert ("-" if place is None else "ABCDEFGHIJ"[place]) == letter, reply
 
 
 @pytest.mark.parametrize("reply", ["E", "Answer: E", "(e)", "E) something", "The answer is E."])
