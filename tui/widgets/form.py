@@ -65,9 +65,11 @@ class Field(Vertical):
     Field:focus-within .label { color: $text-primary; text-style: bold; }
     Field Input {
         width: 1fr; height: 1; border: none; padding: 0 1; background: $surface;
-        &:focus { border: none; background: $panel; & > .input--placeholder { color: $text-muted; } }
+        &:focus { border: none; background: $panel; }
+        &:focus > .input--placeholder { color: $text-muted; }
     }
     Field Select { width: 1fr; height: 1; }
+    Field SelectCurrent Static#label, Field SelectCurrent .arrow { color: $text-muted; }
     Field .fault { display: none; height: auto; }
     Field.-bad .fault { display: block; }
     Field.-bad .label { color: $text-error; }
