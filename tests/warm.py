@@ -57,7 +57,7 @@ _ENDING = (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM)
 _SET_CHILD_SUBREAPER = 36
 _AT_THE_START = ("PYTHON", "LANG", "LC_", "LD_", "MALLOC_")
 _FOR_SOME = ("COVERAGE_", "HF_", "EVALBENCH_TESTS")
-_READ_LATER = ("PYTHON_KEYRING_BACKEND", "PYTHONPATH")
+_READ_LATER = ("PYTHON_KEYRING_BACKEND",)
 
 
 def can_serve(words: Sequence[str], env: Mapping[str, str], beginning: Mapping[str, str]) -> bool:

@@ -113,7 +113,7 @@ def test_an_error_in_the_place_of_an_answer_is_told_where_it_ends(
         (("synthetic", "--prompts", "0"), "--prompts must be at least 1"),
         (("synthetic", "--prompts", "many"), "--prompts takes a whole number"),
         (("synthetik", "--prompts", "1"), "did you mean synthetic"),
-        (("suite.toml", "--prompts", "1"), "no benchmark named 'suite.toml'"),
+        (("suite.toml", "--prompts", "1"), "there is no such file"),
         (("synthetic", "--prompts", "1", "--limitt", "3"), "did you mean --limit"),
     ],
 )

@@ -63,7 +63,7 @@ def nvmlDeviceGetUtilizationRates(card):
 def nvmlDeviceGetTemperature(card, sensor):
     return 64
 
-def nvmlDeviceGetPowerUsage(card):
+def nvmlDeviceGetPowerUsage(card, *more):
     raise NVMLError("not supported")
 
 nvmlDeviceGetEnforcedPowerLimit = nvmlDeviceGetPowerUsage

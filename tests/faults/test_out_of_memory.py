@@ -30,7 +30,7 @@ def squeeze(answering):
     draw = random.Random(8)
     moments, killed_at, steps = set(draw.sample(range(20), 8)), 14, 0
     life = os.path.join(os.path.dirname(__file__), "killed")
-    before = answering.Answering.step
+    before = answering.ActiveCalls.step
     nothing = (resource.RLIM_INFINITY, resource.RLIM_INFINITY)
 
     def step(self, *args):
@@ -48,10 +48,10 @@ def squeeze(answering):
         finally:
             resource.setrlimit(resource.RLIMIT_AS, nothing)
 
-    answering.Answering.step = step
+    answering.ActiveCalls.step = step
 
 def wait():
-    while not hasattr(sys.modules.get("evalbench.providers.local.active_calls"), "Answering"):
+    while not hasattr(sys.modules.get("evalbench.providers.local.active_calls"), "ActiveCalls"):
         time.sleep(0.005)
     squeeze(sys.modules["evalbench.providers.local.active_calls"])
 

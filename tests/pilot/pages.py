@@ -273,7 +273,7 @@ async def _(pilot: Pilot[int]) -> None:
 async def _(pilot: Pilot[int]) -> None:
     await _compare(pilot, 3)
     await pilot.press("w")
-    await until_shown(pilot, "enter shows B's answer")
+    await until_shown(pilot, "o opens B's sample")
 
 
 # -- models, keys, a new run ---------------------------------------------------------

@@ -78,7 +78,7 @@ def test_a_benchmark_from_a_cold_start_by_keyboard_alone(
 def test_the_window_may_have_any_size_at_any_time(terminal: OpenTerminal) -> None:
     window = terminal(columns=200, rows=60)
     window.type("clear; evalbench; echo exit $?")
-    window.wait_for("No run yet")
+    window.wait_for("No runs yet")
     for key, text in (("F2", "Home"), ("F4", "Models"), ("F6", "Settings"), ("F3", "New run")):
         window.press(key)
         window.wait_for(f"evalbench · {text}")
@@ -132,7 +132,7 @@ def test_colours_are_those_of_the_terminal(
 ) -> None:
     window = terminal()
     window.type(f"clear; {env} evalbench; echo exit $?")
-    window.wait_for("No run yet")
+    window.wait_for("No runs yet")
     used = colours(window.screen(colours=True))
     assert len(used) > 1
     assert [colour for colour in used if not fits(colour)] == []
@@ -166,7 +166,7 @@ def test_flags_of_the_app_need_a_terminal(terminal: OpenTerminal) -> None:
 def test_the_mouse_can_be_left_to_the_terminal(terminal: OpenTerminal) -> None:
     window = terminal()
     window.type("clear; evalbench --no-mouse; echo exit $?")
-    window.wait_for("No run yet")
+    window.wait_for("No runs yet")
     assert window.ask("mouse_any_flag") == "0"
     window.press("q")
     window.wait_for("exit 0")

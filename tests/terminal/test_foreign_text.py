@@ -44,7 +44,7 @@ def test_no_sequence_of_a_reply_reaches_the_terminal(
         window.wait_for(f"Sample {number} ")
         for key in ("f", "End", "n"):
             window.press(key)
-    window.wait_for("Nothing was asked yet")
+    window.wait_for("No calls yet")
     window.press("C-q")
     window.wait_for("ready>")
     sent = raw.read_bytes()

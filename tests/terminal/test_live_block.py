@@ -46,7 +46,7 @@ def test_ctrl_c_asks_and_the_run_goes_on_meanwhile(
     window.press("c")
     window.wait_for("Ctrl-C: leave it running, or stop it")
     window.press("C-c")
-    window.wait_for("go on watching:\n")
+    window.wait_for("keep watching:\n")
     window.press("s")
     shown = window.wait_for("exit 4")
     assert "stopped: synthetic × scripted/good" in shown
