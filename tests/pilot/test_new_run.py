@@ -213,7 +213,7 @@ async def test_settings_become_flags_only_where_they_differ(home: Path) -> None:
             " --shuffle --tag one --tag 'two, three'"
         )
         await pilot.press("f10")
-        await until_shown(pilot, "the command line copied")
+        await until_shown(pilot, "command copied")
         assert app.clipboard == command(pilot)
 
 

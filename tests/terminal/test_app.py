@@ -185,7 +185,7 @@ def test_a_run_outlives_the_terminal_with_its_app(
     assert run.live_pid()
     second = terminal(columns=120, rows=40)
     second.type("clear; evalbench attach last; echo exit $?")
-    shown = second.wait_for("▸ running")
-    assert "score and outcomes" in shown
+    second.wait_for("▸ running")
+    second.wait_for("score and outcomes")
     second.press("s")
     second.wait_for("– stopped")

@@ -244,7 +244,7 @@ def _print(out: Out, found: Compared) -> None:
     if len(found.pairs) == 1:
         _print_facts(out, found.pair_facts(found.pairs[0]))
     else:
-        head = ("", "difference", "95 %", "p", "p Holm", "p BH", "detectable", "")
+        head = ("", "difference", "95 %", "p", "p Holm", "p BH", "", "detectable")
         print_columns(out, head, [found.pair_row(pair) for pair in found.pairs])
     _print_flips(out, found, letters)
 

@@ -246,17 +246,20 @@ def _pairs(found: Compared) -> list[Line]:
     if len(found.pairs) == 1:
         facts = found.pair_facts(found.pairs[0])
         return [[(cell(name, 11) + " ", "dim"), words] for name, words in facts]
-    widths = (7, 13, 17, 9, 9, 9, 13)
-    head = ("", "difference", "95 %", "p", "p Holm", "p BH", "detectable", "")
+    widths = (7, 13, 17, 8, 8, 8)
+    head = ("", "difference", "95 %", "p", "p Holm", "p BH", "", "detectable")
+    rows = [head, *map(found.pair_row, found.pairs)]
+    longest = max(len(row[-2]) for row in rows)
     return [
         [
             *(
                 (cell(text, width) + " ", "dim" if number == 0 else "")
                 for text, width in zip(row, widths, strict=False)
             ),
-            (row[-1], "strong"),
+            (cell(row[-2], longest), "strong"),
+            ("  " + row[-1], "dim" if number == 0 else ""),
         ]
-        for number, row in enumerate([head, *map(found.pair_row, found.pairs)])
+        for number, row in enumerate(rows)
     ]
 
 

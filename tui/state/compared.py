@@ -158,7 +158,7 @@ class Compared:
         )
 
     def pair_row(self, pair: Line) -> tuple[str, ...]:
-        """A row of the pairs table: who, difference, interval, three p, detectable, verdict."""
+        """A row of the pairs table: who, difference, interval, three p, verdict, detectable."""
         return (
             f"{self.letter(pair['second'])} - {self.letter(pair['first'])}",
             self.gap(pair["difference"]),
@@ -166,8 +166,8 @@ class Compared:
             p_words(pair["p"]),
             p_words(pair["p_holm"]),
             p_words(pair["p_bh"]),
-            self.gap(pair["detectable"]).lstrip("+"),
             self.verdict(pair),
+            self.gap(pair["detectable"]).lstrip("+"),
         )
 
     def verdict(self, pair: Line) -> str:
