@@ -137,7 +137,7 @@ def about_words(line: Line) -> list[tuple[str, str]]:
     """All details of one provider, as pairs of name and words."""
     pairs = [
         ("name", line["title"]),
-        ("address", line["address"] or "given with --base-url"),
+        ("address", line["address"] or "its own, or the one given with --base-url"),
         ("key", line["key"] + _more(line["key_variable"], line["key_page"])),
     ]
     if line["header_secrets"]:
