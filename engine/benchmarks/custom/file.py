@@ -17,6 +17,7 @@ from evalbench.engine.benchmarks.custom.scorers import (
     STRICT_READING,
     VOTABLE,
     Scoring,
+    missing_package,
     setup_problem,
 )
 from evalbench.engine.data.reading import unreadable
@@ -245,7 +246,13 @@ def read_file(path: Path) -> CustomFile:
     Raises:
         DataError: says what is wrong, in which lines, and what would be right.
     """
-    return file_of(path, *read_tables(path))
+    body, text = read_tables(path)
+    file = file_of(path, body, text)
+    for scoring in file.scores:
+        if missing := missing_package(scoring):
+            section = "answer" if len(file.scores) == 1 else "score"
+            raise together([_Place(path, text).wrong(missing, section, "scorer")], path)
+    return file
 
 
 def file_of(path: Path, body: Mapping[str, Any], text: str) -> CustomFile:

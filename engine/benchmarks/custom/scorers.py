@@ -115,14 +115,17 @@ _READS = ("first line", "last line", "all")
 _VARIANTS = ("rouge1", "rouge2", "rougeL")
 
 
-def setup_problem(one: Scoring) -> tuple[str, str] | None:
-    """The invalid key in a scorer's settings and what is wrong with it; None if they are valid."""
+def missing_package(one: Scoring) -> str:
+    """The package that a scorer lacks, with the command that installs it; empty: none."""
     kind = SCORERS[one.scorer]
     if kind.package and (one.scorer != "json" or one.schema) and not _installed(kind.package):
-        return "scorer", (
-            f"{one.scorer} needs the package {kind.package.replace('_', '-')}:"
-            f" {install_command('scorers')}"
-        )
+        package = kind.package.replace("_", "-")
+        return f"{one.scorer} needs the package {package}: {install_command('scorers')}"
+    return ""
+
+
+def setup_problem(one: Scoring) -> tuple[str, str] | None:
+    """The invalid key in a scorer's settings and what is wrong with it; None if they are valid."""
     if one.scorer == "regex":
         return _pattern_problem(one.pattern)
     if one.strict and (problem := _pattern_problem(one.strict)):

@@ -18,13 +18,13 @@ from evalbench.engine.benchmarks.custom.rows import (
     read_items,
     split_beside,
 )
-from evalbench.engine.benchmarks.custom.scorers import Read, Scoring
+from evalbench.engine.benchmarks.custom.scorers import Read, Scoring, missing_package
 from evalbench.engine.benchmarks.sets import rows as set_rows
 from evalbench.engine.benchmarks.sets import rules
 from evalbench.engine.calls.options import Option
 from evalbench.engine.compat import override
 from evalbench.engine.data.reading import find_table, read_rows
-from evalbench.engine.errors import DataError
+from evalbench.engine.errors import DataError, UsageError
 
 _FOLDER = Path(__file__).parent
 
@@ -89,6 +89,9 @@ class KnownSet(Custom):
     def prepare(self, source: DataSource) -> DataSet:
         """Read the published rows, and render every prompt."""
         file = self._file()
+        for scoring in file.scores:
+            if missing := missing_package(scoring):
+                raise UsageError(f"{self.name} cannot be scored: {missing}")
         tables, origin, revision = self._tables(file, source)
         items = read_items(_FOLDER / f"{self.name}.toml", file, source, self.seed, tables)
         return DataSet(items, shared=file.to_json(), origin=origin, revision=revision)

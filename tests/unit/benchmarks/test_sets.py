@@ -11,11 +11,12 @@ from typing import Any
 import pytest
 
 from evalbench.engine.benchmark import Benchmark, DataSource, Sample, Score, sample_ids
-from evalbench.engine.benchmarks.sets import instructions
+from evalbench.engine.benchmarks.custom import scorers
+from evalbench.engine.benchmarks.sets import instructions, known
 from evalbench.engine.calls import MediaPart, Outcome, Prompt, Reply
 from evalbench.engine.calls.options import parse_options
 from evalbench.engine.config.registry import benchmark_class, benchmark_names
-from evalbench.engine.errors import DataError
+from evalbench.engine.errors import DataError, UsageError
 from evalbench.engine.scoring.letters_many import read_many
 from evalbench.engine.scoring.tally import Tally
 
@@ -496,3 +497,14 @@ def test_every_set_names_its_licence_its_source_and_a_revision() -> None:
         if hasattr(kind, "about") and name != "mgsm":
             file = kind(parse_options(kind.options, {}, name))._file()  # type: ignore[attr-defined]
             assert len(file.revision) == 40, name
+
+
+def test_a_set_whose_package_is_missing_is_listed_and_says_so_before_it_is_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(scorers, "_installed", lambda package: False)
+    known._read.cache_clear()
+    assert known.known_set("math-500").about.licence
+    row = {"problem": "P", "answer": "1", "subject": "Algebra", "level": 2}
+    with pytest.raises(UsageError, match="needs the package math-verify"):
+        Made(tmp_path, "math-500", {"test.jsonl": [row]})
