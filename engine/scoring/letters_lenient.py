@@ -10,7 +10,7 @@ The rules, in order; the first that finds something decides:
 4. The one option called right where each line says of one option whether it is.
 5. The reply opens with a letter set off from what follows: ``B) Paris``, ``C. because``.
    Letters that run on in order (``A) … B) …``) repeat the question and answer nothing.
-6. A choice in words: ``I think it's C``, ``B is correct``, ``B remains``, ``so D``.
+6. A stated choice: ``I think it's C``, ``B is correct``, ``B remains``, ``so D``.
    The last counts.
 7. The only option mentioned: ``option B``, ``(B)`` at the end of a line, ``: B`` at the very end.
 

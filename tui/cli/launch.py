@@ -47,7 +47,7 @@ def declare_following(parser: Parser) -> argparse._ArgumentGroup:
     section.add_argument(
         "--on-end",
         metavar="CMD",
-        help="run this program whenever a run has come to rest, without a shell; "
+        help="run this program when a run finishes, pauses or stops (no shell); "
         "EVALBENCH_RUN, _STATE and _SCORE are in its environment",
     )
     section.add_argument("--yes", action="store_true", help="answer yes to all questions")

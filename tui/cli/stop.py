@@ -34,7 +34,7 @@ def declare(parser: Parser, words: Sequence[str]) -> None:
 
 
 def execute(args: argparse.Namespace) -> int:
-    """Ask the engine, and wait a while for the run to come to rest."""
+    """Ask the engine, and wait a while for it to stop."""
     folder = find_run(args.run)
     out = stdout()
     before = folder.status()
@@ -68,7 +68,7 @@ def execute(args: argparse.Namespace) -> int:
 
 
 def _rests(folder: RunFolder, stop: Stop | None, out: Out) -> bool:
-    """Wait for the run to come to rest, and escalate if the engine does not respond."""
+    """Wait for the run to stop, and escalate if the engine does not respond."""
     end = time.monotonic() + _WAIT_S
     while not wait_for_rest(folder, _LOOK_S):
         if stop and (words := stop.look()):

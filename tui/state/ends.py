@@ -1,4 +1,4 @@
-"""Reporting runs that come to rest while the user is elsewhere."""
+"""Reporting runs that finish, pause or stop while the user is elsewhere."""
 
 from __future__ import annotations
 

@@ -97,7 +97,7 @@ class RunFollower:
         if not self.status.at_rest and time.monotonic() >= self._alive_due:
             self._alive_due = time.monotonic() + _ALIVE_EVERY_S
             if self.folder.live_pid(self.status) is None:
-                # It may have come to rest between the two reads.
+                # It may have ended between the two reads.
                 changed = self._read_status() or changed
                 self.interrupted = not self.status.at_rest
             else:
