@@ -9,7 +9,7 @@ from typing import Any
 from evalbench.engine.calls import NETWORK_OPTIONS, PLACES
 from evalbench.engine.calls.options import Option
 from evalbench.engine.config import registry
-from evalbench.engine.config.roles import with_address
+from evalbench.engine.config.roles import environment_address, with_address
 from evalbench.engine.process.run_keys import remember_place
 from evalbench.tui.cli import key_hosts
 from evalbench.tui.cli.confirm import can_ask
@@ -42,7 +42,11 @@ def remember(
     Raises:
         SpecError: it may not be sent there.
     """
-    typed = bool(given(args, NETWORK_OPTIONS).get("base_url") or getattr(args, "base_url", None))
+    typed = bool(
+        given(args, NETWORK_OPTIONS).get("base_url")
+        or getattr(args, "base_url", None)
+        or environment_address(provider) is None
+    )
     asked = can_ask(json=getattr(args, "json", False))
     ask = (lambda bound: key_hosts.ask("the environment", bound)) if asked else None
     remember_place(provider, settings, secret, typed=typed, ask=ask)

@@ -18,9 +18,9 @@ from evalbench.engine.config.servers_file import (
 )
 from evalbench.engine.errors import SpecError, UsageError
 from evalbench.engine.keys import ATTENDED_S, find_key, looks_like_key, not_here
-from evalbench.engine.process.run_keys import remember_place
 from evalbench.tui.cli.output import Out, stdout
 from evalbench.tui.cli.parser import Parser, bare_words
+from evalbench.tui.cli.place import remember
 from evalbench.tui.state.clean import one_line
 from evalbench.tui.state.provider_lines import about_words, limit_words, provider_lines
 
@@ -282,7 +282,7 @@ def _test(args: argparse.Namespace) -> int:
     if cls.key is not None:
         _, secret = find_key(name, cls.key, timeout=ATTENDED_S)
     settings = with_address(name, {})
-    remember_place(name, settings, secret)
+    remember(args, name, settings, secret)
     began = time.monotonic()
     told = one_line(preflight.check_key(name, secret, settings))
     seconds = time.monotonic() - began

@@ -81,12 +81,6 @@ class ProvidersPage(Page):
         self.query_one(TopLine).tell(right=f"{len(names)} providers, {own} of them yours")
         self._tell()
 
-    def show_server(self, name: str) -> None:
-        """Move the cursor to a server that was just added."""
-        self._tried.pop(name, None)
-        self._lines.append({"provider": name, "own": True})
-        self.query_one(Table).cursor = len(self._lines) - 1
-
     def _current(self) -> Line | None:
         cursor = self.query_one(Table).cursor
         return self._lines[cursor] if cursor < len(self._lines) else None
@@ -97,7 +91,7 @@ class ProvidersPage(Page):
 
     def _tell(self) -> None:
         line = self._current()
-        pairs = about_words(line) if line and "key" in line else []
+        pairs = about_words(line) if line else []
         if line and (tried := self._tried.get(line["provider"])):
             pairs = [("tested", tried), *pairs]
         self.query_one(Pairs).show([(name, words, "") for name, words in pairs])
@@ -196,8 +190,6 @@ class _Rows:
 
     def row(self, index: int) -> Sequence[Cell]:
         line = self._lines[index]
-        if "key" not in line:
-            return ("", line["provider"])
         tried = self._tried.get(line["provider"], "")
         if line["problem"]:
             mark: Cell = ("✗", "bad")

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from evalbench.engine import preflight
 from evalbench.engine.calls import ModelRef
 from evalbench.engine.config import registry
 from evalbench.engine.config.spec import make_spec
@@ -151,3 +152,27 @@ def test_what_headers_refer_to_may_lie_in_the_keychain(
     assert [is_variable(name) for name in ("GW_TOKEN", "default", "WORK", "x_y")] == [
         *(True, False, False, False)
     ]
+
+
+def test_a_test_sends_no_key_where_only_the_environment_says(
+    home: Path, said: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sent: list[str] = []
+
+    def check_key(name: str, *_: Any) -> str:
+        sent.append(name)
+        return "fine"
+
+    monkeypatch.setattr(preflight, "check_key", check_key)
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-proj-0123456789abcdefghij")
+    monkeypatch.setenv("OPENAI_BASE_URL", "https://gateway.test/v1")
+    code, text = said("test", "openai", "--json")
+    assert (code, sent) == (1, [])
+    assert "OPENAI_BASE_URL would send the key of openai to gateway.test" in text
+    # A server that the user described is where the user wants its key to go.
+    described = home / "config" / "providers.toml"
+    described.parent.mkdir(parents=True, exist_ok=True)
+    described.write_text('[mine]\nbase_url = "https://mine.test/v1"\nkey = "MINE_KEY"\n')
+    monkeypatch.setenv("MINE_KEY", "mine-0123456789abcdefghij")
+    assert said("test", "mine")[0] == 0
+    assert sent == ["mine"]
