@@ -264,12 +264,10 @@ class Compatible(FileBatches):
     def _line(self, entry: Mapping[str, Any]) -> ModelInfo:
         name = entry["id"]
         known = self.facts.of(name)
-        error_response = (
+        sizes = (
             entry.get(field) for field in ("context_length", "context_window", "max_model_len")
         )
-        context = next(
-            (size for size in error_response if isinstance(size, int) and size > 0), None
-        )
+        context = next((size for size in sizes if isinstance(size, int) and size > 0), None)
         title = entry.get("name")
         return ModelInfo(
             name=name,

@@ -16,10 +16,9 @@ from evalbench.tui.cli import key_hosts
 from evalbench.tui.cli.launch import declare_following, end_hook, launch
 from evalbench.tui.cli.parser import Parser, bare_words, given, take
 from evalbench.tui.cli.settings import changed, declare_settings
+from evalbench.tui.cli.target import BUDGET
 from evalbench.tui.state.batch_words import resend_words
 from evalbench.tui.state.run_follower import last_event
-
-(_BUDGET,) = (option for option in COMMON if option.name == "budget")
 
 
 def declare(parser: Parser, words: Sequence[str]) -> None:
@@ -69,8 +68,8 @@ def execute(args: argparse.Namespace) -> int:
     """Resume and follow."""
     folder = find_run(args.run)
     grid = grid_of(folder)
-    if grid and "budget" in given(args, [_BUDGET]):
-        grid = Grid(grid.id, _BUDGET.parse(take(args, _BUDGET)))
+    if grid and "budget" in given(args, [BUDGET]):
+        grid = Grid(grid.id, BUDGET.parse(take(args, BUDGET)))
         for run in [folder, *others_of(grid, [folder])]:
             join_grid(run, grid)
     stored = folder.spec()

@@ -202,19 +202,19 @@ def together(
     Raises:
         SpecError: the suite's budget is not an amount.
     """
-    budget = given(args, [_BUDGET]).get("budget")
+    budget = given(args, [BUDGET]).get("budget")
     if budget is not None:
-        budget = _BUDGET.parse(budget)
+        budget = BUDGET.parse(budget)
     elif is_suite(args.target):
         budget = suite_budget(Path(args.target))
     if len(specs) < 2 or (budget is None and not getattr(args, "more", None)):
         return list(specs), None
-    if "budget" in given(args, [_BUDGET]):
+    if "budget" in given(args, [BUDGET]):
         specs = [spec.changed(budget=None) for spec in specs]
     return list(specs), new_grid(budget)
 
 
-(_BUDGET,) = (option for option in COMMON if option.name == "budget")
+(BUDGET,) = (option for option in COMMON if option.name == "budget")
 
 
 def _benchmark_specs(args: argparse.Namespace, name: str) -> tuple[list[RunSpec], tuple[str, ...]]:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
+from pathlib import Path
 from typing import ClassVar
 
-from textual import on
+from textual import on, work
 from textual.app import ComposeResult
 
 from evalbench.tui.screens.page import Page
@@ -34,6 +36,7 @@ class LeaderboardPage(Page):
         self._lines: list[RunLine] = []
         self._board = Leaderboard((), (), {})
         self._by = ""
+        self._latencies: dict[tuple[Path, int], float | None] = {}
 
     def compose(self) -> ComposeResult:
         """Top line, table, the run behind the line under the cursor."""
@@ -91,10 +94,28 @@ class LeaderboardPage(Page):
             rank = self._board.rank(line.model, line.benchmark)
             words = (
                 f"{line.folder.id} · {line.done} samples · {line.age}\n"
-                f"{_took(line)} · by the intervals its place is {rank}\n{words}"
+                f"{self._took(line)} · by the intervals its place is {rank}\n{words}"
             )
         self.query_one("#about", Plain).show(words)
         self.refresh_bindings()
+
+    def _took(self, line: RunLine) -> str:
+        """A run's cost, tokens and reply latency, which is shown once it has been read."""
+        said = [line.spent] if line.spent else []
+        said.append(f"{figures.count(line.tokens)} tokens")
+        key = line.folder.path, line.tokens
+        if key not in self._latencies:
+            self._read_latency(line)
+        elif took := self._latencies[key]:
+            said.append(f"{figures.duration(took)} to a reply")
+        return " · ".join(said)
+
+    @work(exclusive=True, group="latency")
+    async def _read_latency(self, line: RunLine) -> None:
+        """Read it in a thread: that scans all replies."""
+        found = await asyncio.to_thread(latency, line)
+        self._latencies[line.folder.path, line.tokens] = found
+        self._tell()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Disable commands that do not apply to the line under the cursor."""
@@ -120,15 +141,6 @@ class LeaderboardPage(Page):
         if event.index >= 2:
             self._by = self._board.benchmarks[event.index - 2]
             self._show()
-
-
-def _took(line: RunLine) -> str:
-    """A run's cost, tokens and reply latency."""
-    said = [line.spent] if line.spent else []
-    said.append(f"{figures.count(line.tokens)} tokens")
-    if took := latency(line):
-        said.append(f"{figures.duration(took)} to a reply")
-    return " · ".join(said)
 
 
 class _Rows:

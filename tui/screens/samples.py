@@ -16,6 +16,7 @@ from textual.widgets import Input
 
 from evalbench.engine.errors import EvalbenchError, JournalError
 from evalbench.engine.paths import expand
+from evalbench.engine.process.launch import RETRY
 from evalbench.engine.runs.browse import ORDERS, Facets, Filter, SampleBrowser, TextSearch
 from evalbench.engine.runs.folder import RunFolder
 from evalbench.tui.clipboard import copy
@@ -56,7 +57,7 @@ _SCAN_AGAIN_S = 1.0
 _SCAN_SHARE = 20
 """A live run is scanned again after this many times the time that scanning took."""
 
-RETRYABLE = ("refused", "truncated", "filtered")
+RETRYABLE = tuple(outcome.value for outcome in RETRY)
 """Outcomes that ``resume --retry`` can retry."""
 
 _ORDER_NAMES = {
@@ -94,6 +95,7 @@ class SamplesPage(SeekingPage):
         self._samples = SampleBrowser(folder.journal, next(iter(status.metrics), ""))
         self._epochs = epochs_of(folder)
         self._tags: tuple[str, ...] = ()
+        self._all: Sequence[int] = ()
         self._filter = Filter()
         self._narrowed = narrowed
         self._order, self._descending = "", False
@@ -136,8 +138,8 @@ class SamplesPage(SeekingPage):
         live = not self._watch.ended
         if not self._samples.value:
             self._samples.value = next(iter(self._watch.status.metrics), "")
-        if self._filter == Filter():
-            if len(self._rows) < self._watch.status.total:
+        if self._filter == Filter() and not self._order:
+            if len(self._rows) < self._watch.status.total // self._epochs:
                 self._show_all()
         elif time.monotonic() >= self._scan_due or live != self._rows.live:
             self._narrow()
@@ -156,9 +158,18 @@ class SamplesPage(SeekingPage):
             if self._watch.ended:
                 self._show((), empty=f"{error.what}. {error.why}")
             return
+        self._all = numbers
         if numbers:
             self._set_columns(numbers)
-        self._show(self._in_order(numbers))
+        self._show(numbers)
+
+    def _show_listed(self) -> None:
+        """Show all samples as they are; a filter and an order need a scan."""
+        if self._filter == Filter() and not self._order:
+            self._show_all()
+        else:
+            self._tell()
+            self._narrow()
 
     def _in_order(self, numbers: Sequence[int]) -> Sequence[int]:
         """Samples in the chosen order; they are already sorted by number."""
@@ -250,11 +261,7 @@ class SamplesPage(SeekingPage):
         self._filter = wanted
         self.workers.cancel_group(self, "narrow")
         self._looking = ""
-        if wanted == Filter():
-            self._show_all()
-        else:
-            self._tell()
-            self._narrow()
+        self._show_listed()
 
     @work(exclusive=True, group="narrow", exit_on_error=False)
     async def _narrow(self) -> None:
@@ -379,11 +386,9 @@ class SamplesPage(SeekingPage):
     def _order_by(self, by: str, *, descending: bool) -> None:
         self._order, self._descending = by, descending
         self._rows = SampleRows(self._samples, ())
-        self._set_columns(self._samples.rows())
-        if self._filter == Filter():
-            self._show_all()
-        else:
-            self._narrow()
+        if self._all:
+            self._set_columns(self._all)
+        self._show_listed()
 
     def action_sort(self) -> None:
         """See ``commands.py``."""

@@ -91,18 +91,13 @@ class SideBySidePage(Page):
     @work(exclusive=True, group="look")
     async def _look(self) -> None:
         flip = self._found.flips[self.place]
-        told = await asyncio.to_thread(self._read, flip["numbers"])
+        told, marked = await asyncio.to_thread(self._read, flip["numbers"])
         question = next((one.view.question for one in told if one.view), flip["question"])
         gold = next((one.view.gold for one in told if one.view and one.view.gold), "")
         words = question.strip() + (f"\ngold: {gold}" if gold else "")
         self.query_one("#question", Plain).show(words)
-        first = told[0].reply
-        for place, one in enumerate(told):
+        for place, (one, parts) in enumerate(zip(told, marked, strict=True)):
             self.query_one(f"#head-{place}", Lines).show(self._head(place, one))
-            if place:
-                _, parts = word_diff(first, one.reply)
-            else:
-                parts, _ = word_diff(first, told[1].reply)
             self.query_one(f"#reply-{place}", Static).update(_marked(parts))
         count = len(self._found.flips)
         right = f"{figures.count(self.place + 1)} of {figures.count(count)} scored differently"
@@ -110,8 +105,11 @@ class SideBySidePage(Page):
         self.query_one("#all", VerticalScroll).scroll_home(animate=False)
         self.refresh_bindings()
 
-    def _read(self, numbers: Sequence[int]) -> list[_Told]:
-        return [self._told(*both) for both in zip(self._browsers, numbers, strict=True)]
+    def _read(self, numbers: Sequence[int]) -> tuple[list[_Told], list[list[Part]]]:
+        """The samples, and each reply in parts: the first against the second, others against it."""
+        told = [self._told(*both) for both in zip(self._browsers, numbers, strict=True)]
+        diffs = [word_diff(told[0].reply, one.reply) for one in told[1:]]
+        return told, [diffs[0][0], *(theirs for _, theirs in diffs)]
 
     def _told(self, browser: SampleBrowser, number: int) -> _Told:
         try:
@@ -170,8 +168,8 @@ class SideBySidePage(Page):
 
     async def action_open(self) -> None:
         """See ``commands.py``."""
-        numbers = [flip["numbers"][0] for flip in self._found.flips]
-        await self.app.push_screen(SamplePage(self._folders[0], numbers[self.place], None))
+        number = self._found.flips[self.place]["numbers"][0]
+        await self.app.push_screen(SamplePage(self._folders[0], number, None))
 
 
 def _marked(parts: Sequence[Part]) -> Content:
