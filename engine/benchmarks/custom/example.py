@@ -165,7 +165,7 @@ _CHAT = Template(
 data = "NAME.jsonl"
 
 [prompt]
-system = "You are the help preflight of a bicycle shop. Answer in one sentence."
+system = "You are the help desk of a bicycle shop. Answer in one sentence."
 messages = "conversation"  # a column with messages: role and content; the last is the user's
 max_tokens = 128
 
