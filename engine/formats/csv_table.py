@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import io
+from collections.abc import Collection, Iterable, Mapping
+from typing import IO, Any
 
 from evalbench.engine.formats.files import Files
 from evalbench.engine.runs.reader import RunReader
@@ -13,14 +15,18 @@ from evalbench.engine.runs.sanitize import cell
 
 def write(run: RunReader, files: Files) -> list[str]:
     """Add the table to ``files``."""
-    names = columns(run)
-    with files.open(f"{run.id}.csv") as raw:
-        text = io.TextIOWrapper(raw, encoding="utf-8", newline="", write_through=True)
-        writer = csv.writer(text)
-        writer.writerow([cell(name) for name in names])
-        for row in rows(run):
-            held = (row.get(name) for name in names)
-            writer.writerow([cell(v) if isinstance(v, str) else v for v in held])
-        text.flush()
-        text.detach()
+    with files.open(f"{run.id}.csv") as file:
+        write_rows(columns(run), rows(run), file)
     return []
+
+
+def write_rows(names: Collection[str], found: Iterable[Mapping[str, Any]], file: IO[bytes]) -> None:
+    """Write a header and the rows; no cell can act as a formula."""
+    text = io.TextIOWrapper(file, encoding="utf-8", newline="", write_through=True)
+    writer = csv.writer(text)
+    writer.writerow([cell(name) for name in names])
+    for row in found:
+        held = (row.get(name) for name in names)
+        writer.writerow([cell(v) if isinstance(v, str) else v for v in held])
+    text.flush()
+    text.detach()

@@ -63,7 +63,7 @@ class Files:
             self._make(full.parent)
             file = open_private(partial, "w+b")
         except OSError as error:
-            raise _unwritable(full, error) from None
+            raise unwritable(full, error) from None
         self._partial[full] = partial
         self._open.append(file)
         return file
@@ -109,11 +109,12 @@ class Files:
                 partial.replace(path)
                 del self._partial[path]
         except OSError as error:
-            raise _unwritable(self._place, error) from None
+            raise unwritable(self._place, error) from None
         self._made.clear()
         return done
 
 
-def _unwritable(path: Path, error: OSError) -> UsageError:
+def unwritable(path: Path, error: OSError) -> UsageError:
+    """The error for a file or folder that cannot be written, or the system limit behind it."""
     what = f"{path} cannot be written"
     return system_limit(error, what) or UsageError(what, why=error.strerror or str(error))

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Collection
-from io import StringIO
+from io import BytesIO
 from pathlib import Path
 
-from evalbench.engine.errors import UsageError
+from evalbench.engine.formats import csv_table, jsonl_table
+from evalbench.engine.formats.files import unwritable
 from evalbench.engine.paths import write_file
 from evalbench.engine.runs.folder import RunFolder
 from evalbench.engine.runs.reader import RunReader
 from evalbench.engine.runs.rows import columns, rows
-from evalbench.engine.runs.sanitize import cell, json_bytes
 
 
 def export_samples(folder: RunFolder, numbers: Collection[int], path: Path) -> None:
@@ -27,18 +26,11 @@ def export_samples(folder: RunFolder, numbers: Collection[int], path: Path) -> N
         UsageError: the file cannot be written.
         JournalError: the journal cannot be read.
     """
+    write = jsonl_table.write_rows if path.suffix == ".jsonl" else csv_table.write_rows
+    body = BytesIO()
     with RunReader(folder) as run:
-        names = list(columns(run))
-        table = [[row.get(name) for name in names] for row in rows(run) if row["row"] in numbers]
-    if path.suffix == ".jsonl":
-        body = b"".join(json_bytes(dict(zip(names, row, strict=True))) + b"\n" for row in table)
-    else:
-        text = StringIO(newline="")
-        writer = csv.writer(text)
-        writer.writerow([cell(name) for name in names])
-        writer.writerows([[cell(v) if isinstance(v, str) else v for v in row] for row in table])
-        body = text.getvalue().encode()
+        write(columns(run), (row for row in rows(run) if row["row"] in numbers), body)
     try:
-        write_file(path, body)
+        write_file(path, body.getvalue())
     except OSError as error:
-        raise UsageError(f"{path} cannot be written", why=error.strerror or str(error)) from None
+        raise unwritable(path, error) from None
