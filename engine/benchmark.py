@@ -447,7 +447,7 @@ def answer_outcome(reply: Reply, parsed: Any) -> Outcome:
     A refused or filtered reply keeps its outcome. A truncated reply that could still be parsed is
     ok; otherwise it stays truncated. A complete reply that no parser could read is unparsed.
     """
-    if reply.outcome in (Outcome.REFUSED, Outcome.FILTERED):
+    if reply.outcome.declined:
         return reply.outcome
     if parsed is not None:
         return Outcome.OK

@@ -12,9 +12,9 @@ import csv
 import gzip
 import io
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import IO, Any, TypeVar, cast
 
 import orjson
 
@@ -35,6 +35,42 @@ from evalbench.engine.shapes import COUNT, Misfit
 SUFFIXES = (".parquet", ".jsonl", ".jsonl.gz", ".csv", ".xlsx")
 
 Row = dict[str, Any]
+T = TypeVar("T")
+
+
+def converted(
+    rows: Iterator[tuple[int, Row]],
+    convert: Callable[[Row], T],
+    what: str,
+    origin: str,
+    hint: str = "",
+) -> Iterator[tuple[int, T]]:
+    """Rows turned into something else, with their numbers.
+
+    Args:
+        rows: the rows with their numbers.
+        convert: what to do with a row; whatever it raises means that the row does not fit.
+        what: what a row should be, for the error.
+        origin: the file or data set, for the error.
+        hint: what to do about a row that does not fit.
+
+    Raises:
+        DataError: a row does not fit.
+    """
+    for number, row in rows:
+        try:
+            found = convert(row)
+        except DataError:
+            raise
+        except Exception as error:
+            raise DataError(
+                f"this is no {what}",
+                path=origin,
+                line=number,
+                why=f"it lacks, or has in another form: {error}",
+                hint=hint,
+            ) from None
+        yield number, found
 
 
 def read_rows(path: Path) -> Iterator[tuple[int, Row]]:

@@ -78,7 +78,6 @@ _LIMITED = {
     "template": "the rubric of the file on this reply",
     "math": "reading the mathematics of this reply",
 }
-_UNANSWERED = (Outcome.REFUSED, Outcome.FILTERED)
 
 
 class Custom(Benchmark):
@@ -170,19 +169,23 @@ class Custom(Benchmark):
         file = self._file()
         if "loglikelihood" in file.scorers:
             return await _likelihoods(file, sample, ask)
-        talk = _talk(file, sample)
+        talk = _talk(sample)
         for number, turn in enumerate(sample.inputs.get("turns", ()), 1):
             talk.append(user(turn))
             said = await ask("candidate", _asked(file, talk), step=f"turn-{number}")
-            if said.outcome in _UNANSWERED or not said.text.strip():
-                return Score(_unread(said), {}, note=f"turn {number} has no answer to go on from")
+            if said.outcome.declined or not said.text.strip():
+                return Score(
+                    answer_outcome(said, None),
+                    {},
+                    note=f"turn {number} has no answer to go on from",
+                )
             talk.append(assistant(said.text))
         prompt = _asked(file, [*talk, _last_turn(sample)])
         if file.votes > 1:
             return await self._voted(file, sample, prompt, ask)
         reply = await ask("candidate", prompt)
-        if file.asks_judges and (reply.outcome in _UNANSWERED or not reply.text.strip()):
-            return Score(_unread(reply), {}, note="this answer cannot be judged")
+        if file.asks_judges and (reply.outcome.declined or not reply.text.strip()):
+            return Score(answer_outcome(reply, None), {}, note="this answer cannot be judged")
         return await self._scored(file, sample, reply, ask)
 
     async def _scored(self, file: CustomFile, sample: Sample, reply: Reply, ask: Ask) -> Score:
@@ -200,14 +203,14 @@ class Custom(Benchmark):
                     outcome = cut
             else:
                 read = await self._read(one, sample, reply.text)
-                mean = read.score if reply.outcome not in _UNANSWERED else 0.0
+                mean = read.score if not reply.outcome.declined else 0.0
                 parsed[self._reads(one, sample)] = read.answer
                 outcome = _worse(outcome, answer_outcome(reply, read.answer))
                 if len(file.scores) == 1:
                     name = "score" if SCORERS[one.scorer].graded else "accuracy"
                     values[name] = mean
                     if read.strict is not None:
-                        strict = read.strict if reply.outcome not in _UNANSWERED else 0.0
+                        strict = read.strict if not reply.outcome.declined else 0.0
                         values["accuracy_strict"] = strict
             found.append((one, mean))
         if len(file.scores) > 1:
@@ -260,7 +263,7 @@ class Custom(Benchmark):
         replies = await ask.many(asks)
         read = [
             Read(None, 0.0)
-            if reply.outcome in _UNANSWERED
+            if reply.outcome.declined
             else await self._read(file.scores[0], sample, reply.text)
             for reply in replies
         ]
@@ -400,7 +403,7 @@ class Custom(Benchmark):
         return out
 
 
-def _talk(file: CustomFile, sample: Sample) -> list[Message]:
+def _talk(sample: Sample) -> list[Message]:
     """The messages before the sample's own turns."""
     talk = [system(said)] if (said := sample.inputs.get("system")) else []
     makers = {"system": system, "user": user, "assistant": assistant}
@@ -503,10 +506,6 @@ def _why_unread(file: CustomFile, judgement: Reply, *, graded: bool) -> str:
 def _weighted(found: list[tuple[Scoring, float | None]]) -> float:
     total = sum(one.weight for one, _ in found)
     return sum(one.weight * (mean or 0.0) for one, mean in found) / total if total else 0.0
-
-
-def _unread(reply: Reply) -> Outcome:
-    return Outcome.UNPARSED if reply.outcome is Outcome.OK else reply.outcome
 
 
 _RANK = (

@@ -414,7 +414,7 @@ class _Reader:
         results = self._child.results(pieces)
         for (number, row), plan in zip(some, plans, strict=False):
             try:
-                yield self._item(number, row, plan, results)
+                yield self._item(row, plan, results)
             except DataError:
                 raise
             except Exception as error:
@@ -451,7 +451,7 @@ class _Reader:
             random.Random(f"{self._seed}/{number}/{found}").shuffle(order)  # noqa: S311
         return [found[at] for at in order], order
 
-    def _item(self, number: int, row: Row, plan: Sequence[Any], results: Iterator[str]) -> Item:
+    def _item(self, row: Row, plan: Sequence[Any], results: Iterator[str]) -> Item:
         file = self._file
         if isinstance(plan[0], Exception):
             raise plan[0]

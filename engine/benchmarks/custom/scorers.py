@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import re
 import string
@@ -14,7 +13,7 @@ from importlib.metadata import entry_points
 from string import ascii_uppercase
 from typing import Any
 
-from evalbench.engine.installed import install_command
+from evalbench.engine.installed import install_command, missing_modules
 from evalbench.engine.scoring import drop, letters, letters_lenient, numbers, short_answers
 from evalbench.engine.scoring.choices import read_choice
 from evalbench.engine.scoring.reply_text import answer_text, without_markup
@@ -118,7 +117,7 @@ _VARIANTS = ("rouge1", "rouge2", "rougeL")
 def missing_package(one: Scoring) -> str:
     """The package that a scorer lacks, with the command that installs it; empty: none."""
     kind = SCORERS[one.scorer]
-    if kind.package and (one.scorer != "json" or one.schema) and not _installed(kind.package):
+    if kind.package and (one.scorer != "json" or one.schema) and missing_modules([kind.package]):
         package = kind.package.replace("_", "-")
         return f"{one.scorer} needs the package {package}: {install_command('scorers')}"
     return ""
@@ -141,10 +140,6 @@ def setup_problem(one: Scoring) -> tuple[str, str] | None:
     if one.scorer == "python":
         return _function_problem(one.function)
     return _schema_problem(one.schema) if one.schema else None
-
-
-def _installed(package: str) -> bool:
-    return importlib.util.find_spec(package) is not None
 
 
 def _pattern_problem(pattern: str) -> tuple[str, str] | None:

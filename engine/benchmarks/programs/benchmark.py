@@ -24,8 +24,7 @@ from evalbench.engine.calls import Outcome, Reply, generate
 from evalbench.engine.calls.options import Option
 from evalbench.engine.compat import override
 from evalbench.engine.data.hub import PinnedFile, fetch_rows
-from evalbench.engine.data.reading import Row, find_table, read_rows
-from evalbench.engine.errors import DataError
+from evalbench.engine.data.reading import Row, converted, find_table, read_rows
 from evalbench.engine.sandbox import Limits, Sandbox, find_sandbox
 from evalbench.engine.scoring import metrics
 from evalbench.engine.scoring.pooled import Counts, pass_at_k, pooled
@@ -94,16 +93,8 @@ class ProgramBenchmark(Benchmark):
         return DataSet(self._items(rows, origin), origin=origin, revision=revision)
 
     def _items(self, rows: Iterator[tuple[int, Row]], origin: str) -> Iterator[Item]:
-        for number, row in rows:
-            try:
-                yield self.item(row)
-            except (KeyError, TypeError, ValueError) as error:
-                raise DataError(
-                    f"this is no problem of {self.title}",
-                    path=origin,
-                    line=number,
-                    why=f"it lacks, or has in another form: {error}",
-                ) from None
+        found = converted(rows, self.item, f"problem of {self.title}", origin)
+        return (item for _, item in found)
 
     @abstractmethod
     def item(self, row: Row) -> Item:

@@ -20,9 +20,8 @@ from evalbench.engine.benchmark import (
 from evalbench.engine.benchmarks.custom.file import CustomFile
 from evalbench.engine.benchmarks.custom.rows import hub_rows
 from evalbench.engine.benchmarks.sets import instructions
-from evalbench.engine.calls import Outcome, generate
-from evalbench.engine.data.reading import Row, find_table, read_rows
-from evalbench.engine.errors import DataError
+from evalbench.engine.calls import generate
+from evalbench.engine.data.reading import Row, converted, find_table, read_rows
 from evalbench.engine.installed import require
 from evalbench.engine.limited import LimitedProcess, LimitExceeded
 from evalbench.engine.scoring import metrics
@@ -73,7 +72,7 @@ class IfEval(Benchmark):
         reply = await ask("candidate", generate(sample.inputs["prompt"], max_tokens=2048))
         text = spoken(reply.text)
         ids: list[str] = sample.inputs["instructions"]
-        if reply.outcome in (Outcome.REFUSED, Outcome.FILTERED) or not text.strip():
+        if reply.outcome.declined or not text.strip():
             found = [[False] * len(ids)] * 2
         else:
             found = await self._followed(ids, sample.inputs["arguments"], text)
@@ -138,16 +137,7 @@ def _counts(followed: str, of: str, values: Mapping[str, float]) -> tuple[float,
 
 
 def _items(rows: Iterator[tuple[int, Row]], origin: str) -> Iterator[Item]:
-    for number, row in rows:
-        try:
-            yield _item(row)
-        except (KeyError, TypeError, ValueError) as error:
-            raise DataError(
-                "this is no prompt of IFEval",
-                path=origin,
-                line=number,
-                why=f"it lacks, or has in another form: {error}",
-            ) from None
+    return (item for _, item in converted(rows, _item, "prompt of IFEval", origin))
 
 
 def _item(row: Row) -> Item:

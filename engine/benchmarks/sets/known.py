@@ -23,8 +23,8 @@ from evalbench.engine.benchmarks.sets import rows as set_rows
 from evalbench.engine.benchmarks.sets import rules
 from evalbench.engine.calls.options import Option
 from evalbench.engine.compat import override
-from evalbench.engine.data.reading import find_table, read_rows
-from evalbench.engine.errors import DataError, UsageError
+from evalbench.engine.data.reading import converted, find_table, read_rows
+from evalbench.engine.errors import UsageError
 
 _FOLDER = Path(__file__).parent
 
@@ -86,12 +86,16 @@ class KnownSet(Custom):
         return replace(file, **changed)
 
     @override
+    async def check(self) -> None:
+        """Require the libraries that its scorers need."""
+        for scoring in self._file().scores:
+            if missing := missing_package(scoring):
+                raise UsageError(f"{self.name} cannot be scored: {missing}")
+
+    @override
     def prepare(self, source: DataSource) -> DataSet:
         """Read the published rows, and render every prompt."""
         file = self._file()
-        for scoring in file.scores:
-            if missing := missing_package(scoring):
-                raise UsageError(f"{self.name} cannot be scored: {missing}")
         tables, origin, revision = self._tables(file, source)
         items = read_items(_FOLDER / f"{self.name}.toml", file, source, self.seed, tables)
         return DataSet(items, shared=file.to_json(), origin=origin, revision=revision)
@@ -130,19 +134,14 @@ class KnownSet(Custom):
     ) -> Iterator[Numbered]:
         """The rows with the columns used by the data set's file."""
         flat = getattr(set_rows, self.about.rows)
-        for number, row in rows():
-            try:
-                found = flat({"config": config, **row} if config else row)
-            except (KeyError, TypeError, ValueError, IndexError, SyntaxError) as error:
-                raise DataError(
-                    f"this is no row of {self.title}",
-                    path=name or self.name,
-                    line=number,
-                    why=f"it lacks, or has in another form: {error}",
-                    hint=f"the columns are those of {_read(self.name)[0].hub}",
-                ) from None
-            if found is not None:
-                yield number, found
+        found = converted(
+            rows(),
+            lambda row: flat({"config": config, **row} if config else row),
+            f"row of {self.title}",
+            name or self.name,
+            f"the columns are those of {_read(self.name)[0].hub}",
+        )
+        return ((number, row) for number, row in found if row is not None)
 
     @override
     def further_files(self) -> list[Path]:

@@ -14,13 +14,23 @@ from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar
 
-from evalbench.engine.benchmark import Ask, Benchmark, DataSet, DataSource, Item, Sample, Score
+from evalbench.engine.benchmark import (
+    Ask,
+    Benchmark,
+    DataSet,
+    DataSource,
+    Item,
+    Sample,
+    Score,
+    answer_outcome,
+    ask_judges,
+    failed_judgements,
+)
 from evalbench.engine.benchmarks.custom.file import CustomFile
 from evalbench.engine.benchmarks.custom.rows import hub_rows
 from evalbench.engine.benchmarks.sets import rows as set_rows
 from evalbench.engine.calls import Outcome, generate
-from evalbench.engine.data.reading import Row, find_table, read_rows
-from evalbench.engine.errors import DataError
+from evalbench.engine.data.reading import Row, converted, find_table, read_rows
 from evalbench.engine.scoring import metrics
 from evalbench.engine.scoring.pooled import pooled
 from evalbench.engine.scoring.reply_text import answer_text
@@ -32,7 +42,6 @@ _HUB = CustomFile(
 GRADES = {"A": "correct", "B": "incorrect", "C": "not_attempted"}
 _READS = "simpleqa-grade/1"
 _GRADE = re.compile(r"\b(?:(A|B|C)|(NOT[_ ]ATTEMPTED|INCORRECT|CORRECT))\b")
-_UNANSWERED = (Outcome.REFUSED, Outcome.FILTERED)
 
 
 class SimpleQA(Benchmark):
@@ -69,8 +78,8 @@ class SimpleQA(Benchmark):
         """Ask the question unchanged, and have the answer graded."""
         question, target = sample.inputs["question"], sample.gold
         reply = await ask("candidate", generate(question, max_tokens=1024))
-        if reply.outcome in _UNANSWERED or not reply.text.strip():
-            why = Outcome.UNPARSED if reply.outcome is Outcome.OK else reply.outcome
+        if reply.outcome.declined or not reply.text.strip():
+            why = answer_outcome(reply, None)
             return Score(why, _values(["C"] * len(self.judges), self.judges), note="no answer")
         asked = (
             grader()
@@ -79,12 +88,18 @@ class SimpleQA(Benchmark):
             .replace("{predicted_answer}", answer_text(reply.text))
         )
         prompt = generate(asked, max_tokens=1024, temperature=0.0)
-        verdicts = await ask.many([(judge, prompt, "grade") for judge in self.judges])
+        asks = [(judge, prompt, "grade") for judge in self.judges]
+        verdicts = await ask_judges(ask, asks)
+        notes = failed_judgements(asks, verdicts)
         grades = [read_grade(verdict.text) for verdict in verdicts]
         told = {
             judge.partition("/")[2] or judge: GRADES.get(grade or "")
             for judge, grade in zip(self.judges, grades, strict=True)
         }
+        if notes:
+            # The failed calls are asked again; what the other judges said counts until then.
+            values = _values(grades, self.judges) if any(grades) else {}
+            return Score(Outcome.ERROR, values, {_READS: told}, "; ".join(notes))
         if not any(grades):
             return Score(Outcome.UNPARSED, {}, {_READS: told}, "no judge gave a grade")
         outcome = reply.outcome if all(grades) else Outcome.UNPARSED
@@ -161,14 +176,9 @@ def grader() -> str:
 
 
 def _items(rows: Iterator[tuple[int, Row]], origin: str) -> Iterator[Item]:
-    for number, row in rows:
-        try:
-            flat = set_rows.simpleqa(row)
-        except (KeyError, TypeError, ValueError, SyntaxError, AttributeError) as error:
-            raise DataError(
-                "this is no question of SimpleQA",
-                path=origin,
-                line=number,
-                why=f"it lacks, or has in another form: {error}",
-            ) from None
-        yield Item({"question": flat["problem"]}, flat["answer"], {"topic": flat["topic"]})
+    return (item for _, item in converted(rows, _item, "question of SimpleQA", origin))
+
+
+def _item(row: Row) -> Item:
+    flat = set_rows.simpleqa(row)
+    return Item({"question": flat["problem"]}, flat["answer"], {"topic": flat["topic"]})

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from evalbench.engine.benchmark import Benchmark, DataSource, Sample, Score, sample_ids
+from evalbench.engine.benchmark import Benchmark, CallFailed, DataSource, Sample, Score, sample_ids
 from evalbench.engine.benchmarks.custom import scorers
 from evalbench.engine.benchmarks.sets import instructions, known
 from evalbench.engine.calls import MediaPart, Outcome, Prompt, Reply
@@ -502,9 +502,34 @@ def test_every_set_names_its_licence_its_source_and_a_revision() -> None:
 def test_a_set_whose_package_is_missing_is_listed_and_says_so_before_it_is_asked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(scorers, "_installed", lambda package: False)
+    monkeypatch.setattr(scorers, "missing_modules", list)
     known._read.cache_clear()
     assert known.known_set("math-500").about.licence
     row = {"problem": "P", "answer": "1", "subject": "Algebra", "level": 2}
+    made = Made(tmp_path, "math-500", {"test.jsonl": [row]})
     with pytest.raises(UsageError, match="needs the package math-verify"):
-        Made(tmp_path, "math-500", {"test.jsonl": [row]})
+        asyncio.run(made.bench.check())
+
+
+def test_a_failed_call_to_one_judge_of_simpleqa_keeps_the_grade_of_the_other(
+    tmp_path: Path,
+) -> None:
+    rows = [{"metadata": "{'topic': 'Art'}", "problem": "Who?", "answer": "Ann"}]
+    made = Made(tmp_path, "simpleqa", {"test.jsonl": rows})
+    made.bench.judges = ("judge/x/one", "judge/x/two")
+
+    class OneFails(Asking):
+        async def many(self, asks: Any) -> list[Reply]:
+            replies = [Reply("A"), Reply("", outcome=Outcome.ERROR, error="ServerFault: gone")]
+            raise CallFailed(replies[1], replies)
+
+    score = asyncio.run(made.bench.solve(made.samples[0], OneFails("Ann.")))
+    assert score.outcome is Outcome.ERROR
+    assert (score.values["correct"], score.values["correct/x/one"]) == (1, 1)
+    assert "x/two: its call failed: ServerFault: gone" in score.note
+
+
+def test_a_row_of_another_form_is_named_whatever_it_breaks(tmp_path: Path) -> None:
+    row = {"passage": "P", "question": "Q?", "answer": "a text where an object belongs"}
+    with pytest.raises(DataError, match="this is no row of"):
+        Made(tmp_path, "drop", {"validation.jsonl": [row]}, shots=0)
