@@ -17,7 +17,7 @@ import orjson
 from evalbench.engine.benchmark import DataSource, Item
 from evalbench.engine.benchmarks.mt_bench.prompts import OWN, JudgePrompt
 from evalbench.engine.calls.templates import ORIGINAL, placeholders
-from evalbench.engine.data.hub import ANSWER_S, hub_trouble
+from evalbench.engine.data.hub import ANSWER_S, fetching
 from evalbench.engine.data.reading import find_table, read_rows, whole_of
 from evalbench.engine.errors import DataError
 from evalbench.engine.paths import make_private, write_file
@@ -69,9 +69,10 @@ def fetch(source: DataSource, revision: str | None) -> tuple[list[Path], str]:
     Raises:
         DataError: they cannot be downloaded.
     """
-    if source.progress:
-        source.progress(f"fetching {SPACE} from the Hugging Face hub", 0, None)
-    try:
+    hint = (
+        "check the network and --revision, or give FastChat's data/mt_bench folder with --data PATH"
+    )
+    with fetching(SPACE, source.progress, hint):
         from huggingface_hub import HfApi, hf_hub_download
 
         commit = HfApi().space_info(SPACE, revision=revision, timeout=ANSWER_S).sha or revision
@@ -79,13 +80,6 @@ def fetch(source: DataSource, revision: str | None) -> tuple[list[Path], str]:
             Path(hf_hub_download(SPACE, name, repo_type="space", revision=commit))
             for name in (QUESTIONS, REFERENCES)
         ]
-    except Exception as error:  # the Hub's client raises a dozen unrelated types
-        raise DataError(
-            f"{SPACE} could not be fetched from the Hugging Face hub",
-            why=hub_trouble(error),
-            hint="check the network and --revision, or give FastChat's data/mt_bench folder with"
-            " --data PATH",
-        ) from error
     return files, commit or ""
 
 
