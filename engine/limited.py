@@ -132,10 +132,15 @@ class LimitedProcess:
         return told["result"]
 
 
-def serve(work: Callable[[Any], Any]) -> None:
+def serve(work: Callable[[Any], Any], load: Callable[[Any], None] = lambda piece: None) -> None:
     """Run as the child: process pieces until standard input ends.
 
     The system ends this process if one of them takes too much CPU time.
+
+    Args:
+        work: makes the result of a piece.
+        load: imports what a piece needs; this is not counted, or a slow machine would fail the
+            first piece.
     """
     seconds, megabytes = float(sys.argv[1]), int(sys.argv[2])
     pipe = os.fdopen(os.dup(1), "wb", buffering=0)
@@ -146,6 +151,8 @@ def serve(work: Callable[[Any], Any]) -> None:
     signal.signal(signal.SIGPROF, signal.SIG_DFL)
     for line in sys.stdin.buffer:
         for piece in json.loads(line):
+            with suppress(Exception):  # the work itself will say what is wrong
+                load(piece)
             signal.setitimer(signal.ITIMER_PROF, seconds)
             told = _told(work, piece)
             signal.setitimer(signal.ITIMER_PROF, 0)

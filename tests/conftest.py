@@ -25,6 +25,10 @@ __all__ = ["running_simulator", "sim", "still"]
 # Nobody's keychain is asked by a test, in whatever process; those about keychains bring their own.
 os.environ["PYTHON_KEYRING_BACKEND"] = "keyring.backends.fail.Keyring"
 
+# Where the tests run must not change what commands do: CI gets plain lines, for example.
+for _name in ("CI", "GITHUB_STEP_SUMMARY", "NO_COLOR", "FORCE_COLOR", "COLUMNS", "LINES", "PAGER"):
+    os.environ.pop(_name, None)
+
 # What tests start finds compiled modules, as of an installed package; compiling them anew would
 # take most of the time of most commands.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)

@@ -21,6 +21,11 @@ from evalbench.engine.runs.folder import RunFolder, all_runs
 
 PLUGINS = Path(__file__).parents[1] / "plugins"
 LONG_S = 200.0
+# A command that a test runs in this process sets these for its libraries.
+_LEFT_BY_COMMANDS = (
+    *("HF_HUB_VERBOSITY", "HF_HUB_DISABLE_PROGRESS_BARS"),
+    *("TRANSFORMERS_VERBOSITY", "DATASETS_VERBOSITY"),
+)
 
 
 def wait_until(condition: Callable[[], Any], what: str, seconds: float = LONG_S) -> Any:
@@ -45,8 +50,7 @@ def plain_environment() -> dict[str, str]:
     return {
         name: value
         for name, value in strip_environment(os.environ).items()
-        if not name.startswith(("SCRIPTED_", "SYNTHETIC_"))
-        and name not in ("NO_COLOR", "COLUMNS", "LINES")
+        if not name.startswith(("SCRIPTED_", "SYNTHETIC_")) and name not in _LEFT_BY_COMMANDS
     }
 
 
