@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -443,6 +443,35 @@ def existing_data(data: str) -> str:
     )
 
 
+def data_by_name(data: str, names: Sequence[str]) -> dict[str, str]:
+    """What each of several benchmarks reads: the entry of the folder that is named after it.
+
+    A folder with no such entry, a file and a data set on the hub are read by all of them.
+
+    Args:
+        data: what ``--data`` refers to.
+        names: the benchmarks, without ``.toml``.
+
+    Raises:
+        SpecError: only some of them have an entry.
+    """
+    there: dict[str, str] = {}
+    if not hub_set(data) and (place := expand(data)).is_dir():
+        for name in names:
+            found = [place / name] if (place / name).exists() else sorted(place.glob(f"{name}.*"))
+            if found:
+                there[name] = str(found[0])
+    if there and (missing := next((name for name in names if name not in there), None)):
+        raise SpecError(
+            "data",
+            f"{data} has nothing called {missing}",
+            why=f"it has {Path(next(iter(there.values()))).name}, so each benchmark reads what is"
+            " named after it",
+            hint=f"put {missing}.jsonl or a folder {missing} there, or leave the data out",
+        )
+    return there or dict.fromkeys(names, data)
+
+
 def _filters(bench: type[Benchmark], given: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
     result: dict[str, tuple[str, ...]] = {}
     for tag, values in given.items():
@@ -532,7 +561,8 @@ def load_suite(path: Path) -> list[RunSpec]:
     """Read a suite: ``[defaults]`` and any number of ``[[run]]`` tables.
 
     Each table takes ``benchmark`` and ``model`` (each one value or a list; every model runs every
-    benchmark), the common settings, ``options``, ``provider_options`` and ``filters``.
+    benchmark), the common settings, ``options``, ``provider_options`` and ``filters``. ``data`` of
+    several benchmarks is read as by :func:`data_by_name`.
 
     Raises:
         SpecError: names the number of the invalid table.
@@ -576,11 +606,15 @@ def _specs_of(defaults: Mapping[str, Any], table: Any, folder: Path) -> list[Run
     if not benchmarks or not models:
         raise SpecError("suite", "benchmark and model are needed")
     specs = []
+    data = merged.get("data")
+    read = {}
+    if isinstance(data, str) and len(benchmarks) > 1:
+        read = data_by_name(data, [Path(one).stem for one in benchmarks])
     for benchmark in benchmarks:
-        settings = merged
+        settings = {**merged, "data": read[Path(benchmark).stem]} if read else merged
         if benchmark.endswith(".toml"):
             file = str(folder / expand(benchmark))
-            settings = {**merged, "options": {**merged["options"], "file": file}}
+            settings = {**settings, "options": {**merged["options"], "file": file}}
             benchmark = "custom"
         specs += [make_spec(benchmark, model, **settings) for model in models]
     return specs

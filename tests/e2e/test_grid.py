@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import signal
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -71,9 +73,59 @@ def test_a_grid_shares_one_budget_and_goes_on_as_one(
     assert answered.get("1", 0) >= 80 - 16
     assert set(answered) <= {"1", "2"}
 
-    again = cli("run", *grid, "--data", str(data / "truthfulqa"), **KEY)
+    (data / "gsm8k.jsonl").unlink()
+    again = cli("run", *grid, **KEY)
     assert again.code == 1
     assert "has nothing called gsm8k" in again.err
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mode", ["realtime", "batch"])
+def test_three_models_on_four_benchmarks_killed_twice(
+    cli: CommandLine, sim: Handle, data: Path, tmp_path: Path, mode: str
+) -> None:
+    models = [f'"{one}"' for one in (MODELS[0], "openai/gpt-5-mini", "google/gemini-2.5-flash")]
+    suite = tmp_path / "grid.toml"
+    suite.write_text(
+        f'budget = 2\n[defaults]\nlimit = 20\nmode = "{mode}"\nmodel = [{", ".join(models)}]\n'
+        f'[[run]]\nbenchmark = ["gsm8k", "truthfulqa"]\ndata = "{data}"\n'
+        '[[run]]\nbenchmark = ["quickstart", "synthetic"]\n'
+    )
+    env = KEY | {"OPENAI_API_KEY": "sk-" + "y" * 40, "GEMINI_API_KEY": "AIza" + "z" * 35}
+    for name, api in {
+        "ANTHROPIC": "anthropic",
+        "OPENAI": "openai",
+        "GOOGLE_GEMINI": "google",
+    }.items():
+        env[f"{name}_BASE_URL"] = sim.base_url(api)
+    sim.latency(0.1)
+    command = cli.start("run", str(suite), "--yes", **env)
+    dice = random.Random(mode)
+    for _ in range(2):
+        enough = sim.summary()["requests"] + dice.randint(2, 6 if mode == "batch" else 60)
+        wait_until(partial(_asked, sim, enough), "some requests")
+        (pid,) = wait_until(
+            lambda: {pid for one in cli.runs() if (pid := one.live_pid())}, "engine"
+        )
+        os.kill(pid, signal.SIGKILL)
+        cli.finish(command)
+        command = cli.start("resume", "last", **env)
+    if mode == "batch":
+        wait_until(lambda: sim.advance(120) and command.poll() is not None, "the end of all")
+    done = cli.finish(command)
+    assert done.code == 0, done.err
+    states = [one.status() for one in cli.runs()]
+    assert [(one.state, one.done, one.failed) for one in states] == [("complete", 20, 0)] * 12
+    assert sum((one.spend_usd or 0) + one.possible_usd for one in states) <= 2
+    # What was in flight at a kill may be asked again, but no batch that was accepted.
+    answered = sim.summary()["answered"]
+    assert sum(answered.values()) == 240
+    if mode == "batch":
+        assert answered == {"1": 240}
+
+
+def _asked(sim: Handle, times: int) -> bool:
+    return int(sim.summary()["requests"]) >= times
 
 
 def test_a_suite_names_lists_and_a_budget_of_all(cli: CommandLine, tmp_path: Path) -> None:

@@ -10,7 +10,13 @@ from evalbench.engine.benchmark import hub_set
 from evalbench.engine.benchmarks.custom.file import is_custom, read_tables
 from evalbench.engine.config import registry
 from evalbench.engine.config.roles import ANSWERS
-from evalbench.engine.config.spec import COMMON, RunSpec, build_benchmark, suite_budget
+from evalbench.engine.config.spec import (
+    COMMON,
+    RunSpec,
+    build_benchmark,
+    data_by_name,
+    suite_budget,
+)
 from evalbench.engine.errors import EvalbenchError, UsageError
 from evalbench.engine.formats.yaml_configs import SUFFIXES, read_config
 from evalbench.engine.paths import expand
@@ -157,6 +163,7 @@ def _grid_specs(
     if twice := next((word for word in words if words.count(word) > 1), None):
         raise UsageError(f"{twice!r} is named twice", hint="name each benchmark once")
     data = given(args, COMMON).get("data")
+    read = data_by_name(data, [Path(word).stem for word in words]) if data else {}
     found: list[RunSpec] = []
     notes: dict[str, None] = {}
     for word in words:
@@ -164,31 +171,12 @@ def _grid_specs(
         registry.benchmark_class(name)
         if _is_own(word):
             put(args, "file", word)
-        if data:
-            put(args, "data", str(_data_of(data, Path(word).stem)))
+        if read:
+            put(args, "data", read[Path(word).stem])
         specs, told = _benchmark_specs(args, name)
         notes |= dict.fromkeys([*told, *_chosen(args, specs), *_remarks(specs)])
         found += specs
     return found, tuple(notes)
-
-
-def _data_of(folder: str, name: str) -> Path:
-    """The data of one of several benchmarks: the entry named after it in a folder.
-
-    Raises:
-        UsageError: there is no such entry, or several.
-    """
-    place = expand(folder)
-    there = sorted(place.glob(f"{name}.*")) if place.is_dir() else []
-    if (place / name).exists():
-        there.insert(0, place / name)
-    if not there:
-        raise UsageError(
-            f"--data {folder} has nothing called {name}",
-            why="of several benchmarks each reads what is called after it in the folder",
-            hint=f"put {name}.jsonl or a folder {name} there, or leave --data out",
-        )
-    return there[0]
 
 
 def together(
