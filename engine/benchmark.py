@@ -28,7 +28,7 @@ from urllib.parse import parse_qsl
 import orjson
 
 from evalbench.engine.calls import Capabilities, Outcome, Prompt, Reply
-from evalbench.engine.calls.options import Option
+from evalbench.engine.calls.options import Option, declare_options, option_values, values_of
 from evalbench.engine.calls.templates import Template, prompt_set_name
 from evalbench.engine.errors import DataError, EvalbenchError, SpecError
 from evalbench.engine.files import read_plain
@@ -286,7 +286,9 @@ class Benchmark(ABC):
         version: increased whenever prompts or scoring change their meaning.
         title, summary: one line each, shown in lists.
         licence: the data's licence.
-        options: its own settings, validated before construction.
+        opt: its own settings, a record (see :func:`setting`): the class's has the defaults, an
+            instance's the values of the run.
+        options: the same settings as a table; follows from ``opt``.
         roles: the roles that ``solve`` asks, ``candidate`` first; ``judge`` stands for every
             judge of the run.
         spread_by: tag by which ``--limit`` is spread evenly, or empty.
@@ -311,6 +313,7 @@ class Benchmark(ABC):
     title: ClassVar[str]
     summary: ClassVar[str]
     licence: ClassVar[str] = ""
+    opt: Any = None
     options: ClassVar[tuple[Option, ...]] = ()
     roles: ClassVar[tuple[str, ...]] = ("candidate",)
     spread_by: ClassVar[str] = ""
@@ -326,17 +329,21 @@ class Benchmark(ABC):
     prompt_templates: ClassVar[Mapping[str, Template]] = {}
     judges: tuple[str, ...] = ()
 
+    def __init_subclass__(cls) -> None:
+        declare_options(cls, "opt")
+
     def __init__(self, options: Mapping[str, Any], *, seed: int = 0, shared: Any = None) -> None:
-        """``options`` has validated values for every declared option; ``seed`` is the run's."""
-        self.opt = options
+        """``options`` has validated values by option name; ``seed`` is the run's."""
+        self.opt = option_values(type(self).opt, options)
         self.seed = seed
         self.shared = shared
 
     @classmethod
-    def default_model(cls, options: Mapping[str, Any]) -> str:
+    def default_model(cls, options: Any) -> str:
         """The model of a run that names none; empty for the usual default.
 
-        For benchmarks with options that supply existing answers.
+        For benchmarks with options that supply existing answers. ``options`` has the form of
+        ``opt``.
         """
         return ""
 
@@ -349,13 +356,11 @@ class Benchmark(ABC):
         return
 
     @classmethod
-    def adapted(
-        cls, options: Mapping[str, Any], given: Iterable[str], able: Callable[[], Capabilities]
-    ) -> Mapping[str, Any]:
+    def adapted(cls, options: Any, given: Iterable[str], able: Callable[[], Capabilities]) -> Any:
         """The options of a run, with unset ones adapted to what its model supports.
 
         Args:
-            options: validated values of all options.
+            options: validated values of all options, in the form of ``opt``.
             given: names of the options set by the user.
             able: returns what the candidate supports.
         """
@@ -409,7 +414,7 @@ class Benchmark(ABC):
 
     def prompt_set(self) -> str:
         """The name of the prompts in use, for the record: other prompts give other scores."""
-        return prompt_set_name(self.opt.get("prompt"))
+        return prompt_set_name(values_of(self.opt).get("prompt"))
 
     def remarks(self, path: Path | None) -> list[str]:
         """Remarks to show before a run with these options and ``--data path``."""
@@ -418,7 +423,9 @@ class Benchmark(ABC):
     def template_hash(self) -> str:
         """Hash over :meth:`templates` and the options."""
         # The default prompts hash as they did before prompts could be replaced.
-        options = {n: v for n, v in self.opt.items() if n != "prompt" or v is not None}
+        values = values_of(self.opt)
+        declared = {option.name: values[option.name] for option in self.options}
+        options = {n: v for n, v in declared.items() if n != "prompt" or v is not None}
         body = orjson.dumps([self.templates(), options, self.seed], option=orjson.OPT_SORT_KEYS)
         return hashlib.sha256(body).hexdigest()[:16]
 

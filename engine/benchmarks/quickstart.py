@@ -7,6 +7,7 @@ reply is parsed twice: strictly in the requested form, and as a person would rea
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -21,6 +22,7 @@ from evalbench.engine.benchmark import (
     answer_outcome,
 )
 from evalbench.engine.calls import Outcome, Prompt, generate, system, user
+from evalbench.engine.calls.options import setting_of
 from evalbench.engine.calls.templates import Template, chosen_templates, fill, prompt_option
 from evalbench.engine.data.reading import read_rows
 from evalbench.engine.scoring import metrics, numbers, short_answers
@@ -53,6 +55,13 @@ TEMPLATES: Mapping[str, Template] = {
 }
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuickstartOptions:
+    """Options of :class:`Quickstart`."""
+
+    prompt: str | None = setting_of(prompt_option())
+
+
 class Quickstart(Benchmark):
     """Multiple choice, short answers, arithmetic, code reading, and yes or no."""
 
@@ -67,7 +76,7 @@ class Quickstart(Benchmark):
         "kind": "only these kinds: " + ", ".join(_ORDERS),
         "topic": "only these topics, for example geography",
     }
-    options = (prompt_option(),)
+    opt = QuickstartOptions()
     prompt_templates = TEMPLATES
     filter_values: ClassVar[Mapping[str, tuple[str, ...]]] = {"kind": tuple(_ORDERS)}
     takes_data = False
@@ -75,9 +84,7 @@ class Quickstart(Benchmark):
 
     def __init__(self, options: Mapping[str, Any], *, seed: int = 0, shared: Any = None) -> None:
         super().__init__(options, seed=seed, shared=shared)
-        self._template = (chosen_templates(options.get("prompt"), TEMPLATES) or TEMPLATES)[
-            "question"
-        ]
+        self._template = (chosen_templates(self.opt.prompt, TEMPLATES) or TEMPLATES)["question"]
 
     def prepare(self, source: DataSource) -> DataSet:
         """The bundled questions; ``source`` is not used."""

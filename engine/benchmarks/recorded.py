@@ -9,13 +9,14 @@ same numbers.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import orjson
 
 from evalbench.engine.benchmark import Ask, Benchmark, DataSet, DataSource, Sample, Score
 from evalbench.engine.calls import Outcome, generate
-from evalbench.engine.calls.options import Option
+from evalbench.engine.calls.options import setting
 from evalbench.engine.errors import DataError
 from evalbench.engine.scoring import metrics
 from evalbench.engine.scoring.tally import Metric, Tally
@@ -23,6 +24,14 @@ from evalbench.engine.scoring.tally import Metric, Tally
 STEP = "score"
 TAGS = ("task", "subject", "category", "topic", "difficulty", "level", "domain", "language")
 """The tags used for grouping, if the other system provides them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordedOptions:
+    """Options of :class:`Recorded`."""
+
+    task: str = setting("", "name of the task in the other tool")
+    scores: tuple[str, ...] = setting((), "names of the scores, headline first")
 
 
 class Recorded(Benchmark):
@@ -35,10 +44,7 @@ class Recorded(Benchmark):
     data_source = "a log that evalbench import takes over"
     takes_data = False
     roles = ("candidate", "judge")
-    options = (
-        Option("task", str, "", "name of the task in the other tool"),
-        Option("scores", str, (), "names of the scores, headline first", many=True),
-    )
+    opt = RecordedOptions()
 
     def prepare(self, source: DataSource) -> DataSet:
         """Always refuse: there are only samples that were scored elsewhere.
@@ -75,7 +81,7 @@ class Recorded(Benchmark):
     def metrics(self, tally: Tally) -> list[Metric]:
         """The mean of every score, and of the first score by tag."""
         held = {name for row in tally for name in row.values}
-        names = list(self.opt["scores"]) or sorted(held)
+        names = list(self.opt.scores) or sorted(held)
         out = [_mean(tally, name, name, name) for name in names]
         if not names:
             return out

@@ -279,6 +279,14 @@ def setting(default: Any, help: str, **limits: Any) -> Any:  # noqa: A002
     return field(default=default, metadata={"setting": {"help": help, **limits}})
 
 
+def setting_of(option: Option) -> Any:
+    """A field of a settings record for an option that several records share.
+
+    The field must have the option's name.
+    """
+    return field(default=option.default, metadata={"setting": option})
+
+
 def options_of(record: type) -> tuple[Option, ...]:
     """The options declared by a settings record, in order."""
     found: list[Option] = []
@@ -291,7 +299,10 @@ def options_of(record: type) -> tuple[Option, ...]:
 
 
 def record_of(record: type[_Record], values: Mapping[str, Any]) -> _Record:
-    """A settings record from values by option name; missing ones get their defaults."""
+    """A settings record from values by option name; missing ones get their defaults.
+
+    Names that the record does not have are ignored.
+    """
     given: dict[str, Any] = {}
     for one in fields(record):  # type: ignore[arg-type]
         if group := _group(one):
@@ -302,7 +313,9 @@ def record_of(record: type[_Record], values: Mapping[str, Any]) -> _Record:
 
 
 def values_of(record: Any) -> dict[str, Any]:
-    """The values of a settings record by option name."""
+    """The values of a settings record by option name; a copy of what is a mapping already."""
+    if isinstance(record, Mapping):
+        return dict(record)
     found: dict[str, Any] = {}
     for one in fields(record):
         held = getattr(record, one.name)
@@ -322,5 +335,24 @@ def _option(one: Field[Any]) -> Option | None:
     known = one.metadata.get("setting")
     if known is None or isinstance(known, Option):
         return known
-    kind, many = _FIELD_TYPES[str(one.type).removesuffix(" | None")]
+    written = one.type.__name__ if isinstance(one.type, type) else str(one.type)
+    kind, many = _FIELD_TYPES[written.removesuffix(" | None")]
     return Option(one.name, kind, one.default, many=many, **known)
+
+
+def declare_options(owner: Any, attribute: str) -> None:
+    """Set ``owner.options`` to the options of the record that a class has in ``attribute``.
+
+    A class may declare the options alone, as a tuple; its values are then a mapping.
+    """
+    declared = vars(owner)
+    if attribute not in declared:
+        if "options" in declared:
+            setattr(owner, attribute, None)
+    elif "options" not in declared:
+        owner.options = options_of(type(declared[attribute]))
+
+
+def option_values(declared: Any, values: Mapping[str, Any]) -> Any:
+    """Validated values by option name in the form in which a class declares them."""
+    return record_of(type(declared), values) if is_dataclass(declared) else values

@@ -17,7 +17,13 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
 from evalbench.engine.calls.messages import Call
-from evalbench.engine.calls.options import Option
+from evalbench.engine.calls.options import (
+    Option,
+    declare_options,
+    option_values,
+    options_of,
+    setting,
+)
 from evalbench.engine.calls.replies import ParamNote, Reply
 from evalbench.engine.calls.token_rules import TokenRules
 
@@ -117,37 +123,33 @@ class WorkerCommand:
     env: Mapping[str, str] = field(default_factory=dict)
 
 
-NETWORK_OPTIONS: tuple[Option, ...] = (
-    Option(
-        "base_url",
-        str,
-        None,
-        "base URL of the API, to use a gateway, a proxy or a test server",
-        metavar="URL",
-    ),
-    Option("timeout", float, 600.0, "timeout of one attempt, in seconds", minimum=1),
-)
-"""Options of every network provider."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NetworkOptions:
+    """Options of every network provider."""
 
-GATEWAY_OPTIONS: tuple[Option, ...] = (
-    *NETWORK_OPTIONS,
-    Option(
-        "header",
-        str,
+    base_url: str | None = setting(
+        None, "base URL of the API, to use a gateway, a proxy or a test server", metavar="URL"
+    )
+    timeout: float = setting(600.0, "timeout of one attempt, in seconds", minimum=1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GatewayOptions(NetworkOptions):
+    """Options of providers whose requests may go through a gateway."""
+
+    header: tuple[str, ...] = setting(
         (),
         "extra request header, 'NAME: VALUE'; ${VARIABLE} in it is replaced by a secret from the"
         " environment or --env-file",
-        many=True,
-    ),
-    Option(
-        "query",
-        str,
-        (),
-        "extra query parameter, NAME=VALUE, such as api-version=2024-10-21",
-        many=True,
-    ),
-)
-"""Options of providers whose requests may go through a gateway."""
+    )
+    query: tuple[str, ...] = setting(
+        (), "extra query parameter, NAME=VALUE, such as api-version=2024-10-21"
+    )
+
+
+NETWORK_OPTIONS = options_of(NetworkOptions)
+GATEWAY_OPTIONS = options_of(GatewayOptions)
+"""The same as tables."""
 
 PLACES = (
     *("base_url", "region", "profile", "project", "location", "endpoint", "account", "host"),
@@ -165,7 +167,9 @@ class BaseProvider(ABC):
     Attributes:
         name: as in ``provider/model``; equal to the name of the entry point.
         title: display name.
-        options: the provider's own settings.
+        settings: its own settings, a record (see :func:`setting`): the class's has the defaults, an
+            instance's the values of the run.
+        options: the same settings as a table; follows from ``settings``.
         key: the key it needs; None if it needs none.
         free: whether calls cost nothing because the model runs on the user's own machine.
         price_table: id of the provider in the bundled price table (``genai-prices``); empty
@@ -191,6 +195,7 @@ class BaseProvider(ABC):
 
     name: ClassVar[str]
     title: ClassVar[str]
+    settings: Any = None
     options: ClassVar[tuple[Option, ...]] = ()
     key: ClassVar[KeyNeed | None] = None
     free: ClassVar[bool] = False
@@ -211,14 +216,17 @@ class BaseProvider(ABC):
     price_source: ClassVar[str] = ""
     published: ClassVar[Published] = Published()
 
+    def __init_subclass__(cls) -> None:
+        declare_options(cls, "settings")
+
     def __init__(self, settings: Mapping[str, Any], secret: str = "") -> None:
         """Instantiate it in an engine or a preflight child.
 
         Args:
-            settings: validated values of :attr:`options` by name.
+            settings: validated values by option name.
             secret: the key; empty for a provider without :attr:`key`.
         """
-        self.settings = settings
+        self.settings = option_values(type(self).settings, settings)
         self.secret = secret.strip()
 
     @classmethod
@@ -277,8 +285,8 @@ class BaseProvider(ABC):
 class Provider(BaseProvider):
     """Answers calls over a network. Raises only :class:`ProviderError` subclasses.
 
-    :meth:`answer` is the only required method. A provider with an address of its own includes
-    :data:`NETWORK_OPTIONS` in its options.
+    :meth:`answer` is the only required method. A provider with an address of its own derives its
+    settings from :class:`NetworkOptions`.
     """
 
     async def get_ready(self, call: Call) -> None:

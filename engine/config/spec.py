@@ -14,6 +14,7 @@ from evalbench.engine.benchmark import Benchmark, hub_set
 from evalbench.engine.calls import BaseProvider, Capabilities, ModelRef, WorkerProvider
 from evalbench.engine.calls.options import (
     Option,
+    option_values,
     options_of,
     parse_options,
     record_of,
@@ -372,7 +373,7 @@ def make_spec(
     own = parse_options(bench.options, options or {}, f"benchmark {benchmark}")
     able = partial(_abilities, provider, theirs, ref.name)
     given = {name for name, value in (options or {}).items() if value is not None}
-    own = dict(bench.adapted(own, given, able))
+    own = values_of(bench.adapted(option_values(bench.opt, own), given, able))
     chosen = record_of(RunSettings, values)
     return RunSpec(benchmark, model, chosen, own, theirs, _filters(bench, filters or {}))
 

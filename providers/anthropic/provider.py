@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 from urllib.parse import quote
 
 from evalbench.engine.calls import (
-    GATEWAY_OPTIONS,
     Call,
     Capabilities,
+    GatewayOptions,
     KeyNeed,
     ModelInfo,
     Reply,
 )
-from evalbench.engine.calls.options import Option
+from evalbench.engine.calls.options import record_of, setting
 from evalbench.engine.compat import override
 from evalbench.engine.errors import CallRejected, ServerFault
 from evalbench.providers.anthropic import catalogue
@@ -35,6 +35,30 @@ from evalbench.providers.wire.provider import wire_name
 from evalbench.providers.wire.sdk import SdkClient, anthropic_client
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnthropicOptions(GatewayOptions):
+    """Options of :class:`Anthropic`."""
+
+    legacy_sampling: str = setting(
+        "auto",
+        "send temperature and top_p to models that still accept them, using the 2023 API version",
+        choices=("auto", "never"),
+        affects_answers=True,
+    )
+    prompt_cache: str = setting(
+        "5m", "lifetime of cached shared prefixes", choices=("5m", "1h", "off")
+    )
+    oversized_image: str = setting(
+        "error",
+        "what to do with images larger than the model accepts",
+        choices=("error", "downsize"),
+        affects_answers=True,
+    )
+    service_tier: str | None = setting(
+        None, "service tier; auto also uses committed capacity", choices=("auto", "standard_only")
+    )
+
+
 class Anthropic(MessageBatches):
     """Calls Claude models."""
 
@@ -44,40 +68,7 @@ class Anthropic(MessageBatches):
     extra: ClassVar[str] = "anthropic"
     address_variables: ClassVar[tuple[str, ...]] = ("ANTHROPIC_BASE_URL",)
     modules: ClassVar[tuple[str, ...]] = ("anthropic",)
-    options: ClassVar[tuple[Option, ...]] = (
-        *GATEWAY_OPTIONS,
-        Option(
-            "legacy_sampling",
-            str,
-            "auto",
-            "send temperature and top_p to models that still accept them, using the 2023 API "
-            "version",
-            choices=("auto", "never"),
-            affects_answers=True,
-        ),
-        Option(
-            "prompt_cache",
-            str,
-            "5m",
-            "lifetime of cached shared prefixes",
-            choices=("5m", "1h", "off"),
-        ),
-        Option(
-            "oversized_image",
-            str,
-            "error",
-            "what to do with images larger than the model accepts",
-            choices=("error", "downsize"),
-            affects_answers=True,
-        ),
-        Option(
-            "service_tier",
-            str,
-            None,
-            "service tier; auto also uses committed capacity",
-            choices=("auto", "standard_only"),
-        ),
-    )
+    settings = AnthropicOptions()
     key: ClassVar[KeyNeed | None] = KeyNeed(
         variables=("ANTHROPIC_API_KEY",),
         page="https://platform.claude.com/settings/keys",
@@ -86,17 +77,18 @@ class Anthropic(MessageBatches):
     )
 
     def __init__(self, settings: Mapping[str, Any], secret: str = "") -> None:
+        own = record_of(AnthropicOptions, settings)
         address = api_address(
-            settings.get("base_url"), "https://api.anthropic.com", version="v1", versioned=False
+            own.base_url, "https://api.anthropic.com", version="v1", versioned=False
         )
         super().__init__(settings, secret, address)
-        cache = settings.get("prompt_cache") or "5m"
+        cache = own.prompt_cache
         self._habits = BodySettings(
             prompt_cache="" if cache == "off" else cache,
-            oversized_image=settings.get("oversized_image") or "error",
-            service_tier=settings.get("service_tier") or "",
+            oversized_image=own.oversized_image,
+            service_tier=own.service_tier or "",
         )
-        self._legacy = (settings.get("legacy_sampling") or "auto") == "auto"
+        self._legacy = own.legacy_sampling == "auto"
         self._agreed = Agreed()
         self._client = SdkClient(
             anthropic_client,

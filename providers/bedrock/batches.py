@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from evalbench.engine.calls import BatchJob, BatchTerms, Call, JobState, Reply
-from evalbench.engine.calls.options import Option
 from evalbench.engine.compat import override
 from evalbench.engine.errors import CallRejected, NoSuchModel, ProviderError, SpecError
 from evalbench.providers.bedrock.boto import CONTROL, STORE, Boto, error_type
@@ -28,10 +27,6 @@ from evalbench.providers.wire.exchange import Answered, Prepared
 from evalbench.providers.wire.lenient import as_object, encode
 from evalbench.providers.wire.provider import wire_name
 
-BATCH_OPTIONS = (
-    Option("batch_bucket", str, None, "s3://BUCKET/FOLDER for batch files"),
-    Option("batch_role", str, None, "ARN of the role Bedrock uses to read and write batch files"),
-)
 LEAST_RECORDS = 100
 """Bedrock's minimum records per job for most models; a quota that cannot be raised."""
 TERMS = BatchTerms(

@@ -5,17 +5,18 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 from evalbench.engine.calls import (
-    NETWORK_OPTIONS,
     Call,
     Capabilities,
     KeyNeed,
     ModelInfo,
+    NetworkOptions,
     Reply,
 )
-from evalbench.engine.calls.options import Option
+from evalbench.engine.calls.options import record_of, setting
 from evalbench.engine.compat import override
 from evalbench.engine.errors import (
     AccessDenied,
@@ -27,7 +28,7 @@ from evalbench.engine.errors import (
     SpecError,
     nearest,
 )
-from evalbench.providers.bedrock.batches import BATCH_OPTIONS, InvocationJobs, read_place
+from evalbench.providers.bedrock.batches import InvocationJobs, read_place
 from evalbench.providers.bedrock.boto import CONTROL, IDENTITY, RUNTIME, Account, Boto
 from evalbench.providers.bedrock.catalogue import listed_models
 from evalbench.providers.bedrock.credentials import PATTERN, Credentials, read_credentials
@@ -52,6 +53,33 @@ _IDENTITY = re.compile(rb"<Arn>([^<]*)</Arn>")
 _COUNTED = ("messages", "system", "additionalModelRequestFields")
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BedrockOptions(NetworkOptions):
+    """Options of :class:`Bedrock`."""
+
+    region: str | None = setting(
+        None, "AWS region (default: AWS_REGION, or the profile's)", variables=REGION_VARIABLES
+    )
+    profile: str | None = setting(None, "AWS profile whose credentials to use")
+    latency: str | None = setting(
+        None,
+        "latency optimization; few models offer more than standard",
+        choices=("standard", "optimized"),
+    )
+    service_tier: str | None = setting(
+        None,
+        "service tier; flex is cheaper and slower, priority is more expensive",
+        choices=("default", "priority", "flex", "reserved"),
+    )
+    prompt_cache: str = setting(
+        "5m", "lifetime of cached shared prefixes", choices=("5m", "1h", "off")
+    )
+    batch_bucket: str | None = setting(None, "s3://BUCKET/FOLDER for batch files")
+    batch_role: str | None = setting(
+        None, "ARN of the role Bedrock uses to read and write batch files"
+    )
+
+
 class Bedrock(InvocationJobs):
     """Calls models on Amazon Bedrock through its Converse API."""
 
@@ -62,39 +90,7 @@ class Bedrock(InvocationJobs):
     extra: ClassVar[str] = "bedrock"
     address_variables: ClassVar[tuple[str, ...]] = ("AWS_ENDPOINT_URL",)
     modules: ClassVar[tuple[str, ...]] = ("boto3",)
-    options: ClassVar[tuple[Option, ...]] = (
-        *NETWORK_OPTIONS,
-        Option(
-            "region",
-            str,
-            None,
-            "AWS region (default: AWS_REGION, or the profile's)",
-            variables=REGION_VARIABLES,
-        ),
-        Option("profile", str, None, "AWS profile whose credentials to use"),
-        Option(
-            "latency",
-            str,
-            None,
-            "latency optimization; few models offer more than standard",
-            choices=("standard", "optimized"),
-        ),
-        Option(
-            "service_tier",
-            str,
-            None,
-            "service tier; flex is cheaper and slower, priority is more expensive",
-            choices=("default", "priority", "flex", "reserved"),
-        ),
-        Option(
-            "prompt_cache",
-            str,
-            "5m",
-            "lifetime of cached shared prefixes",
-            choices=("5m", "1h", "off"),
-        ),
-        *BATCH_OPTIONS,
-    )
+    settings = BedrockOptions()
     key: ClassVar[KeyNeed | None] = KeyNeed(
         variables=("AWS_BEARER_TOKEN_BEDROCK", "AWS_ACCESS_KEY_ID"),
         page="https://console.aws.amazon.com/iam/home#/security_credentials",
@@ -105,7 +101,8 @@ class Bedrock(InvocationJobs):
     )
 
     def __init__(self, settings: Mapping[str, Any], secret: str = "") -> None:
-        self._profile: str = settings.get("profile") or ""
+        own = record_of(BedrockOptions, settings)
+        self._profile = own.profile or ""
         self._half_a_key = ""
         try:
             # An explicit profile takes precedence over a key that happens to be set.
@@ -113,9 +110,9 @@ class Bedrock(InvocationJobs):
         except ValueError as error:
             given, self._half_a_key = Credentials(), str(error)
         self._given = given
-        self._region: str = _region(settings.get("region") or "")
+        self._region: str = _region(own.region or "")
         address = api_address(
-            settings.get("base_url"),
+            own.base_url,
             ".".join(filter(None, ("https://bedrock-runtime", self.region, "amazonaws.com"))),
             version="",
             versioned=False,
@@ -126,15 +123,15 @@ class Bedrock(InvocationJobs):
             profile = self._profile or os.environ.get("AWS_PROFILE", "")
             self.account = f"AWS profile {profile or 'default'} in {self.region or 'its region'}"
         self.facts = FactsResolver(self.name, address.host, bedrock_facts)
-        cache = settings.get("prompt_cache") or "5m"
+        cache = own.prompt_cache
         self._habits = BodySettings(
             prompt_cache="" if cache == "off" else cache,
-            service_tier=settings.get("service_tier") or "",
+            service_tier=own.service_tier or "",
         )
-        self.place = read_place(bucket) if (bucket := settings.get("batch_bucket")) else None
+        self.place = read_place(bucket) if (bucket := own.batch_bucket) else None
         # Files are in a bucket, which accepts only signed requests.
-        self.role = "" if given.bearer else settings.get("batch_role") or ""
-        self._latency: str = settings.get("latency") or ""
+        self.role = "" if given.bearer else own.batch_role or ""
+        self._latency = own.latency or ""
         account = Account(
             given,
             self._profile,

@@ -8,20 +8,37 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 from urllib.parse import quote
 
 from evalbench.engine.calls import Call, KeyNeed, Published
-from evalbench.engine.calls.options import Option
+from evalbench.engine.calls.options import record_of, setting
 from evalbench.engine.compat import override
-from evalbench.providers.compatible.provider import Compatible
+from evalbench.providers.compatible.provider import Compatible, CompatibleOptions
 from evalbench.providers.compatible.quirks import Quirks
 from evalbench.providers.modelfacts import Refused
 from evalbench.providers.wire.address import Address
 from evalbench.providers.wire.exchange import Prepared
 
 _V1 = "v1"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AzureOptions(CompatibleOptions):
+    """Options of :class:`Azure`."""
+
+    endpoint: str | None = setting(
+        None,
+        "address of the resource, https://NAME.openai.azure.com",
+        variables=("AZURE_OPENAI_ENDPOINT",),
+    )
+    api_version: str = setting(
+        _V1,
+        "v1, or a dated version such as 2024-10-21, which asks a deployment by its address",
+        variables=("OPENAI_API_VERSION",),
+        affects_answers=True,
+    )
 
 
 class Azure(Compatible):
@@ -35,34 +52,17 @@ class Azure(Compatible):
         limits="by region, model and deployment: tokens and requests a minute",
         limits_page="https://learn.microsoft.com/azure/ai-foundry/openai/quotas-limits",
     )
-    options: ClassVar[tuple[Option, ...]] = (
-        *Compatible.options,
-        Option(
-            "endpoint",
-            str,
-            None,
-            "address of the resource, https://NAME.openai.azure.com",
-            variables=("AZURE_OPENAI_ENDPOINT",),
-        ),
-        Option(
-            "api_version",
-            str,
-            _V1,
-            "v1, or a dated version such as 2024-10-21, which asks a deployment by its address",
-            variables=("OPENAI_API_VERSION",),
-            affects_answers=True,
-        ),
-    )
+    settings = AzureOptions()
     key: ClassVar[KeyNeed | None] = KeyNeed(
         ("AZURE_OPENAI_API_KEY", "AZURE_OPENAI_AD_TOKEN"), "https://portal.azure.com"
     )
     quirks: ClassVar[Quirks] = Quirks(cap="max_completion_tokens", batches="no")
 
     def __init__(self, settings: Mapping[str, Any], secret: str = "") -> None:
-        self._version = str(settings.get("api_version") or _V1)
+        own = record_of(AzureOptions, settings)
+        self._version = own.api_version
         if self._version != _V1:
-            asked = (f"api-version={self._version}", *(settings.get("query") or ()))
-            settings = {**settings, "query": asked}
+            settings = {**settings, "query": (f"api-version={self._version}", *own.query)}
         super().__init__(settings, secret)
         self._root = self.address.url.removesuffix("/openai/v1")
 
@@ -70,7 +70,8 @@ class Azure(Compatible):
     @override
     def address_for(cls, settings: Mapping[str, Any]) -> Address:
         """The base URL, from whatever part of a resource's address is given."""
-        given = settings.get("base_url") or settings.get("endpoint")
+        own = record_of(AzureOptions, settings)
+        given = own.base_url or own.endpoint
         if given:
             # Not the prefix of https://openai-…, where it begins a resource's name.
             given = re.sub(r"(?<!/)/openai(?:/.*)?$", "", str(given).strip().strip("'\""))

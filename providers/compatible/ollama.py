@@ -9,16 +9,16 @@ tokens (ollama/ollama#17427). With several turns, older ones are dropped first.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from evalbench.engine.calls import Call, KeyNeed, ParamNote, Reply, TextPart
-from evalbench.engine.calls.options import Option
+from evalbench.engine.calls.options import record_of, setting
 from evalbench.engine.compat import override
 from evalbench.engine.errors import ContextTooLong
 from evalbench.providers.chat.batches import REQUEST_ID
 from evalbench.providers.compatible.ollama_native import native, native_failure, read_native
-from evalbench.providers.compatible.provider import Compatible
+from evalbench.providers.compatible.provider import Compatible, CompatibleOptions
 from evalbench.providers.compatible.quirks import Quirks
 from evalbench.providers.modelfacts import Refused
 from evalbench.providers.wire.body import Opened, open_good, parsed, read_reply
@@ -35,6 +35,18 @@ _KEPT = 16
 """Newer servers keep half of the context, and a few tokens of the beginning."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OllamaOptions(CompatibleOptions):
+    """Options of :class:`Ollama`."""
+
+    num_ctx: int | None = setting(
+        None,
+        "context length to load the model with (default: the server's, often 4096)",
+        minimum=256,
+        affects_answers=True,
+    )
+
+
 class Ollama(Compatible):
     """An Ollama server."""
 
@@ -43,24 +55,14 @@ class Ollama(Compatible):
     free: ClassVar[bool] = True
     own_address: ClassVar[str] = "http://127.0.0.1:11434/v1"
     key: ClassVar[KeyNeed | None] = KeyNeed(("OLLAMA_API_KEY",), required=False)
-    options: ClassVar[tuple[Option, ...]] = (
-        *Compatible.options,
-        Option(
-            "num_ctx",
-            int,
-            None,
-            "context length to load the model with (default: the server's, often 4096)",
-            minimum=256,
-            affects_answers=True,
-        ),
-    )
+    settings = OllamaOptions()
     quirks: ClassVar[Quirks] = Quirks(raw_text=True)
 
     def __init__(self, settings: Mapping[str, Any], secret: str = "") -> None:
         super().__init__(settings, secret)
         self._windows: dict[str, int] = {}
         self._root = self.address.url.removesuffix("/v1")
-        self._num_ctx: int | None = settings.get("num_ctx")
+        self._num_ctx = record_of(OllamaOptions, settings).num_ctx
 
     @override
     def prepared(self, call: Call, refused: Refused) -> Prepared:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from evalbench.engine.calls import (
@@ -15,17 +15,29 @@ from evalbench.engine.calls import (
     RateLimits,
     Reply,
 )
-from evalbench.engine.calls.options import Option
+from evalbench.engine.calls.options import setting
 from evalbench.engine.compat import override
 from evalbench.engine.errors import AccessDenied
 from evalbench.providers.chat.errors import error_object
 from evalbench.providers.compatible import routes
-from evalbench.providers.compatible.provider import Compatible
+from evalbench.providers.compatible.provider import Compatible, CompatibleOptions
 from evalbench.providers.compatible.quirks import Quirks
 from evalbench.providers.modelfacts import Refused
 from evalbench.providers.wire.exchange import Answered, Prepared
 from evalbench.providers.wire.failures import build, error_response, json_body
 from evalbench.providers.wire.headers import day_limits, minute_limits, router_limits
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroqOptions(CompatibleOptions):
+    """Options of :class:`Groq`."""
+
+    reasoning_format: str | None = setting(
+        None,
+        "where reasoning goes: parsed (its own field), raw (in the text) or hidden",
+        choices=("parsed", "raw", "hidden"),
+        affects_answers=True,
+    )
 
 
 class Groq(Compatible):
@@ -39,17 +51,7 @@ class Groq(Compatible):
         limits="by model and plan, told in headers",
         limits_page="https://console.groq.com/docs/rate-limits",
     )
-    options: ClassVar[tuple[Option, ...]] = (
-        *Compatible.options,
-        Option(
-            "reasoning_format",
-            str,
-            None,
-            "where reasoning goes: parsed (its own field), raw (in the text) or hidden",
-            choices=("parsed", "raw", "hidden"),
-            affects_answers=True,
-        ),
-    )
+    settings = GroqOptions()
     key: ClassVar[KeyNeed | None] = KeyNeed(
         ("GROQ_API_KEY",), "https://console.groq.com/keys", r"gsk_\w{20,}"
     )
@@ -66,9 +68,18 @@ class Groq(Compatible):
     @override
     def prepared(self, call: Call, refused: Refused) -> Prepared:
         prepared = super().prepared(call, refused)
-        if wanted := self.settings.get("reasoning_format"):
-            prepared.body["reasoning_format"] = wanted
+        if form := self.settings.reasoning_format:
+            prepared.body["reasoning_format"] = form
         return prepared
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenRouterOptions(CompatibleOptions):
+    """Options of :class:`OpenRouter`."""
+
+    require_parameters: bool = setting(
+        True, "use only routes that support every parameter of a call", affects_answers=True
+    )
 
 
 class OpenRouter(Compatible):
@@ -78,16 +89,7 @@ class OpenRouter(Compatible):
     title: ClassVar[str] = "OpenRouter"
     price_table: ClassVar[str] = "openrouter"
     own_address: ClassVar[str] = "https://openrouter.ai/api/v1"
-    options: ClassVar[tuple[Option, ...]] = (
-        *Compatible.options,
-        Option(
-            "require_parameters",
-            bool,
-            True,
-            "use only routes that support every parameter of a call",
-            affects_answers=True,
-        ),
-    )
+    settings = OpenRouterOptions()
     key: ClassVar[KeyNeed | None] = KeyNeed(
         ("OPENROUTER_API_KEY",), "https://openrouter.ai/settings/keys", r"sk-or-[\w-]{20,}"
     )
@@ -124,7 +126,7 @@ class OpenRouter(Compatible):
     @override
     def prepare(self, call: Call) -> Prepared:
         prepared = super().prepare(call)
-        if self.settings.get("require_parameters", True):
+        if self.settings.require_parameters:
             prepared.body["provider"] = {"require_parameters": True}
         return prepared
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
 from evalbench.engine.calls import (
-    GATEWAY_OPTIONS,
     Call,
     Capabilities,
+    GatewayOptions,
     KeyNeed,
     ModelInfo,
     ParamNote,
@@ -18,7 +18,7 @@ from evalbench.engine.calls import (
     Reply,
 )
 from evalbench.engine.calls.messages import system_in_first_turn
-from evalbench.engine.calls.options import Option
+from evalbench.engine.calls.options import record_of, setting
 from evalbench.engine.compat import override
 from evalbench.engine.errors import (
     CallRejected,
@@ -57,21 +57,23 @@ _NO_SYSTEM_ROLE = re.compile(
 _NO_CHOICE = "the server gives no likelihoods of given texts"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompatibleOptions(GatewayOptions):
+    """Options of :class:`Compatible`."""
+
+    batches: str | None = setting(
+        None,
+        "whether the server supports OpenAI-style batches; auto tries",
+        choices=("auto", "yes", "no"),
+    )
+
+
 class Compatible(FileBatches):
     """Calls a server given by ``--base-url``; presets have their own address."""
 
     name: ClassVar[str] = "compatible"
     title: ClassVar[str] = "the server"
-    options: ClassVar[tuple[Option, ...]] = (
-        *GATEWAY_OPTIONS,
-        Option(
-            "batches",
-            str,
-            None,
-            "whether the server supports OpenAI-style batches; auto tries",
-            choices=("auto", "yes", "no"),
-        ),
-    )
+    settings = CompatibleOptions()
     key: ClassVar[KeyNeed | None] = KeyNeed(variables=("COMPATIBLE_API_KEY",), required=False)
     own_address: ClassVar[str] = ""
     """Default address; ``{name}`` in it is an option of the provider."""
@@ -81,6 +83,7 @@ class Compatible(FileBatches):
 
     def __init__(self, settings: Mapping[str, Any], secret: str = "") -> None:
         super().__init__(settings, secret, self.address_for(settings))
+        own = record_of(CompatibleOptions, settings)
         self._http = Http(
             self.secret,
             self.address,
@@ -89,7 +92,7 @@ class Compatible(FileBatches):
             query=self.query,
         )
         self._agreed = Agreed()
-        self._takes_batches = (settings.get("batches") or self.quirks.batches) != "no"
+        self._takes_batches = (own.batches or self.quirks.batches) != "no"
 
     @classmethod
     @override
@@ -109,7 +112,7 @@ class Compatible(FileBatches):
         Raises:
             SpecError: there is no address, or an option that is part of it is missing.
         """
-        given = settings.get("base_url")
+        given = record_of(CompatibleOptions, settings).base_url
         own = cls.own_address
         for name in re.findall(r"{(\w+)}", own) if not given else ():
             option = next(option for option in cls.options if option.name == name)

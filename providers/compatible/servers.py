@@ -14,8 +14,8 @@ from functools import cache
 from typing import Any
 
 from evalbench.engine.calls import KeyNeed, Published
-from evalbench.engine.calls.options import Option
-from evalbench.providers.compatible.provider import Compatible
+from evalbench.engine.calls.options import setting
+from evalbench.providers.compatible.provider import Compatible, CompatibleOptions
 from evalbench.providers.compatible.quirks import Quirks
 
 
@@ -33,7 +33,7 @@ class Server:
         required: whether a key is needed.
         key_header: the key's header; empty: ``Authorization: Bearer``.
         quirks: other differences.
-        options: options of this provider, which are parts of its address.
+        settings: its options, some of which are parts of its address.
         price_table: its name in the bundled price table; empty: not included.
         published: the vendor's published limits and prices; unverified if no page is given.
         free: whether it runs on the user's own machine.
@@ -48,25 +48,40 @@ class Server:
     required: bool = True
     key_header: str = ""
     quirks: Quirks = field(default_factory=Quirks)
-    options: tuple[Option, ...] = ()
+    settings: CompatibleOptions = field(default_factory=CompatibleOptions)
     price_table: str = ""
     published: Published = field(default_factory=Published)
     free: bool = False
 
 
 _LOCAL = Quirks(raw_text=True)
-_ACCOUNT = Option(
-    "account",
-    str,
-    None,
-    "id of the account that is asked",
-    variables=("CLOUDFLARE_ACCOUNT_ID",),
-)
-_WORKSPACE = Option("workspace", str, None, "id of the workspace, the first part of its address")
-_REGION = Option("region", str, "ap-southeast-1", "region of the workspace")
-_HOST = Option(
-    "host", str, None, "address of the Databricks workspace", variables=("DATABRICKS_HOST",)
-)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CloudflareOptions(CompatibleOptions):
+    """Options of ``cloudflare``."""
+
+    account: str | None = setting(
+        None, "id of the account that is asked", variables=("CLOUDFLARE_ACCOUNT_ID",)
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DashScopeOptions(CompatibleOptions):
+    """Options of ``dashscope``."""
+
+    workspace: str | None = setting(None, "id of the workspace, the first part of its address")
+    region: str = setting("ap-southeast-1", "region of the workspace")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DatabricksOptions(CompatibleOptions):
+    """Options of ``databricks``."""
+
+    host: str | None = setting(
+        None, "address of the Databricks workspace", variables=("DATABRICKS_HOST",)
+    )
+
 
 SERVERS: Mapping[str, Server] = {
     "baseten": Server(
@@ -102,7 +117,7 @@ SERVERS: Mapping[str, Server] = {
         ("CLOUDFLARE_API_KEY",),
         "https://developers.cloudflare.com/workers-ai/configuration/open-ai-compatibility",
         "https://dash.cloudflare.com/profile/api-tokens",
-        options=(_ACCOUNT,),
+        settings=CloudflareOptions(),
         price_table="cloudflare",
         published=Published(
             300,
@@ -130,7 +145,7 @@ SERVERS: Mapping[str, Server] = {
         "https://www.alibabacloud.com/help/en/model-studio/compatibility-of-openai-with-dashscope",
         "https://modelstudio.console.alibabacloud.com",
         quirks=Quirks(batches="auto"),
-        options=(_WORKSPACE, _REGION),
+        settings=DashScopeOptions(),
         published=Published(
             limits="by model; also a sixtieth of it each second",
             limits_page="https://www.alibabacloud.com/help/en/model-studio/rate-limit",
@@ -142,7 +157,7 @@ SERVERS: Mapping[str, Server] = {
         ("DATABRICKS_TOKEN",),
         "https://docs.databricks.com/aws/en/machine-learning/model-serving/score-foundation-models",
         "https://docs.databricks.com/aws/en/dev-tools/auth/pat",
-        options=(_HOST,),
+        settings=DatabricksOptions(),
         price_table="databricks",
         published=Published(
             limits="by tier: input tokens and output tokens a minute, queries an hour",
@@ -281,7 +296,7 @@ def server_class(name: str) -> type[Compatible]:
             "name": name,
             "title": row.title,
             "own_address": row.address,
-            "options": (*Compatible.options, *row.options),
+            "settings": row.settings,
             "key": KeyNeed(row.variables, row.page, row.pattern, required=row.required),
             "key_header": row.key_header,
             "quirks": row.quirks,

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar, Literal
 
 from evalbench.engine.calls import (
-    NETWORK_OPTIONS,
     Call,
     Capabilities,
     KeyNeed,
     MediaPart,
     ModelInfo,
+    NetworkOptions,
     ParamNote,
     Reply,
 )
-from evalbench.engine.calls.options import Option
+from evalbench.engine.calls.options import record_of, setting
 from evalbench.engine.compat import override
 from evalbench.engine.errors import (
     AccessDenied,
@@ -49,33 +50,29 @@ _CACHED_S = 300.0
 """Google only says that prompts sent within a short time share a prefix."""
 _SAFETY = ("off", "none", "only_high", "medium_and_above", "low_and_above")
 
-OPTIONS: tuple[Option, ...] = (
-    *NETWORK_OPTIONS,
-    Option(
-        "safety_settings",
-        str,
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GeminiOptions(NetworkOptions):
+    """Options of every :class:`Gemini`."""
+
+    safety_settings: str | None = setting(
         None,
         "threshold of the API's harm filters (default: the model's own)",
         choices=_SAFETY,
         affects_answers=True,
-    ),
-    Option(
-        "video_fps",
-        float,
+    )
+    video_fps: float | None = setting(
         None,
         "video frames per second (API default: 1)",
         minimum=0.01,
         maximum=24,
         affects_answers=True,
-    ),
-    Option(
-        "service_tier",
-        str,
+    )
+    service_tier: str | None = setting(
         None,
         "service tier; flex is slower and cheaper, priority faster and more expensive",
         choices=("standard", "flex", "priority"),
-    ),
-)
+    )
 
 
 class Gemini(NetworkProvider):
@@ -96,15 +93,16 @@ class Gemini(NetworkProvider):
         version: str,
     ) -> None:
         super().__init__(settings, access.secret, address)
+        own = record_of(GeminiOptions, settings)
         # The same models with either kind of access.
         self.facts = FactsResolver(self.name, address.host, partial(table_facts, "google"))
-        safety = settings.get("safety_settings") or ""
+        safety = own.safety_settings or ""
         if safety:
             safety = "OFF" if safety == "off" else f"BLOCK_{safety.upper()}"
         self._habits = BodySettings(
             safety=safety,
-            service_tier=settings.get("service_tier") or "",
-            fps=settings.get("video_fps"),
+            service_tier=own.service_tier or "",
+            fps=own.video_fps,
         )
         self._agreed = Agreed()
         self.client = GeminiClient(access, address, version, self.title, self.scrub)
@@ -261,6 +259,15 @@ class Gemini(NetworkProvider):
         await super().close()
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GoogleOptions(GeminiOptions):
+    """Options of :class:`Google`."""
+
+    api_version: str = setting(
+        "v1", "API version; v1beta has preview features", choices=("v1", "v1beta", "v1alpha")
+    )
+
+
 class Google(Gemini, GeminiBatches):
     """Calls Gemini models with a key of the Gemini API."""
 
@@ -270,16 +277,7 @@ class Google(Gemini, GeminiBatches):
     title: ClassVar[str] = "Google"
     trace_name: ClassVar[str] = "gcp.gemini"
     address_variables: ClassVar[tuple[str, ...]] = ("GOOGLE_GEMINI_BASE_URL",)
-    options: ClassVar[tuple[Option, ...]] = (
-        *OPTIONS,
-        Option(
-            "api_version",
-            str,
-            "v1",
-            "API version; v1beta has preview features",
-            choices=("v1", "v1beta", "v1alpha"),
-        ),
-    )
+    settings = GoogleOptions()
     key: ClassVar[KeyNeed | None] = KeyNeed(
         variables=("GOOGLE_API_KEY", "GEMINI_API_KEY"),
         page="https://aistudio.google.com/api-keys",
@@ -287,9 +285,10 @@ class Google(Gemini, GeminiBatches):
     )
 
     def __init__(self, settings: Mapping[str, Any], secret: str = "") -> None:
-        version = settings.get("api_version") or "v1"
+        own = record_of(GoogleOptions, settings)
+        version = own.api_version
         address = api_address(
-            settings.get("base_url"),
+            own.base_url,
             "https://generativelanguage.googleapis.com",
             version=version,
             versioned=False,

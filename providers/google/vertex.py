@@ -8,18 +8,29 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from evalbench.engine.calls import KeyNeed
-from evalbench.engine.calls.options import Option
+from evalbench.engine.calls.options import record_of, setting
 from evalbench.engine.errors import SpecError
 from evalbench.providers.google.access import Access
-from evalbench.providers.google.provider import OPTIONS, Gemini
+from evalbench.providers.google.provider import Gemini, GeminiOptions
 from evalbench.providers.wire.address import api_address
 from evalbench.providers.wire.exchange import Prepared
 
 _MULTI_REGIONS = ("us", "eu")
 _REGION = re.compile(r"[a-z0-9-]+")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VertexOptions(GeminiOptions):
+    """Options of :class:`Vertex`."""
+
+    project: str | None = setting(
+        None, "Google Cloud project (default: from the machine's credentials)"
+    )
+    location: str = setting("global", "Google Cloud location: global or a region")
 
 
 class Vertex(Gemini):
@@ -33,13 +44,7 @@ class Vertex(Gemini):
         "batches of Vertex AI go through buckets of Google Cloud; "
         "google/MODEL takes them with a key of the Gemini API"
     )
-    options: ClassVar[tuple[Option, ...]] = (
-        *OPTIONS,
-        Option(
-            "project", str, None, "Google Cloud project (default: from the machine's credentials)"
-        ),
-        Option("location", str, "global", "Google Cloud location: global or a region"),
-    )
+    settings = VertexOptions()
     key: ClassVar[KeyNeed | None] = KeyNeed(
         variables=("VERTEX_API_KEY",),
         page="https://console.cloud.google.com/vertex-ai/studio/settings/api-keys",
@@ -48,13 +53,13 @@ class Vertex(Gemini):
     )
 
     def __init__(self, settings: Mapping[str, Any], secret: str = "") -> None:
-        location = settings.get("location") or "global"
-        own = _own(location)
-        address = api_address(settings.get("base_url"), own, version="v1", versioned=False)
+        own = record_of(VertexOptions, settings)
+        location = own.location
+        address = api_address(own.base_url, _own(location), version="v1", versioned=False)
         access = Access(
             secret=secret.strip(),
             vertex=True,
-            project=settings.get("project") or "",
+            project=own.project or "",
             location=location,
         )
         super().__init__(settings, access, address, "v1")

@@ -13,8 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar, Literal
 
-from evalbench.engine.calls import GATEWAY_OPTIONS, Call, KeyNeed, Published
-from evalbench.engine.calls.options import Option
+from evalbench.engine.calls import Call, GatewayOptions, KeyNeed, Published
 from evalbench.engine.compat import override
 from evalbench.providers.modelfacts import Refused
 from evalbench.providers.openai.provider import OpenAI
@@ -31,7 +30,7 @@ class Perplexity(OpenAI):
     price_table: ClassVar[str] = "perplexity"
     address_variables: ClassVar[tuple[str, ...]] = ()
     home: ClassVar[str] = "https://api.perplexity.ai/v1"
-    options: ClassVar[tuple[Option, ...]] = GATEWAY_OPTIONS
+    settings = GatewayOptions()
     key: ClassVar[KeyNeed | None] = KeyNeed(
         ("PERPLEXITY_API_KEY",), "https://console.perplexity.ai", r"pplx-\w{20,}"
     )

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from evalbench.engine.calls import (
-    GATEWAY_OPTIONS,
     Call,
     Capabilities,
+    GatewayOptions,
     KeyNeed,
     ModelInfo,
     Params,
     Reply,
 )
-from evalbench.engine.calls.options import Option
+from evalbench.engine.calls.options import record_of, setting
 from evalbench.engine.compat import override
 from evalbench.engine.errors import CallRejected, ServerFault
 from evalbench.providers.chat.batches import REQUEST_ID, FileBatches
@@ -37,6 +37,29 @@ from evalbench.providers.wire.provider import wire_name
 from evalbench.providers.wire.sdk import SdkClient, openai_client
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenAIOptions(GatewayOptions):
+    """Options of :class:`OpenAI`."""
+
+    api: str = setting(
+        "auto",
+        "endpoint; auto uses responses for OpenAI's reasoning models, otherwise chat",
+        choices=("auto", "chat", "responses"),
+        affects_answers=True,
+    )
+    image_detail: str = setting(
+        "auto",
+        "image detail; original is for the newest models only",
+        choices=("auto", "low", "high", "original"),
+        affects_answers=True,
+    )
+    service_tier: str | None = setting(
+        None,
+        "service tier; flex is slower and cheaper, priority faster and more expensive",
+        choices=("auto", "default", "flex", "priority"),
+    )
+
+
 class OpenAI(FileBatches):
     """Calls OpenAI's models."""
 
@@ -48,32 +71,7 @@ class OpenAI(FileBatches):
     modules: ClassVar[tuple[str, ...]] = ("openai",)
     home: ClassVar[str] = "https://api.openai.com/v1"
     """The default endpoint."""
-    options: ClassVar[tuple[Option, ...]] = (
-        *GATEWAY_OPTIONS,
-        Option(
-            "api",
-            str,
-            "auto",
-            "endpoint; auto uses responses for OpenAI's reasoning models, otherwise chat",
-            choices=("auto", "chat", "responses"),
-            affects_answers=True,
-        ),
-        Option(
-            "image_detail",
-            str,
-            "auto",
-            "image detail; original is for the newest models only",
-            choices=("auto", "low", "high", "original"),
-            affects_answers=True,
-        ),
-        Option(
-            "service_tier",
-            str,
-            None,
-            "service tier; flex is slower and cheaper, priority faster and more expensive",
-            choices=("auto", "default", "flex", "priority"),
-        ),
-    )
+    settings: GatewayOptions = OpenAIOptions()
     key: ClassVar[KeyNeed | None] = KeyNeed(
         variables=("OPENAI_API_KEY",),
         page="https://platform.openai.com/api-keys",
@@ -82,12 +80,13 @@ class OpenAI(FileBatches):
     )
 
     def __init__(self, settings: Mapping[str, Any], secret: str = "") -> None:
-        address = api_address(settings.get("base_url"), self.home, version="v1", versioned=True)
+        own = record_of(OpenAIOptions, settings)
+        address = api_address(own.base_url, self.home, version="v1", versioned=True)
         super().__init__(settings, secret, address)
-        self._api = settings.get("api") or "auto"
+        self._api = own.api
         self._habits = BodySettings(
-            image_detail=settings.get("image_detail") or "auto",
-            service_tier=settings.get("service_tier") or "",
+            image_detail=own.image_detail,
+            service_tier=own.service_tier or "",
         )
         self._agreed = Agreed()
         self._client = SdkClient(

@@ -9,14 +9,14 @@ from typing import Any, ClassVar, Literal
 from urllib.parse import quote
 
 from evalbench.engine.calls import (
-    GATEWAY_OPTIONS,
     Call,
     Capabilities,
+    GatewayOptions,
     KeyNeed,
     ModelInfo,
     Reply,
 )
-from evalbench.engine.calls.options import Option
+from evalbench.engine.calls.options import record_of
 from evalbench.engine.compat import override
 from evalbench.engine.errors import CallRejected, ServerFault
 from evalbench.providers.modelfacts import ModelFacts, Refused
@@ -53,7 +53,7 @@ class Together(TogetherBatches):
     extra: ClassVar[str] = "together"
     address_variables: ClassVar[tuple[str, ...]] = ("TOGETHER_BASE_URL",)
     modules: ClassVar[tuple[str, ...]] = ("together",)
-    options: ClassVar[tuple[Option, ...]] = GATEWAY_OPTIONS
+    settings = GatewayOptions()
     key: ClassVar[KeyNeed | None] = KeyNeed(
         variables=("TOGETHER_API_KEY",),
         page="https://api.together.ai/settings/api-keys",
@@ -64,7 +64,10 @@ class Together(TogetherBatches):
 
     def __init__(self, settings: Mapping[str, Any], secret: str = "") -> None:
         address = api_address(
-            settings.get("base_url"), "https://api.together.ai", version="v1", versioned=False
+            record_of(GatewayOptions, settings).base_url,
+            "https://api.together.ai",
+            version="v1",
+            versioned=False,
         )
         super().__init__(settings, secret, address)
         self._client = SdkClient(

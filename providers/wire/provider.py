@@ -10,7 +10,16 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from evalbench.engine.calls import Call, Capabilities, ModelInfo, ParamNote, Provider, Reply
+from evalbench.engine.calls import (
+    Call,
+    Capabilities,
+    GatewayOptions,
+    ModelInfo,
+    ParamNote,
+    Provider,
+    Reply,
+)
+from evalbench.engine.calls.options import record_of
 from evalbench.engine.calls.secrets import filled, header, query, unbundled
 from evalbench.engine.calls.token_rules import TokenRules
 from evalbench.engine.compat import override
@@ -54,15 +63,16 @@ class NetworkProvider(Provider):
         super().__init__(settings, key)
         self.address = address
         self.scrub = SecretScrubber(key, *found.values())
-        given = [header(text) for text in settings.get("header") or ()]
-        asked = [query(text) for text in settings.get("query") or ()]
+        own = record_of(GatewayOptions, settings)
+        given = [header(text) for text in own.header]
+        asked = [query(text) for text in own.query]
         self.headers = {n: filled(v, found) for n, v in {**self.own_headers, **dict(given)}.items()}
         self.query = {n: filled(v, found) for n, v in {**self.own_query, **dict(asked)}.items()}
         self.facts = FactsResolver(self.name, address.host)
         self.refusals = Refusals(self.name, address.host)
         page = self.key.page if self.key else ""
         self.who = ProviderIdentity(self.name, self.title, page, address)
-        self.timeout: float = settings.get("timeout") or 600.0
+        self.timeout = own.timeout
         self._spoke = False
         self._warmed: set[str] = set()
         self._asides: dict[str, asyncio.Task[None]] = {}

@@ -130,7 +130,7 @@ async def _letter_of(mmlu: Mmlu, sample: Sample, option: int) -> str:
     """The letter under which the run shows an option, from the order kept with the score."""
     if option < 0:
         return UNREADABLE
-    if mmlu.opt["style"] not in ("permuted", "duplicatewrong"):
+    if mmlu.opt.style not in ("permuted", "duplicatewrong"):
         return LETTERS[option]
     kept = await mmlu.solve(sample, Says(UNREADABLE))
     return LETTERS[kept.parsed["order"].index(option)]

@@ -12,6 +12,7 @@ import json
 import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -39,7 +40,7 @@ from evalbench.engine.calls import (
     generate,
     user,
 )
-from evalbench.engine.calls.options import Option
+from evalbench.engine.calls.options import Option, setting
 from evalbench.engine.errors import DataError, NoSuchModel, nearest
 from evalbench.engine.scoring.tally import Metric, Tally
 
@@ -47,6 +48,14 @@ _RUBRIC = os.environ.get(
     "SYNTHETIC_RUBRIC", "Answer the riddle with one letter and nothing else. " * 12
 )
 _GREETING = os.environ.get("SYNTHETIC_GREETING", "")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SyntheticOptions:
+    """Options of :class:`Synthetic`."""
+
+    size: int = setting(500, "how many samples", minimum=1, affects_data=True)
+    wording: str = setting("riddle", "a word of the prompt")
 
 
 class Synthetic(Benchmark):
@@ -62,10 +71,7 @@ class Synthetic(Benchmark):
     title = "Synthetic riddles"
     summary = "Made-up one-call samples"
     licence = "CC0-1.0"
-    options: ClassVar[tuple[Option, ...]] = (
-        Option("size", int, 500, "how many samples", minimum=1, affects_data=True),
-        Option("wording", str, "riddle", "a word of the prompt"),
-    )
+    opt = SyntheticOptions()
     spread_by = "group"
     filters: ClassVar[Mapping[str, str]] = {"group": "only this group"}
 
@@ -76,7 +82,7 @@ class Synthetic(Benchmark):
         return DataSet(self._made(), origin="made up")
 
     def _made(self) -> Iterator[Item]:
-        for number in range(self.opt["size"]):
+        for number in range(self.opt.size):
             words = hashlib.sha256(str(number).encode()).hexdigest()
             question = f"Riddle {number}: which letter hides in {words[:40]}?"
             yield Item({"question": question}, "ABCD"[int(words, 16) % 4], {"group": words[0]})
@@ -99,7 +105,7 @@ class Synthetic(Benchmark):
         return self.grade(sample, reply)
 
     def question(self, sample: Sample) -> Any:
-        text = f"{_GREETING}A {self.opt['wording']}. {sample.inputs['question']}"
+        text = f"{_GREETING}A {self.opt.wording}. {sample.inputs['question']}"
         return user([TextPart(_RUBRIC, shared=True), text])
 
     def grade(self, sample: Sample, reply: Reply) -> Score:

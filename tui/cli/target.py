@@ -8,6 +8,7 @@ from pathlib import Path
 
 from evalbench.engine.benchmark import hub_set
 from evalbench.engine.benchmarks.custom.file import is_custom, read_tables
+from evalbench.engine.calls.options import option_values
 from evalbench.engine.config import registry
 from evalbench.engine.config.roles import ANSWERS
 from evalbench.engine.config.spec import (
@@ -209,7 +210,7 @@ def _benchmark_specs(args: argparse.Namespace, name: str) -> tuple[list[RunSpec]
     if args.model:
         return new_specs(args, name, args.model), ()
     bench = registry.benchmark_class(name)
-    if model := bench.default_model(given(args, bench.options)):
+    if model := bench.default_model(option_values(bench.opt, given(args, bench.options))):
         return new_specs(args, name, [model]), ()
     notes = (f"no --model given: asking {DEFAULT_MODEL}, which runs on this machine",)
     return new_specs(args, name, [DEFAULT_MODEL]), notes

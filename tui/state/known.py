@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from evalbench.engine.benchmark import Benchmark
 from evalbench.engine.calls import Capabilities, WorkerProvider
-from evalbench.engine.calls.options import Option, parse_options
+from evalbench.engine.calls.options import Option, option_values, parse_options, values_of
 from evalbench.engine.config import registry
 from evalbench.engine.errors import EvalbenchError
 
@@ -35,8 +35,9 @@ class KnownBenchmark:
         For settings chosen by what the model supports, the least demanding.
         """
         try:
-            options = parse_options(self.options, given, self.name)
-            return self.make(self.make.adapted(options, given, Capabilities)).needs()
+            options = option_values(self.make.opt, parse_options(self.options, given, self.name))
+            adapted = self.make.adapted(options, given, Capabilities)
+            return self.make(values_of(adapted)).needs()
         except EvalbenchError:
             return frozenset()
 
@@ -50,7 +51,8 @@ class KnownBenchmark:
     def stand_in(self, given: Mapping[str, Any]) -> str:
         """What replaces the model if these settings give answers; empty: a model is called."""
         try:
-            return self.make.default_model(parse_options(self.options, given, self.name))
+            options = parse_options(self.options, given, self.name)
+            return self.make.default_model(option_values(self.make.opt, options))
         except EvalbenchError:
             return ""
 

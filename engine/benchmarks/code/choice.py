@@ -9,10 +9,9 @@ from typing import Any
 from evalbench.engine.benchmark import Ask, Asked, Sample, Score, answer_outcome
 from evalbench.engine.benchmarks.code import prompts as code_prompts
 from evalbench.engine.benchmarks.code.common import (
-    ASKING_OPTIONS,
-    DATA_OPTIONS,
     WAYS,
     CodeBenchmark,
+    CodeOptions,
     Way,
     overall,
     shown,
@@ -20,7 +19,7 @@ from evalbench.engine.benchmarks.code.common import (
 from evalbench.engine.benchmarks.code.lenient import CHOICE_LENIENT, read_choice_lenient
 from evalbench.engine.benchmarks.code.parsers import CHOICE, Choice, read_choice
 from evalbench.engine.calls import Outcome, Reply
-from evalbench.engine.calls.options import Option
+from evalbench.engine.calls.options import setting
 from evalbench.engine.scoring.pooled import pooled
 from evalbench.engine.scoring.tally import Metric, Tally
 
@@ -69,6 +68,15 @@ class _Run:
         return _ORIGINAL if (choice.program == "A") == (self.order == 0) else _MUTATED
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChoiceOptions(CodeOptions):
+    """Options of :class:`CodeChoice`."""
+
+    runs: int = setting(
+        2, "1: original program first; 2: also with the order swapped", minimum=1, maximum=2
+    )
+
+
 class CodeChoice(CodeBenchmark):
     """Choose between a program and its mutant, and predict the output of the chosen one."""
 
@@ -79,18 +87,7 @@ class CodeChoice(CodeBenchmark):
         "Which of two Python programs, one with an operator changed, is easier to run by hand?"
     )
     licence = "of the data that is given"
-    options = (
-        *DATA_OPTIONS,
-        Option(
-            "runs",
-            int,
-            2,
-            "1: original program first; 2: also with the order swapped",
-            minimum=1,
-            maximum=2,
-        ),
-        *ASKING_OPTIONS,
-    )
+    opt = ChoiceOptions()
 
     prompt_templates = code_prompts.CHOICE_TEMPLATES
 
@@ -103,7 +100,7 @@ class CodeChoice(CodeBenchmark):
         asked = [
             (effort, order, case)
             for effort in self.efforts
-            for order in range(self.opt["runs"])
+            for order in range(self.opt.runs)
             for case in range(len(sample.inputs["calls"]))
         ]
         replies = await ask.many([self._question(sample, *one) for one in asked])

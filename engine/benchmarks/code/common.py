@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 from evalbench.engine.benchmark import (
@@ -15,7 +16,7 @@ from evalbench.engine.benchmark import (
 from evalbench.engine.benchmarks.code import prompts as code_prompts
 from evalbench.engine.benchmarks.code.data import Selection, read_problems
 from evalbench.engine.calls import Message, Outcome, Prompt, Reply, generate
-from evalbench.engine.calls.options import Option
+from evalbench.engine.calls.options import setting, setting_of
 from evalbench.engine.calls.templates import chosen_templates, prompt_option
 from evalbench.engine.errors import SpecError, nearest
 from evalbench.engine.scoring.literals import NotALiteral, equal, literal, strictly_equal
@@ -52,47 +53,33 @@ WAYS = (
     Way("_faithful", False, equal, "Read and compared as the original does"),
 )
 
-DATA_OPTIONS = (
-    Option(
-        "dataset",
-        str,
-        "",
-        "Hugging Face data set, OWNER/NAME[@REVISION], used without --data",
-        affects_data=True,
-    ),
-    Option("split", str, "train", "split of --dataset", affects_data=True),
-    Option(
-        "start_index",
-        int,
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CodeOptions:
+    """Options of every :class:`CodeBenchmark`."""
+
+    dataset: str = setting(
+        "", "Hugging Face data set, OWNER/NAME[@REVISION], used without --data", affects_data=True
+    )
+    split: str = setting("train", "split of --dataset", affects_data=True)
+    start_index: int = setting(
         0,
         "number of problems to skip, after those without a mutant are removed",
         minimum=0,
         affects_data=True,
-    ),
-)
-ASKING_OPTIONS = (
-    Option(
-        "reasoning",
-        str,
+    )
+    reasoning: str = setting(
         "medium",
         "reasoning effort named in the system prompt (--effort sets the provider's own)",
         choices=EFFORTS,
-    ),
-    Option(
-        "compare_effort",
-        str,
-        (),
-        "efforts to compare, e.g. low,medium,high; replaces --reasoning",
-        many=True,
-    ),
-    Option(
-        "skip_booleans",
-        bool,
-        False,
-        "exclude problems with a boolean output from the reversion metrics",
-    ),
-    prompt_option(),
-)
+    )
+    compare_effort: tuple[str, ...] = setting(
+        (), "efforts to compare, e.g. low,medium,high; replaces --reasoning"
+    )
+    skip_booleans: bool = setting(
+        False, "exclude problems with a boolean output from the reversion metrics"
+    )
+    prompt: str | None = setting_of(prompt_option())
 
 
 class CodeBenchmark(Benchmark):
@@ -104,6 +91,7 @@ class CodeBenchmark(Benchmark):
         own_templates: templates that replace the benchmark's; None if there are none.
     """
 
+    opt = CodeOptions()
     data_source = "none of its own; --data FILE or --dataset OWNER/NAME@REVISION gives problems"
     filters: ClassVar[Mapping[str, str]] = {
         "difficulty": "only problems of this difficulty, for example easy",
@@ -112,22 +100,27 @@ class CodeBenchmark(Benchmark):
 
     def __init__(self, options: Mapping[str, Any], *, seed: int = 0, shared: Any = None) -> None:
         super().__init__(options, seed=seed, shared=shared)
-        compared = _efforts(options["compare_effort"])
+        compared = _efforts(self.opt.compare_effort)
         self.comparing = bool(compared)
-        self.efforts: tuple[str, ...] = compared or (options["reasoning"],)
-        self.own_templates = chosen_templates(options.get("prompt"), self.prompt_templates)
+        self.efforts: tuple[str, ...] = compared or (self.opt.reasoning,)
+        self.own_templates = chosen_templates(self.opt.prompt, self.prompt_templates)
 
     def prepare(self, source: DataSource) -> DataSet:
         """Read the problems; nothing in them is executed."""
         return read_problems(
             source,
             Selection(
-                self.opt["dataset"],
-                self.opt["split"],
-                self.opt["start_index"],
-                bool(self.opt.get("include_missing_mutations")),
+                self.opt.dataset,
+                self.opt.split,
+                self.opt.start_index,
+                self.without_mutants,
             ),
         )
+
+    @property
+    def without_mutants(self) -> bool:
+        """Whether problems without a mutant are included."""
+        return False
 
     def templates(self) -> Any:
         """The prompts' fixed texts, the parameters and the parsers' versions."""
@@ -178,7 +171,7 @@ class CodeBenchmark(Benchmark):
         if known := [one for one in asked if one is not None]:
             return any(known)
         outputs = [*sample.gold["original"], *sample.gold["mutated"]]
-        return not (self.opt["skip_booleans"] and any(map(is_boolean, outputs)))
+        return not (self.opt.skip_booleans and any(map(is_boolean, outputs)))
 
     # -- statistics of replies --------------------------------------------------------
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from evalbench.engine.benchmark import Ask, Asked, Sample, Score, answer_outcome
 from evalbench.engine.benchmarks.code import prompts as code_prompts
 from evalbench.engine.benchmarks.code.common import (
-    ASKING_OPTIONS,
-    DATA_OPTIONS,
     WAYS,
     CodeBenchmark,
+    CodeOptions,
     Way,
     overall,
     shown,
@@ -20,7 +20,8 @@ from evalbench.engine.benchmarks.code.common import (
 from evalbench.engine.benchmarks.code.lenient import PREDICTION_LENIENT, read_prediction_lenient
 from evalbench.engine.benchmarks.code.parsers import PREDICTION, read_prediction
 from evalbench.engine.calls import Outcome, Reply
-from evalbench.engine.calls.options import Option
+from evalbench.engine.calls.options import setting
+from evalbench.engine.compat import override
 from evalbench.engine.scoring.pooled import Counts, pass_at_k, pooled
 from evalbench.engine.scoring.tally import Metric, Tally
 
@@ -45,6 +46,18 @@ Read = tuple[str | None, str | None]
 """The results of the lenient and the faithful parser for one reply."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PredictionOptions(CodeOptions):
+    """Options of :class:`CodePrediction`."""
+
+    include_missing_mutations: bool = setting(
+        False, "include problems without a mutant; they count for OC only", affects_data=True
+    )
+    generations: int = setting(
+        5, "answers per program, each with its own sampling seed", minimum=1, maximum=200
+    )
+
+
 class CodePrediction(CodeBenchmark):
     """Predict the output of a program, and that of a similar-looking mutant."""
 
@@ -53,27 +66,14 @@ class CodePrediction(CodeBenchmark):
     title = "Code execution prediction"
     summary = "What does a Python program return? And with one operator changed?"
     licence = "of the data that is given"
-    options = (
-        *DATA_OPTIONS,
-        Option(
-            "include_missing_mutations",
-            bool,
-            False,
-            "include problems without a mutant; they count for OC only",
-            affects_data=True,
-        ),
-        Option(
-            "generations",
-            int,
-            5,
-            "answers per program, each with its own sampling seed",
-            minimum=1,
-            maximum=200,
-        ),
-        *ASKING_OPTIONS,
-    )
+    opt = PredictionOptions()
 
     prompt_templates = code_prompts.PREDICTION_TEMPLATES
+
+    @property
+    @override
+    def without_mutants(self) -> bool:
+        return self.opt.include_missing_mutations
 
     def parsers(self) -> tuple[str, str]:
         """The parsers for assertions."""
@@ -86,7 +86,7 @@ class CodePrediction(CodeBenchmark):
             (effort, program, generation, case)
             for effort in self.efforts
             for program in self._programs(sample)
-            for generation in range(self.opt["generations"])
+            for generation in range(self.opt.generations)
             for case in range(cases)
         ]
         given = await ask.many([self._question(sample, *one) for one in asked])
@@ -99,7 +99,7 @@ class CodePrediction(CodeBenchmark):
             for program in self._programs(sample):
                 runs = [
                     [reads[effort, program, generation, case] for case in range(cases)]
-                    for generation in range(self.opt["generations"])
+                    for generation in range(self.opt.generations)
                 ]
                 values |= self._graded(sample, effort, program, runs)
                 for place, parser in enumerate(parsed):
@@ -170,7 +170,7 @@ class CodePrediction(CodeBenchmark):
 
     def _generations(self, name: str, effort: str, of: str = "") -> Counts:
         """A share of generations as counts: of all, or of those counted by ``of``."""
-        every = self.opt["generations"]
+        every = self.opt.generations
         value, whole = self.named(name, effort), self.named(of, effort)
 
         def counts(values: Mapping[str, float]) -> tuple[float, float]:
@@ -207,7 +207,7 @@ class CodePrediction(CodeBenchmark):
 
     def _pass_at(self, tally: Tally, effort: str) -> list[Metric]:
         """Unbiased pass@k: the mean over problems, with their answers as the denominator."""
-        n = self.opt["generations"]
+        n = self.opt.generations
 
         def passed(name: str, k: int) -> Counts:
             value = self.named(name, effort)

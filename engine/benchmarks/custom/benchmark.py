@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cached_property
 from math import comb
 from pathlib import Path
@@ -44,7 +45,7 @@ from evalbench.engine.calls import (
     system,
     user,
 )
-from evalbench.engine.calls.options import Option
+from evalbench.engine.calls.options import setting
 from evalbench.engine.errors import SpecError
 from evalbench.engine.limited import LimitedProcess, LimitExceeded
 from evalbench.engine.scoring import letters, metrics
@@ -80,6 +81,18 @@ _LIMITED = {
 }
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CustomOptions:
+    """Options of :class:`Custom`."""
+
+    file: str | None = setting(
+        None,
+        "TOML file of the benchmark; evalbench new-benchmark creates one",
+        path="file",
+        affects_data=True,
+    )
+
+
 class Custom(Benchmark):
     """Questions, prompts, correct answers and scoring as defined in a TOML file."""
 
@@ -92,32 +105,26 @@ class Custom(Benchmark):
     roles = ("candidate", "judge")
     spread_by = "group"
     filters: ClassVar[Mapping[str, str]] = {"group": "only these groups"}
-    options = (
-        Option(
-            "file",
-            str,
-            None,
-            "TOML file of the benchmark; evalbench new-benchmark creates one",
-            path="file",
-            affects_data=True,
-        ),
-    )
+    opt = CustomOptions()
 
     def _file(self) -> CustomFile:
         """The file's content when the data was prepared, or its current content."""
         if self.shared:
             return CustomFile.from_json(self.shared)
-        if self.opt["file"] is None:
+        return read_file(self._path())
+
+    def _path(self) -> Path:
+        if self.opt.file is None:
             raise SpecError(
                 "file",
                 "custom needs the file that describes it",
                 hint="evalbench run FILE.toml; evalbench new-benchmark NAME writes an example",
             )
-        return read_file(Path(self.opt["file"]))
+        return Path(self.opt.file)
 
     def prepare(self, source: DataSource) -> DataSet:
         """Read the table and render every prompt."""
-        file, path = self._file(), Path(self.opt["file"])
+        file, path = self._file(), self._path()
         items = read_items(path, file, source, self.seed)
         return DataSet(
             items,
@@ -132,7 +139,7 @@ class Custom(Benchmark):
 
     def further_files(self) -> list[Path]:
         """The tables that the file refers to."""
-        file, folder = self._file(), Path(self.opt["file"]).parent
+        file, folder = self._file(), self._path().parent
         found = [folder / name for name in (file.data, file.shots_from) if name]
         if file.data and file.shots and file.shots_split:
             found.append(split_beside(folder / file.data, file.shots_split))
@@ -140,7 +147,7 @@ class Custom(Benchmark):
 
     @property
     def _known(self) -> bool:
-        return bool(self.shared) or self.opt["file"] is not None
+        return bool(self.shared) or self.opt.file is not None
 
     def needs(self) -> frozenset[str]:
         """Log-likelihoods or text, and images if the file has image columns."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -27,7 +27,7 @@ from evalbench.engine.benchmarks.mmlu.data import (
 from evalbench.engine.benchmarks.mmlu.styles import STYLES, Shown, restyle_words, show
 from evalbench.engine.benchmarks.mmlu.subjects import SUBJECTS, category_tag
 from evalbench.engine.calls import Capabilities, Outcome, Prompt, Reply
-from evalbench.engine.calls.options import Option
+from evalbench.engine.calls.options import setting, setting_of
 from evalbench.engine.calls.templates import ORIGINAL, Template, chosen_templates, prompt_option
 from evalbench.engine.errors import SpecError
 from evalbench.engine.scoring import letters, metrics
@@ -45,6 +45,30 @@ _FAITHFUL: Mapping[str, Mapping[str, tuple[str, Parser]]] = {
     "cot": {"accuracy_strict": (letters.SIMPLE_EVALS, letters.read_simple_evals)},
 }
 _DEFAULT_SHOTS = {"original": 5, "chat": 0, "cot": 0}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MmluOptions:
+    """Options of :class:`Mmlu`."""
+
+    family: str = setting(
+        "original",
+        "prompt family: log-likelihood of the letters, the letter as text, or reasoning first;"
+        " models without log-likelihoods get chat unless one is chosen",
+        choices=("original", "chat", "cot"),
+        affects_data=True,
+        by_model=True,
+    )
+    shots: int | None = setting(
+        None,
+        "few-shot examples per question (default: 5 for original, otherwise 0)",
+        minimum=0,
+        maximum=5,
+        affects_data=True,
+    )
+    style: str = setting("default", "how answer options are shown", choices=STYLES)
+    prompt: str | None = setting_of(prompt_option(ORIGINAL))
+    split: str = setting("test", "split to use", choices=("test", "validation"), affects_data=True)
 
 
 class Mmlu(Benchmark):
@@ -65,44 +89,14 @@ class Mmlu(Benchmark):
         "subject": tuple(SUBJECTS),
         "category": tuple(dict.fromkeys(map(category_tag, SUBJECTS))),
     }
-    options = (
-        Option(
-            "family",
-            str,
-            "original",
-            "prompt family: log-likelihood of the letters, the letter as text, or reasoning first;"
-            " models without log-likelihoods get chat unless one is chosen",
-            choices=("original", "chat", "cot"),
-            affects_data=True,
-            by_model=True,
-        ),
-        Option(
-            "shots",
-            int,
-            None,
-            "few-shot examples per question (default: 5 for original, otherwise 0)",
-            minimum=0,
-            maximum=5,
-            affects_data=True,
-        ),
-        Option("style", str, "default", "how answer options are shown", choices=STYLES),
-        prompt_option(ORIGINAL),
-        Option(
-            "split",
-            str,
-            "test",
-            "split to use",
-            choices=("test", "validation"),
-            affects_data=True,
-        ),
-    )
+    opt = MmluOptions()
 
     prompt_templates = prompts.TEMPLATES
 
     def __init__(self, options: Mapping[str, Any], *, seed: int = 0, shared: Any = None) -> None:
         super().__init__(options, seed=seed, shared=shared)
-        self.family: str = options["family"]
-        given: int | None = options["shots"]
+        self.family = self.opt.family
+        given = self.opt.shots
         self.shots = _DEFAULT_SHOTS[self.family] if given is None else given
         if self.family == "cot" and self.shots:
             raise SpecError(
@@ -111,7 +105,7 @@ class Mmlu(Benchmark):
                 why="the data set's examples have answers but no reasoning to show",
                 hint="--shots 0",
             )
-        self.worded = options.get("prompt") == ORIGINAL
+        self.worded = self.opt.prompt == ORIGINAL
         if self.worded and self.family != "chat":
             raise SpecError(
                 "prompt",
@@ -120,22 +114,22 @@ class Mmlu(Benchmark):
                 hint="--family chat",
             )
         sets = {ORIGINAL: {"chat": prompts.EXPERIMENTER}}
-        self._templates = chosen_templates(options.get("prompt"), prompts.TEMPLATES, sets)
+        self._templates = chosen_templates(self.opt.prompt, prompts.TEMPLATES, sets)
 
     @classmethod
     def adapted(
-        cls, options: Mapping[str, Any], given: Iterable[str], able: Callable[[], Capabilities]
-    ) -> Mapping[str, Any]:
+        cls, options: MmluOptions, given: Iterable[str], able: Callable[[], Capabilities]
+    ) -> MmluOptions:
         """The chat family if none was requested and the model or the prompt needs it."""
         if "family" in given:
             return options
-        if options["prompt"] == ORIGINAL or not able().choose:
-            return {**options, "family": "chat"}
+        if options.prompt == ORIGINAL or not able().choose:
+            return replace(options, family="chat")
         return options
 
     def prepare(self, source: DataSource) -> DataSet:
         """Read the questions, and the solved examples if any are shown."""
-        return read_data(source, self.opt["split"], self.shots)
+        return read_data(source, self.opt.split, self.shots)
 
     def data_files(self, path: Path) -> list[Path]:
         """The files in a folder, or a single file and the solved examples next to it."""
@@ -179,13 +173,13 @@ class Mmlu(Benchmark):
     def _restyled(self, template: Template, sample: Sample) -> Template:
         """The original's prompt text in the style of the options, as in the original."""
         rng = random.Random(f"{self.seed} {sample.id} words")  # noqa: S311
-        return replace(template, user=restyle_words(self.opt["style"], template.user, rng))
+        return replace(template, user=restyle_words(self.opt.style, template.user, rng))
 
     def _shown(self, sample: Sample) -> Shown:
         # The same seed and sample give the same order, in this run and after a resume.
         rng = random.Random(f"{self.seed} {sample.id}")  # noqa: S311
         question, choices = sample.inputs["question"], sample.inputs["choices"]
-        return show(self.opt["style"], question, choices, sample.gold, rng)
+        return show(self.opt.style, question, choices, sample.gold, rng)
 
     def _score_taken(self, sample: Sample, place: int) -> Score:
         """Score what an experiment has parsed from a reply that it did not store."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 from typing import Any, ClassVar
@@ -33,7 +34,7 @@ from evalbench.engine.benchmarks.mt_bench.ratings import (
     read_winner_lenient,
 )
 from evalbench.engine.calls import Outcome, Prompt, Reply, assistant, generate, user
-from evalbench.engine.calls.options import Option
+from evalbench.engine.calls.options import setting
 from evalbench.engine.calls.templates import ORIGINAL
 from evalbench.engine.errors import SpecError
 from evalbench.engine.scoring.tally import Metric, Tally
@@ -55,6 +56,41 @@ ANSWER_MAX_TOKENS = 1024
 _UNJUDGED = (Outcome.FILTERED, Outcome.REFUSED)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MtBenchOptions:
+    """Options of :class:`MtBench`."""
+
+    references: str = setting(
+        "original",
+        "reference answers for math, reasoning and coding: all, without the 13 disputed "
+        "ones, or none",
+        choices=("original", "undisputed", "none"),
+        affects_data=True,
+    )
+    revision: str | None = setting(
+        None,
+        "commit, tag or branch of the Hugging Face space (default: newest commit)",
+        affects_data=True,
+    )
+    judge_prompts: str | None = setting(
+        None,
+        "original: the wording of FastChat, for scores to compare with published ones; or a"
+        " file in the form of its judge_prompts.jsonl (default: evalbench's own)",
+        choices=(ORIGINAL,),
+        path="file",
+        affects_data=True,
+    )
+    judge_repeats: int = setting(
+        1, "how often to ask each judge about an answer; the median counts", minimum=1, maximum=25
+    )
+    against: str | None = setting(
+        None,
+        "compare in pairs with the answers in this FastChat file, instead of rating",
+        path="file",
+        affects_data=True,
+    )
+
+
 class MtBench(Benchmark):
     """80 questions of two turns in eight categories, rated 1 to 10 or compared in pairs."""
 
@@ -70,55 +106,12 @@ class MtBench(Benchmark):
     filter_values: ClassVar[Mapping[str, tuple[str, ...]]] = {"category": tuple(data.CATEGORIES)}
     roles = ("candidate", "judge")
     data_source = "lmsys/mt-bench of the Hugging Face hub; --data FOLDER: FastChat's data/mt_bench"
-    options = (
-        Option(
-            "references",
-            str,
-            "original",
-            "reference answers for math, reasoning and coding: all, without the 13 disputed "
-            "ones, or none",
-            choices=("original", "undisputed", "none"),
-            affects_data=True,
-        ),
-        Option(
-            "revision",
-            str,
-            None,
-            "commit, tag or branch of the Hugging Face space (default: newest commit)",
-            affects_data=True,
-        ),
-        Option(
-            "judge_prompts",
-            str,
-            None,
-            "original: the wording of FastChat, for scores to compare with published ones; or a"
-            " file in the form of its judge_prompts.jsonl (default: evalbench's own)",
-            choices=(ORIGINAL,),
-            path="file",
-            affects_data=True,
-        ),
-        Option(
-            "judge_repeats",
-            int,
-            1,
-            "how often to ask each judge about an answer; the median counts",
-            minimum=1,
-            maximum=25,
-        ),
-        Option(
-            "against",
-            str,
-            None,
-            "compare in pairs with the answers in this FastChat file, instead of rating",
-            path="file",
-            affects_data=True,
-        ),
-    )
+    opt = MtBenchOptions()
 
     def __init__(self, options: Mapping[str, Any], *, seed: int = 0, shared: Any = None) -> None:
         super().__init__(options, seed=seed, shared=shared)
-        self.repeats: int = options["judge_repeats"]
-        self.pairwise = options["against"] is not None
+        self.repeats = self.opt.judge_repeats
+        self.pairwise = self.opt.against is not None
         if self.pairwise and self.repeats > 1:
             raise SpecError(
                 "judge_repeats",
@@ -131,12 +124,12 @@ class MtBench(Benchmark):
         """Read questions, references, judge prompts and the answers to compare with."""
         origin, revision = data.SPACE, ""
         if source.path is None:
-            files, revision = data.fetch(source, self.opt["revision"])
+            files, revision = data.fetch(source, self.opt.revision)
         else:
             files, origin = data.question_files(source.path), source.path.name
-        against, judge_prompts = self.opt["against"], self.opt["judge_prompts"]
+        against, judge_prompts = self.opt.against, self.opt.judge_prompts
         baseline = data.read_answers(Path(against)) if against else None
-        items = data.read_questions(files, self.opt["references"], baseline)
+        items = data.read_questions(files, self.opt.references, baseline)
         shared: dict[str, Any] = {}
         if against:
             shared["against"] = data.answers_of(Path(against))
@@ -148,7 +141,7 @@ class MtBench(Benchmark):
 
     def data_files(self, path: Path) -> list[Path]:
         """The questions, the references next to them, and the judge prompts if they are used."""
-        beside = data.prompts_beside(path) if self.opt["judge_prompts"] == ORIGINAL else None
+        beside = data.prompts_beside(path) if self.opt.judge_prompts == ORIGINAL else None
         return [*data.question_files(path), *([beside] if beside else [])]
 
     def templates(self) -> Any:
@@ -162,7 +155,7 @@ class MtBench(Benchmark):
 
     def remarks(self, path: Path | None) -> list[str]:
         """Notes if the original's judge prompts are available and not used."""
-        if self.opt["judge_prompts"] or path is None or data.prompts_beside(path) is None:
+        if self.opt.judge_prompts or path is None or data.prompts_beside(path) is None:
             return []
         return [
             f"judges get evalbench's own prompts; the {data.PROMPTS} in --data is not used: for"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar
 
@@ -19,7 +20,7 @@ from evalbench.engine.benchmark import (
 )
 from evalbench.engine.benchmarks.openseesime import data, hub
 from evalbench.engine.calls import Outcome, Prompt, generate, system, user
-from evalbench.engine.calls.options import Option
+from evalbench.engine.calls.options import setting, setting_of
 from evalbench.engine.calls.templates import (
     ORIGINAL,
     Template,
@@ -82,6 +83,50 @@ class BrokenMedia(Exception):
     """The image or video of a sample cannot be shown."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenSeeSimEOptions:
+    """Options of :class:`OpenSeeSimE`."""
+
+    set: str = setting(
+        "structural-mini", "data set to draw from", choices=tuple(data.SETS), affects_data=True
+    )
+    rows: int = setting(
+        200,
+        "rows to draw (see --seed), out of five times as many that are streamed",
+        minimum=1,
+        affects_data=True,
+    )
+    revision: str | None = setting(
+        None, "commit, tag or branch of the data set (default: newest commit)", affects_data=True
+    )
+    video: str = setting(
+        "frames",
+        "how to send videos: as frames, or natively to models that accept video",
+        choices=("frames", "native"),
+        affects_data=True,
+    )
+    frames: int = setting(8, "frames per video", minimum=1, maximum=64, affects_data=True)
+    frame_sampling: str = setting(
+        "uniform",
+        "frame sampling: evenly from first to last, or the middle of equal segments",
+        choices=("uniform", "segment"),
+        affects_data=True,
+    )
+    max_side: int = setting(
+        1568,
+        "maximum pixels of an image's longer side; larger images are scaled down",
+        minimum=64,
+        maximum=8000,
+        affects_data=True,
+    )
+    media_cache_gb: float = setting(
+        20.0,
+        "maximum size of the media cache in GB; least recently used files go first",
+        minimum=0.1,
+    )
+    prompt: str | None = setting_of(prompt_option(ORIGINAL))
+
+
 class OpenSeeSimE(Benchmark):
     """One question about one image, or about frames of one video."""
 
@@ -100,95 +145,35 @@ class OpenSeeSimE(Benchmark):
         "medium": "only: image, video",
         "simulation": "only these simulations",
     }
-    options = (
-        Option(
-            "set",
-            str,
-            "structural-mini",
-            "data set to draw from",
-            choices=tuple(data.SETS),
-            affects_data=True,
-        ),
-        Option(
-            "rows",
-            int,
-            200,
-            "rows to draw (see --seed), out of five times as many that are streamed",
-            minimum=1,
-            affects_data=True,
-        ),
-        Option(
-            "revision",
-            str,
-            None,
-            "commit, tag or branch of the data set (default: newest commit)",
-            affects_data=True,
-        ),
-        Option(
-            "video",
-            str,
-            "frames",
-            "how to send videos: as frames, or natively to models that accept video",
-            choices=("frames", "native"),
-            affects_data=True,
-        ),
-        Option(
-            "frames",
-            int,
-            8,
-            "frames per video",
-            minimum=1,
-            maximum=64,
-            affects_data=True,
-        ),
-        Option(
-            "frame_sampling",
-            str,
-            "uniform",
-            "frame sampling: evenly from first to last, or the middle of equal segments",
-            choices=("uniform", "segment"),
-            affects_data=True,
-        ),
-        Option(
-            "max_side",
-            int,
-            1568,
-            "maximum pixels of an image's longer side; larger images are scaled down",
-            minimum=64,
-            maximum=8000,
-            affects_data=True,
-        ),
-        Option(
-            "media_cache_gb",
-            float,
-            20.0,
-            "maximum size of the media cache in GB; least recently used files go first",
-            minimum=0.1,
-        ),
-        prompt_option(ORIGINAL),
-    )
+    opt = OpenSeeSimEOptions()
     prompt_templates = TEMPLATES
 
     def __init__(self, options: Mapping[str, Any], *, seed: int = 0, shared: Any = None) -> None:
         super().__init__(options, seed=seed, shared=shared)
-        self._templates = chosen_templates(options.get("prompt"), TEMPLATES, {ORIGINAL: ORIGINALS})
+        self._templates = chosen_templates(self.opt.prompt, TEMPLATES, {ORIGINAL: ORIGINALS})
 
     def needs(self) -> frozenset[str]:
         """Models that accept images, and videos if these are sent directly."""
-        videos = {"video"} if self.opt["video"] == "native" else set()
+        videos = {"video"} if self.opt.video == "native" else set()
         return frozenset({"generate", "images"} | videos)
 
     def prepare(self, source: DataSource) -> DataSet:
         """Read or stream the rows; scale and store their images."""
-        cache = MediaCache()
-        looks = data.Looks(self.opt, cache)
-        cache.trim(int(self.opt["media_cache_gb"] * 1e9))
+        opt, cache = self.opt, MediaCache()
+        looks = data.Looks(
+            cache,
+            frames=opt.frames,
+            sampling=opt.frame_sampling,
+            longest=opt.max_side,
+            native=opt.video == "native",
+        )
+        cache.trim(int(self.opt.media_cache_gb * 1e9))
         if source.path is None:
-            name, wanted = data.SETS[self.opt["set"]], self.opt["revision"]
+            name, wanted = data.SETS[self.opt.set], self.opt.revision
             if source.hub:
                 name, wanted = source.hub.name, source.hub.revision or wanted
             commit = hub.commit_of(source, name, wanted)
-            draw = hub.Draw(name, commit, self.opt["rows"], self.seed)
+            draw = hub.Draw(name, commit, self.opt.rows, self.seed)
             kept = source.cache / f"{self.name}-{self._key(draw)}.jsonl"
             items = hub.drawn_items(source, draw, partial(_item, looks, name), kept)
             return DataSet(items, origin=name, revision=commit)
@@ -202,7 +187,8 @@ class OpenSeeSimE(Benchmark):
 
     def _key(self, draw: hub.Draw) -> str:
         """A name for the selection and how it is shown."""
-        looks = [self.opt[name] for name in ("video", "frames", "frame_sampling", "max_side")]
+        opt = self.opt
+        looks = [opt.video, opt.frames, opt.frame_sampling, opt.max_side]
         return hashlib.sha256(repr([draw, looks]).encode()).hexdigest()[:24]
 
     def templates(self) -> Any:

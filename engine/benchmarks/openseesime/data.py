@@ -48,11 +48,13 @@ def folder_rows(path: Path) -> Iterator[tuple[int, Row, Path]]:
 class Looks:
     """How media are shown; these settings are part of the question."""
 
-    def __init__(self, options: Mapping[str, Any], cache: MediaCache) -> None:
-        self.frames: int = options["frames"]
-        self.sampling: str = options["frame_sampling"]
-        self.longest: int = options["max_side"]
-        self.native: bool = options["video"] == "native"
+    def __init__(
+        self, cache: MediaCache, *, frames: int, sampling: str, longest: int, native: bool
+    ) -> None:
+        self.frames = frames
+        self.sampling = sampling
+        self.longest = longest
+        self.native = native
         self._cache = cache
         self._seen: dict[str, list[dict[str, Any]]] = {}
 

@@ -6,6 +6,7 @@ import asyncio
 import re
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from evalbench.engine.benchmark import (
@@ -21,7 +22,7 @@ from evalbench.engine.benchmark import (
 )
 from evalbench.engine.benchmarks.programs.replies import PROGRAM, read_program
 from evalbench.engine.calls import Outcome, Reply, generate
-from evalbench.engine.calls.options import Option
+from evalbench.engine.calls.options import setting
 from evalbench.engine.compat import override
 from evalbench.engine.data.hub import PinnedFile, fetch_rows
 from evalbench.engine.data.reading import Row, converted, find_table, read_rows
@@ -40,24 +41,22 @@ _CALLED = re.compile(
 )
 _FUTURE = re.compile(r"^from __future__ import .*$\n?", re.MULTILINE)
 
-_OPTIONS = (
-    Option(
-        "generations",
-        int,
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProgramOptions:
+    """Options of a :class:`ProgramBenchmark`."""
+
+    generations: int = setting(
         1,
         "programs for each problem; from n of them pass@k is estimated for k up to n",
         minimum=1,
         maximum=200,
-    ),
-    Option("program_tokens", int, 2048, "most tokens of a reply", minimum=16),
-    Option("program_seconds", float, 10.0, "how long a program and its tests may run", minimum=0.1),
-    Option(
-        "unsafe_run_code",
-        bool,
-        False,
-        "run programs without a sandbox, with all that you may do yourself",
-    ),
-)
+    )
+    program_tokens: int = setting(2048, "most tokens of a reply", minimum=16)
+    program_seconds: float = setting(10.0, "how long a program and its tests may run", minimum=0.1)
+    unsafe_run_code: bool = setting(
+        False, "run programs without a sandbox, with all that you may do yourself"
+    )
 
 
 class ProgramBenchmark(Benchmark):
@@ -68,7 +67,7 @@ class ProgramBenchmark(Benchmark):
         tables: names of the problems' file in a folder given by ``--data``.
     """
 
-    options = _OPTIONS
+    opt = ProgramOptions()
     hub: ClassVar[PinnedFile]
     tables: ClassVar[Sequence[str]]
 
@@ -122,20 +121,20 @@ class ProgramBenchmark(Benchmark):
 
     async def solve(self, sample: Sample, ask: Ask) -> Score:
         """Ask for every program, and run them."""
-        several = self.opt["generations"] > 1
+        several = self.opt.generations > 1
         asked: list[Asked] = [
             (
                 "candidate",
                 generate(
                     self.question(sample),
-                    max_tokens=self.opt["program_tokens"],
+                    max_tokens=self.opt.program_tokens,
                     temperature=_SEVERAL if several else 0.0,
                     seed=(self.seed + number) % 2**31 if several else None,
                 ),
                 "answer",
                 number,
             )
-            for number in range(self.opt["generations"])
+            for number in range(self.opt.generations)
         ]
         replies = await ask.many(asked)
         programs = [self._read(sample, reply) for reply in replies]
@@ -163,7 +162,7 @@ class ProgramBenchmark(Benchmark):
         if answer is None:
             return "no program"
         sandbox = await self._sandboxed()
-        seconds = self.opt["program_seconds"]
+        seconds = self.opt.program_seconds
         ran = await sandbox.run(self.program(sample, answer), Limits(seconds=seconds))
         return ran.why or "passed"
 
@@ -171,12 +170,12 @@ class ProgramBenchmark(Benchmark):
         # One for all samples: it limits how many programs run at once.
         async with self._finding:
             if self._sandbox is None:
-                self._sandbox = await find_sandbox(unsafe=self.opt["unsafe_run_code"])
+                self._sandbox = await find_sandbox(unsafe=self.opt.unsafe_run_code)
             return self._sandbox
 
     def metrics(self, tally: Tally) -> list[Metric]:
         """pass@k, unbiased; then the outcomes of replies and programs."""
-        n = self.opt["generations"]
+        n = self.opt.generations
         return [
             *(
                 pooled(tally, _passing(n, k), f"pass@{k}", f"Problems solved (pass@{k})")

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from evalbench.engine.benchmark import DataSet, DataSource, Sample
-from evalbench.engine.benchmarks.custom.benchmark import Custom
+from evalbench.engine.benchmarks.custom.benchmark import Custom, CustomOptions
 from evalbench.engine.benchmarks.custom.file import CustomFile, file_of, read_tables
 from evalbench.engine.benchmarks.custom.rows import (
     Numbered,
@@ -21,7 +21,7 @@ from evalbench.engine.benchmarks.custom.rows import (
 from evalbench.engine.benchmarks.custom.scorers import Read, Scoring, missing_package
 from evalbench.engine.benchmarks.sets import rows as set_rows
 from evalbench.engine.benchmarks.sets import rules
-from evalbench.engine.calls.options import Option
+from evalbench.engine.calls.options import Option, options_of, setting
 from evalbench.engine.compat import override
 from evalbench.engine.data.reading import converted, find_table, read_rows
 from evalbench.engine.errors import UsageError
@@ -65,6 +65,16 @@ def _read(name: str) -> tuple[CustomFile, About]:
     return file_of(path, body, text), About(**about)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KnownSetOptions(CustomOptions):
+    """Options of a :class:`KnownSet`: those that its file has a use for."""
+
+    subset: str = setting("", "which part", affects_data=True)
+    shots: int | None = setting(
+        None, "solved examples before each question", minimum=0, affects_data=True
+    )
+
+
 class KnownSet(Custom):
     """One of the well-known data sets.
 
@@ -73,6 +83,7 @@ class KnownSet(Custom):
     """
 
     about: ClassVar[About]
+    opt = KnownSetOptions()
     takes_data = True
 
     def _file(self) -> CustomFile:
@@ -80,9 +91,9 @@ class KnownSet(Custom):
         if self.shared:
             return CustomFile.from_json(self.shared)
         file, about = _read(self.name)
-        changed: dict[str, Any] = dict((about.subsets or {}).get(self.opt.get("subset") or "", {}))
-        if "shots" in self.opt:
-            changed["shots"] = self.opt["shots"]
+        changed: dict[str, Any] = dict((about.subsets or {}).get(self.opt.subset, {}))
+        if self.opt.shots is not None:
+            changed["shots"] = self.opt.shots
         return replace(file, **changed)
 
     @override
@@ -175,25 +186,14 @@ class KnownSet(Custom):
 
 
 def _options(file: CustomFile, about: About) -> tuple[Option, ...]:
+    declared = {option.name: option for option in options_of(KnownSetOptions)}
     found = []
     if about.subsets:
         names = tuple(about.subsets)
-        found.append(
-            Option("subset", str, names[0], "which part", choices=names, affects_data=True)
-        )
+        found.append(replace(declared["subset"], default=names[0], choices=names))
     if file.shots:
         most = 100 if file.shots_split else file.shots
-        found.append(
-            Option(
-                "shots",
-                int,
-                file.shots,
-                "solved examples before each question",
-                minimum=0,
-                maximum=most,
-                affects_data=True,
-            )
-        )
+        found.append(replace(declared["shots"], default=file.shots, maximum=most))
     return tuple(found)
 
 
@@ -216,6 +216,7 @@ def known_set(name: str) -> type[KnownSet]:
         "summary": about.summary,
         "licence": about.licence,
         "about": about,
+        "opt": KnownSetOptions(),
         "options": _options(file, about),
         "roles": ("candidate", "judge") if file.asks_judges else ("candidate",),
         "spread_by": "group" if file.group else "",

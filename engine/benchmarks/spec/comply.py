@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -35,7 +36,7 @@ from evalbench.engine.benchmarks.spec.generate import (
     specification,
 )
 from evalbench.engine.calls import Outcome, generate
-from evalbench.engine.calls.options import Option
+from evalbench.engine.calls.options import Option, setting_of
 from evalbench.engine.calls.templates import chosen_templates, prompt_option
 from evalbench.engine.config.roles import answers_model
 from evalbench.engine.scoring.agreement import fleiss_kappa
@@ -58,6 +59,16 @@ class NoAnswer(Exception):
     """There is an error instead of an answer. Errors are never judged."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SpecComplyOptions:
+    """Options of :class:`SpecComply`."""
+
+    inputs: str | None = setting_of(INPUTS)
+    answers: tuple[str, ...] = setting_of(ANSWERS)
+    results_dir: str | None = setting_of(RESULTS_DIR)
+    prompt: str | None = setting_of(prompt_option())
+
+
 class SpecComply(Benchmark):
     """Judges decide whether each answer complies with its statement."""
 
@@ -70,29 +81,29 @@ class SpecComply(Benchmark):
     spread_within = ("contestant",)
     filters: ClassVar[Mapping[str, str]] = FILTERS
     roles = ("candidate", "judge")
-    options = (INPUTS, ANSWERS, RESULTS_DIR, prompt_option())
+    opt = SpecComplyOptions()
     results_format = RESULTS_FORMAT
     prompt_templates = prompts.COMPLY_TEMPLATES
 
     def __init__(self, options: Mapping[str, Any], *, seed: int = 0, shared: Any = None) -> None:
         super().__init__(options, seed=seed, shared=shared)
-        self._templates = chosen_templates(options.get("prompt"), self.prompt_templates)
+        self._templates = chosen_templates(self.opt.prompt, self.prompt_templates)
 
     @classmethod
-    def default_model(cls, options: Mapping[str, Any]) -> str:
+    def default_model(cls, options: SpecComplyOptions) -> str:
         """The contestants' names, if answers are given."""
-        return answers_model([data.contestant(one)[0] for one in options.get("answers") or ()])
+        return answers_model([data.contestant(one)[0] for one in options.answers])
 
     def prepare(self, source: DataSource) -> DataSet:
         """Read the specification, and inputs or answers."""
         spec, path = specification(source)
-        if not self.opt["answers"]:
-            return DataSet(inputs_of(spec, self.opt["inputs"]), origin=path.name)
-        return DataSet(answered(spec, self.opt["answers"]), origin=path.name)
+        if not self.opt.answers:
+            return DataSet(inputs_of(spec, self.opt.inputs), origin=path.name)
+        return DataSet(answered(spec, self.opt.answers), origin=path.name)
 
     def needs(self) -> frozenset[str]:
         """No model calls if answers are given."""
-        return frozenset() if self.opt["answers"] else frozenset({"generate"})
+        return frozenset() if self.opt.answers else frozenset({"generate"})
 
     def templates(self) -> Any:
         """The judges' fixed texts and the parsers' versions."""

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
 from evalbench.engine.benchmark import Ask, Benchmark, DataSet, DataSource, Item, Sample, Score
 from evalbench.engine.benchmarks.spec import data
 from evalbench.engine.calls import Outcome, generate, system, user
-from evalbench.engine.calls.options import Option
+from evalbench.engine.calls.options import Option, setting_of
 from evalbench.engine.calls.templates import Template, chosen_templates, fill, prompt_option
 from evalbench.engine.errors import DataError
 from evalbench.engine.scoring import metrics
@@ -45,6 +46,15 @@ FILTERS: Mapping[str, str] = {
 }
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SpecGenerateOptions:
+    """Options of :class:`SpecGenerate`."""
+
+    inputs: str | None = setting_of(INPUTS)
+    results_dir: str | None = setting_of(RESULTS_DIR)
+    prompt: str | None = setting_of(prompt_option())
+
+
 class SpecGenerate(Benchmark):
     """Answers to every input of every statement; judged by spec-comply and spec-rank."""
 
@@ -55,7 +65,7 @@ class SpecGenerate(Benchmark):
     summary = "answers to the inputs of a behaviour specification, to be judged afterwards"
     spread_by = "statement"
     filters: ClassVar[Mapping[str, str]] = FILTERS
-    options = (INPUTS, RESULTS_DIR, prompt_option())
+    opt = SpecGenerateOptions()
     results_format = RESULTS_FORMAT
     prompt_templates: ClassVar[Mapping[str, Template]] = {
         "input": Template("{input}", {"input": "what the user asks"}, ("input",))
@@ -63,12 +73,12 @@ class SpecGenerate(Benchmark):
 
     def __init__(self, options: Mapping[str, Any], *, seed: int = 0, shared: Any = None) -> None:
         super().__init__(options, seed=seed, shared=shared)
-        self._templates = chosen_templates(options.get("prompt"), self.prompt_templates)
+        self._templates = chosen_templates(self.opt.prompt, self.prompt_templates)
 
     def prepare(self, source: DataSource) -> DataSet:
         """Read the specification and its inputs."""
         spec, path = specification(source)
-        return DataSet(inputs_of(spec, self.opt["inputs"]), origin=path.name)
+        return DataSet(inputs_of(spec, self.opt.inputs), origin=path.name)
 
     async def solve(self, sample: Sample, ask: Ask) -> Score:
         """One user message, greedy, as in the original."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
 from typing import Any, ClassVar
@@ -34,7 +35,7 @@ from evalbench.engine.benchmarks.spec.ranking import (
     read_verdict,
 )
 from evalbench.engine.calls import Outcome, Prompt
-from evalbench.engine.calls.options import Option
+from evalbench.engine.calls.options import setting, setting_of
 from evalbench.engine.calls.templates import chosen_templates, prompt_option
 from evalbench.engine.config.roles import answers_model
 from evalbench.engine.errors import DataError
@@ -46,6 +47,20 @@ ORDERS = ("first", "second")
 """The answers in pair order, and swapped."""
 
 Counts = Callable[[Mapping[str, float]], tuple[float, float]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SpecRankOptions:
+    """Options of :class:`SpecRank`."""
+
+    answers: tuple[str, ...] = setting_of(ANSWERS)
+    undecided: str = setting(
+        "tie",
+        "count N/A and unsure as ties, like the original, or drop them",
+        choices=("tie", "drop"),
+    )
+    results_dir: str | None = setting_of(RESULTS_DIR)
+    prompt: str | None = setting_of(prompt_option())
 
 
 class SpecRank(Benchmark):
@@ -60,34 +75,23 @@ class SpecRank(Benchmark):
     spread_within = ("a", "b")
     filters: ClassVar[Mapping[str, str]] = FILTERS
     roles = ("candidate", "judge")
-    options = (
-        ANSWERS,
-        Option(
-            "undecided",
-            str,
-            "tie",
-            "count N/A and unsure as ties, like the original, or drop them",
-            choices=("tie", "drop"),
-        ),
-        RESULTS_DIR,
-        prompt_option(),
-    )
+    opt = SpecRankOptions()
     results_format = RESULTS_FORMAT
     prompt_templates = prompts.RANK_TEMPLATES
 
     def __init__(self, options: Mapping[str, Any], *, seed: int = 0, shared: Any = None) -> None:
         super().__init__(options, seed=seed, shared=shared)
-        self._templates = chosen_templates(options.get("prompt"), self.prompt_templates)
+        self._templates = chosen_templates(self.opt.prompt, self.prompt_templates)
 
     @classmethod
-    def default_model(cls, options: Mapping[str, Any]) -> str:
+    def default_model(cls, options: SpecRankOptions) -> str:
         """The contestants' names."""
-        return answers_model([data.contestant(one)[0] for one in options.get("answers") or ()])
+        return answers_model([data.contestant(one)[0] for one in options.answers])
 
     def prepare(self, source: DataSource) -> DataSet:
         """Read the specification and the answers of every contestant."""
         spec, path = specification(source)
-        given = [data.contestant(one) for one in self.opt["answers"]]
+        given = [data.contestant(one) for one in self.opt.answers]
         names = [name for name, _ in given]
         if len(given) < 2 or len(set(names)) < len(names):
             raise DataError(
@@ -193,7 +197,7 @@ class SpecRank(Benchmark):
         return out
 
     def _results(self, judges: list[str], weights: Mapping[int, float]) -> Counts:
-        drop = self.opt["undecided"] == "drop"
+        drop = self.opt.undecided == "drop"
 
         def counts(values: Mapping[str, float]) -> tuple[float, float]:
             total = n = 0.0

@@ -7,8 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from evalbench.engine.benchmark import Sample
+from evalbench.engine.benchmarks.code.choice import CodeChoice
 from evalbench.engine.benchmarks.code.common import MAX_TOKENS, TEMPERATURE, CodeBenchmark
 from evalbench.engine.benchmarks.code.parsers import is_right, read_choice, read_prediction
+from evalbench.engine.benchmarks.code.prediction import CodePrediction
 from evalbench.engine.calls import Outcome, Reply
 from evalbench.engine.config.roles import CANDIDATE
 from evalbench.engine.config.spec import build_benchmark
@@ -39,8 +41,11 @@ def write_all(runs: Sequence[RunReader], files: Files) -> list[str]:
     notes = [note for run in runs for note in run.notes()]
     for run, kind in zip(runs, kinds, strict=True):
         benchmark = build_benchmark(run.spec, run.meta.get("shared"))
-        assert isinstance(benchmark, CodeBenchmark)
-        whole[kind] = (_prediction if kind == "prediction" else _choice)(run, benchmark, notes)
+        if isinstance(benchmark, CodePrediction):
+            whole[kind] = _prediction(run, benchmark, notes)
+        else:
+            assert isinstance(benchmark, CodeChoice)
+            whole[kind] = _choice(run, benchmark, notes)
         if benchmark.comparing:
             notes.append(f"of the efforts that were compared, {benchmark.efforts[0]} was written")
     files.json(f"evalbench_bedrock_{runs[-1].stamp}.json", whole)
@@ -61,12 +66,12 @@ def _config(run: RunReader, benchmark: CodeBenchmark, problems: int) -> dict[str
     asked = run.spec.settings.candidate.params
     return {
         "num_problems": problems,
-        "start_index": benchmark.opt["start_index"],
+        "start_index": benchmark.opt.start_index,
         "reasoning_effort": benchmark.efforts[0],
         "max_new_tokens": asked.max_tokens or MAX_TOKENS,
         "temperature": _first(asked.temperature, TEMPERATURE),
         "top_p": asked.top_p,
-        "skip_boolean_for_reversion": benchmark.opt["skip_booleans"],
+        "skip_boolean_for_reversion": benchmark.opt.skip_booleans,
         "seed": run.spec.settings.seed,
         "enable_thinking": bool(asked.thinking_budget),
         "thinking_budget_tokens": asked.thinking_budget,
@@ -124,8 +129,8 @@ def _missing(notes: list[str], number: int) -> None:
 # -- prediction ---------------------------------------------------------------------
 
 
-def _prediction(run: RunReader, benchmark: CodeBenchmark, notes: list[str]) -> dict[str, Any]:
-    generations = benchmark.opt["generations"]
+def _prediction(run: RunReader, benchmark: CodePrediction, notes: list[str]) -> dict[str, Any]:
+    generations = benchmark.opt.generations
     results = []
     skipped = unreverted = 0
     for held in run.walk():
@@ -240,7 +245,7 @@ def _predicted(reply: Reply | None) -> dict[str, Any]:
 # -- choice -------------------------------------------------------------------------
 
 
-def _choice(run: RunReader, benchmark: CodeBenchmark, notes: list[str]) -> dict[str, Any]:
+def _choice(run: RunReader, benchmark: CodeChoice, notes: list[str]) -> dict[str, Any]:
     records: list[dict[str, Any]] = []
     problems = skipped = unreverted = 0
     for held in run.walk():
@@ -277,7 +282,7 @@ def _choice(run: RunReader, benchmark: CodeBenchmark, notes: list[str]) -> dict[
         }
         rates[correct] = _rate(right["success"], right["total"])
         rates[reversion] = _rate(reverted["success"], reverted["total"])
-    runs = benchmark.opt["runs"]
+    runs = benchmark.opt.runs
     return {
         **_about(run),
         "execution_choice_config": {
@@ -298,11 +303,11 @@ def _choice(run: RunReader, benchmark: CodeBenchmark, notes: list[str]) -> dict[
     }
 
 
-def _records(held: SampleRecord, benchmark: CodeBenchmark) -> list[dict[str, Any]]:
+def _records(held: SampleRecord, benchmark: CodeChoice) -> list[dict[str, Any]]:
     sample, said = held.sample, _said(held, benchmark)
     calls = sample.inputs["calls"]
     records = []
-    for order, name in enumerate(("original first", "mutant first")[: benchmark.opt["runs"]]):
+    for order, name in enumerate(("original first", "mutant first")[: benchmark.opt.runs]):
         for case, call in enumerate(calls):
             step = f"{name}, case {case + 1}" if len(calls) > 1 else name
             reply = said(step, 0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalbench.engine.calls.options import Option, parse_options
+from evalbench.engine.calls import Call, GatewayOptions, Provider, Reply
+from evalbench.engine.calls.options import Option, options_of, parse_options, setting
 from evalbench.engine.errors import SpecError
 from tests.unit.engine.properties import quickly
 
@@ -199,3 +201,29 @@ def test_a_text_may_stand_in_a_file(tmp_path: Path) -> None:
     file.write_bytes(b"\xff\xfe")
     with pytest.raises(SpecError, match="cannot be read"):
         option.parse(str(file))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tuned(GatewayOptions):
+    tone: str = setting("dry", "how it answers", choices=("dry", "warm"))
+    words: tuple[str, ...] = setting((), "what it says")
+
+
+class Echo(Provider):
+    name = "echo"
+    title = "Echo"
+    settings: Any = Tuned()
+
+    async def answer(self, call: Call) -> Reply:
+        raise NotImplementedError
+
+
+class Shouting(Echo):
+    options = (Option("volume", int, 3, "how loud"),)
+
+
+def test_options_are_a_record_or_if_only_the_table_is_declared_a_mapping() -> None:
+    assert Echo.options == options_of(Tuned)
+    assert [option.many for option in Echo.options[-2:]] == [False, True]
+    assert Echo({"tone": "warm"}).settings == Tuned(tone="warm")
+    assert Shouting({"volume": 5}).settings["volume"] == 5

@@ -353,7 +353,7 @@ def test_benchmark_and_model_are_identity_and_it_is_json() -> None:
 
 def test_a_benchmark_is_built_with_its_options_seed_and_shared_value() -> None:
     bench = build_benchmark(spec(options={"size": 3}, seed=9), shared={"few": 1})
-    assert (bench.name, bench.opt["size"], bench.seed, bench.shared) == (
+    assert (bench.name, bench.opt.size, bench.seed, bench.shared) == (
         "synthetic",
         3,
         9,
