@@ -9,15 +9,19 @@ itself is waited for once per four megabytes.
 from __future__ import annotations
 
 import asyncio
+import ctypes
 import os
 import sqlite3
 import stat
+import sys
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any, TypeVar
 
 from evalbench.engine.errors import JournalError
 from evalbench.engine.journal import codec
+from evalbench.engine.journal.log_watch import LogWatch
 from evalbench.engine.journal.reader import RowDecoder
 from evalbench.engine.journal.schema import (
     connect,
@@ -69,9 +73,11 @@ class JournalFile:
         self._due: asyncio.Handle | None = None
         self._file: tuple[int, int] | None = None
         self._log: tuple[int, int] | None = None
+        self._log_watch = LogWatch(path.with_name(path.name + "-wal"))
         self._size = 0
         self._modified: int | None = None
-        self._overwritten = False
+        self._touched = False
+        self._overwritten = ""
         self._db = connect(path)
         try:
             self._open()
@@ -109,22 +115,27 @@ class JournalFile:
     def check_place(self) -> None:
         """Check that the file at the journal's path is the one being written.
 
-        Costs two file-system lookups; meant to run about once a second.
+        Costs a few file-system lookups and a checksum of the write-ahead log; meant to run about
+        once a second.
 
         Raises:
-            JournalError: it was deleted, moved, replaced or truncated.
+            JournalError: it, or its write-ahead log, was deleted, moved, replaced, truncated or
+                overwritten.
         """
         what = f"the journal {self.path} is not what this engine writes any more"
         again = f"evalbench resume {self.path.parent.name}"
-        if why := self._displaced():
+        why, log = self._displaced(), self._log_displaced()
+        if not why and not log:
+            why = self._log_overwritten()
+        if why:
             raise JournalError(
                 what,
                 why=f"{why}; what is answered from now on would be kept nowhere",
                 hint=f"put the run's folder back as it was, then: {again}",
             )
-        if why := self._log_displaced():
+        if log:
             raise JournalError(
-                what, why=f"{why}; what was answered is kept all the same", hint=again
+                what, why=f"{log}; what was answered is kept all the same", hint=again
             )
 
     def _displaced(self) -> str:
@@ -142,20 +153,41 @@ class JournalFile:
         if now.st_size < self._size:
             return "its end was cut off"
         self._see_others()
+        if self._touched and not self._overwritten:
+            self._overwritten = self._damage()
         if self._overwritten:
-            return "something else wrote into it"
+            return self._overwritten
         self._file, self._size = identity(now), now.st_size
         return ""
 
     def _see_others(self) -> None:
-        """Detect whether another process has written to the file since this connection did.
+        """Detect whether another process may have written to the file since this connection did.
 
         With a write-ahead log it changes only at checkpoints, which are part of commits. On network
         disks the servers have their own clocks, so times prove nothing.
         """
         if self._modified is not None and not self.rollback_on:
             now = self._modified_now()
-            self._overwritten = self._overwritten or now not in (None, self._modified)
+            self._touched = self._touched or now not in (None, self._modified)
+            self._modified = now
+
+    def _damage(self) -> str:
+        """What is wrong with a file whose time changed: only its content counts.
+
+        Read by a connection of its own, which has no pages in memory. SQLite shares the locks of
+        a process among its connections, which opening the file in any other way would drop.
+        """
+        self._commit()
+        try:
+            with closing(
+                sqlite3.connect(f"{self.path.absolute().as_uri()}?mode=ro", uri=True)
+            ) as db:
+                (said,) = db.execute("PRAGMA quick_check(1)").fetchone()
+                whole = said == "ok" and self._sums.agree(recount(db))
+        except sqlite3.DatabaseError:
+            whole = False
+        self._touched = False
+        return "" if whole else "something else wrote into it"
 
     def _modified_now(self) -> int | None:
         try:
@@ -174,6 +206,10 @@ class JournalFile:
             return "another file was put in the place of its write-ahead log"
         self._log = now
         return ""
+
+    def _log_overwritten(self) -> str:
+        self._overwritten = self._overwritten or self._log_watch.look()
+        return self._overwritten
 
     def recount(self) -> None:
         """Count every row, if stored sums are not trusted: rows may have been edited by hand."""
@@ -279,7 +315,8 @@ class JournalFile:
     def _rest(self) -> None:
         try:
             # If another file has taken its place, the log next to it is better left as it is.
-            if not self._displaced():
+            log = self._log_displaced()
+            if not (self._displaced() or (not log and self._log_overwritten())):
                 self._db.execute("PRAGMA busy_timeout = 300")
                 self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
                 self._db.execute("PRAGMA journal_mode = DELETE")
@@ -288,4 +325,17 @@ class JournalFile:
             # the file keeps everything, so nothing is lost.
             if not self.broken and "lock" not in str(error):
                 self.broken = understand(error, self.path)
-        self._db.close()
+        if self._overwritten:
+            _close_as_it_is(self._db)
+        else:
+            self._db.close()
+
+
+def _close_as_it_is(db: sqlite3.Connection) -> None:
+    """Close without a checkpoint, which would copy pages of an overwritten log into the journal."""
+    if sys.version_info >= (3, 12):
+        db.setconfig(sqlite3.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, True)
+        db.close()
+    else:
+        # It has no such setting: the connection ends with the process, as if it were killed.
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(db))

@@ -87,6 +87,13 @@ class Sums:
         for _, _, tags, outcome, values, _ in tables.get("score", ()):
             self._score(tags, outcome, values, 1)
 
+    def agree(self, counted: Sums) -> bool:
+        """Whether these are the sums counted from every row, as far as they are known."""
+        if self.certain:
+            return self == counted
+        names = "samples", "calls", "replies", "scores"
+        return all(getattr(self, name) == getattr(counted, name) for name in names)
+
     def become(self, other: Sums) -> None:
         """Copy the sums of another instance."""
         for name in self.__slots__:

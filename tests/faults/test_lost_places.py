@@ -102,14 +102,24 @@ def test_a_journal_that_is_taken_away(engines: Engines) -> None:
 
 
 @pytest.mark.slow
-def test_a_journal_that_is_overwritten(engines: Engines) -> None:
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("journal.db", "something else wrote into it"),
+        ("journal.db-wal", "something else wrote into its write-ahead log"),
+    ],
+)
+def test_only_the_content_of_a_journal_ends_its_run(engines: Engines, name: str, said: str) -> None:
     run = begin(engines)
+    file = run.path / name
+    file.touch()
+    held = run.status().replies or 0
+    wait_until(lambda: (run.status().replies or 0) > held + 2 * AT_ONCE * 50, "the run to go on")
     asked = engines.ledger.asked().total()
-    data = run.journal.read_bytes()
-    with run.journal.open("r+b") as file:
-        file.write(data)
+    with file.open("r+b") as there:
+        there.write(bytes(file.stat().st_size))
     stopped_soon(engines, asked)
-    assert "something else wrote into it" in run.status().problem
+    assert said in run.status().problem
 
 
 @pytest.mark.slow

@@ -52,11 +52,20 @@ def swap_the_log(path: Path) -> None:
 
 
 def overwrite(path: Path) -> None:
-    """As a copy of a run's folder over it does: the same file, of the same size."""
+    """The same file, of the same size, with something else in it."""
     data = path.read_bytes()
     with path.open("r+b") as file:
-        file.write(data[:24] + bytes(4) + data[28:])
+        file.write(data[:4096].ljust(len(data), b"\0"))
     assert path.stat().st_size == len(data)
+
+
+def overwrite_log(path: Path, start: int = 0, length: int | None = None) -> None:
+    """The same with its write-ahead log, or a part of it."""
+    with log_of(path).open("r+b") as file:
+        file.seek(start)
+        data = file.read(length)
+        file.seek(start)
+        file.write(bytes(255 - byte for byte in data))
 
 
 @pytest.mark.parametrize(
@@ -71,6 +80,11 @@ def overwrite(path: Path) -> None:
         (swap_the_folder, "another file was put in its place"),
         (lambda path: os.truncate(path, 0), "its end was cut off"),
         (overwrite, "something else wrote into it"),
+        (overwrite_log, "something else wrote into its write-ahead log"),
+        (lambda path: overwrite_log(path, 0, 4), "something else wrote into its write-ahead log"),
+        (lambda path: overwrite_log(path, 9000, 1), "something else wrote into its write-ahead"),
+        (lambda path: os.truncate(log_of(path), 5000), "write-ahead log was cut off"),
+        (lambda path: os.truncate(log_of(path), 0), "something else wrote into its write-ahead"),
         (lambda path: log_of(path).unlink(), "write-ahead log was deleted"),
         (swap_the_log, "in the place of its write-ahead log"),
     ],
@@ -99,6 +113,46 @@ async def test_what_is_written_after_it_was_overwritten_hides_nothing(tmp_path: 
         opened.flush()
         with pytest.raises(JournalError, match="something else wrote into it"):
             opened.check_place()
+
+
+async def test_a_log_that_was_overwritten_is_not_copied_into_the_journal(tmp_path: Path) -> None:
+    path = tmp_path / "journal.db"
+    async with journal(path) as opened:
+        await fill(opened, range(1, 4))
+        opened.check_place()
+        before = path.read_bytes()
+        old = log_of(path).read_bytes()
+        # The log is started over; then the earlier one is copied over it.
+        opened._db.execute("PRAGMA wal_checkpoint(RESTART)")
+        assert path.read_bytes() != before
+        before = path.read_bytes()
+        await fill(opened, range(4, 6))
+        opened.check_place()
+        with log_of(path).open("r+b") as file:
+            file.write(old)
+        with pytest.raises(JournalError, match="wrote into its write-ahead log"):
+            opened.check_place()
+    assert path.read_bytes() == before
+    alone = path.with_name("alone.db")
+    alone.write_bytes(before)
+    with JournalReader(alone) as reader:
+        assert reader.size() == 3
+
+
+async def test_new_times_of_a_journal_end_no_run(tmp_path: Path) -> None:
+    path = tmp_path / "journal.db"
+    async with journal(path) as opened:
+        await fill(opened, range(1, 4))
+        for file in (path, log_of(path)):
+            os.utime(file, (1, 1))
+            opened.check_place()
+            os.utime(file)
+            await fill(opened, [len(file.name)])
+            opened.check_place()
+        data = path.read_bytes()
+        with path.open("r+b") as same:
+            same.write(data)
+        opened.check_place()
 
 
 async def test_what_a_run_does_to_its_journal_is_no_displacement(tmp_path: Path) -> None:
