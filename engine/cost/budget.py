@@ -163,11 +163,16 @@ class Budget:
     @property
     def left(self) -> Decimal | None:
         """What can still be reserved; None without a limit."""
-        shared = self.pool.left if self.pool else None
+        shared, own = self.pool.left if self.pool else None, self._own_left
+        if own is None or shared is None:
+            return shared if own is None else own
+        return min(own, shared)
+
+    @property
+    def _own_left(self) -> Decimal | None:
         if self._ceiling is None:
-            return shared
-        own = self._ceiling - self.spent - self.possible - self.reserved
-        return own if shared is None else min(own, shared)
+            return None
+        return self._ceiling - self.spent - self.possible - self.reserved
 
     @property
     def doubted(self) -> Decimal:
@@ -322,9 +327,15 @@ class Budget:
             elif self.reserve(reservation):
                 self._waiting.popleft()
                 place.set_result(reservation)
-            elif self.pool.in_flight if self.pool else self.in_flight:
+            elif self.in_flight or self._others_may_leave(reservation):
                 return
             else:
                 self._waiting.popleft()
                 self._forget(reservation)
                 place.set_exception(BudgetReached(reservation.worst, self.left or ZERO))
+
+    def _others_may_leave(self, reservation: Reservation) -> bool:
+        """Whether it would fit if calls of other runs cost less than their worst case."""
+        own = self._own_left
+        fits_own = own is None or reservation.worst <= own
+        return self.pool is not None and self.pool.in_flight > 0 and fits_own

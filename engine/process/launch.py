@@ -49,7 +49,7 @@ from evalbench.engine.process.run_keys import (
     secrets_for_prices,
 )
 from evalbench.engine.runs.folder import Lock, RunFolder, find_run, make_run
-from evalbench.engine.runs.grid import Grid, join_grid
+from evalbench.engine.runs.grid import Grid, join_grid, leave_grid
 
 RETRY = (Outcome.REFUSED, Outcome.TRUNCATED, Outcome.FILTERED)
 """Outcomes that a resume can ask again on request; errors are always asked again."""
@@ -359,12 +359,15 @@ def stop_run(folder: RunFolder, *, pause: bool = False) -> bool:
 def delete_run(folder: RunFolder) -> None:
     """Delete a run's folder with everything in it.
 
+    What it has cost still counts in the budget that it shares with other runs.
+
     Raises:
         RunBusy: an engine is driving the run.
         UsageError: the folder cannot be deleted.
     """
     lock = Lock(folder)
     try:
+        leave_grid(folder)
         shutil.rmtree(folder.path)
     except OSError as error:
         raise UsageError(

@@ -28,6 +28,7 @@ from evalbench.engine.core_dumps import no_core_dumps
 from evalbench.engine.cost.budget import Pool
 from evalbench.engine.errors import (
     EvalbenchError,
+    RunBusy,
     SystemLimit,
     error_to_json,
     system_limit,
@@ -38,7 +39,7 @@ from evalbench.engine.keys import ScrubbedFormatter
 from evalbench.engine.process.end_hook import run_hook
 from evalbench.engine.process.session import RunSession
 from evalbench.engine.runs.folder import RunFolder
-from evalbench.engine.runs.grid import Grid, grid_of, others_of, spent_by
+from evalbench.engine.runs.grid import Grid, grid_of, spent_before
 from evalbench.engine.runs.status import State
 
 log = logging.getLogger("evalbench")
@@ -103,19 +104,24 @@ async def _to_rest(run: RunSession, request: EngineRequest) -> int:
 
 
 def _share_budgets(runs: Sequence[RunSession]) -> None:
-    """Create one shared pool of money for each grid that has a budget.
+    """Create one shared pool of money for each grid.
 
     Raises:
-        RunBusy: another run of the grid is still being driven.
+        RunBusy: a grid has a budget, and another run of it is still being driven.
     """
     grids: dict[str, tuple[Grid, list[RunSession]]] = {}
     for run in runs:
-        if (grid := grid_of(run.folder)) and grid.budget is not None:
+        if grid := grid_of(run.folder):
             grids.setdefault(grid.id, (grid, []))[1].append(run)
     for grid, members in grids.values():
-        others = others_of(grid, [run.folder for run in members])
-        apart = {other.id: Decimal(str(spent_by(other))) for other in others}
-        pool = Pool(Decimal(str(grid.budget)), apart)
+        try:
+            apart = spent_before(grid, [run.folder for run in members])
+        except RunBusy:
+            if grid.budget is not None:
+                raise
+            # Without a limit nothing has to be known of the others.
+            continue
+        pool = Pool(None if grid.budget is None else Decimal(str(grid.budget)), apart)
         for run in members:
             run.share(pool)
 

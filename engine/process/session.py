@@ -10,7 +10,6 @@ import random
 import socket
 import sys
 import time
-from dataclasses import replace
 from decimal import Decimal
 from functools import partial
 from typing import Any
@@ -28,6 +27,7 @@ from evalbench.engine.errors import (
     EvalbenchError,
     JournalError,
     NoCredit,
+    UsageError,
     error_to_json,
     system_limit,
 )
@@ -39,11 +39,12 @@ from evalbench.engine.execution.request import EngineOptions, RunRequest
 from evalbench.engine.execution.reuse import EarlierReplies, taken
 from evalbench.engine.execution.sample_loading import load_samples
 from evalbench.engine.execution.scoring_watchdog import ScoringWatchdog
-from evalbench.engine.journal.reader import Totals, reused_replies, totals
+from evalbench.engine.journal.reader import reused_replies, totals
 from evalbench.engine.keys import scrub, strip_environment
 from evalbench.engine.process.status_file import StatusFile
 from evalbench.engine.runs.folder import Lock, RunFolder
-from evalbench.engine.runs.grid import grid_of, join_grid, others_of
+from evalbench.engine.runs.grid import FILE as GRID_FILE
+from evalbench.engine.runs.grid import set_budget
 from evalbench.engine.runs.status import State, exit_code, metrics_json
 from evalbench.engine.telemetry.supervisor import TraceSupervisor
 
@@ -80,6 +81,8 @@ class RunSession:
         self._halt: State | None = None
         self._letting_go: asyncio.Task[None] | None = None
         self._displaced: JournalError | None = None
+        self._storing: set[asyncio.Task[None]] = set()
+        self._storing_one = asyncio.Lock()
         self._watch = watch
         self._budget = Budget()
         self._traces = TraceSupervisor(folder, self.spec, self._secrets)
@@ -119,6 +122,7 @@ class RunSession:
                 resend_unfetched=options.resend_unfetched,
             ),
         )
+        self._count_spent()
         self.status.seconds = opened.seconds
         priced = all(opened.prices.get(role) for role in self._roles)
         self._shown = StatusFile(
@@ -200,9 +204,7 @@ class RunSession:
                 tell_long=self._shown.tell_scoring,
             )
             self._shown.follow(driver)
-            self._close_cut_calls()
             driver.open(opened.size if opened.loaded else expected)
-            self._open_budget(driver.progress.before)
             driver.progress.notes = dict(self.status.params)
             self.journal.event("started", pid=os.getpid(), host=socket.gethostname())
             self.journal.flush()
@@ -231,30 +233,24 @@ class RunSession:
         self.journal.event("reuse-found", replies=earlier.found)
         return earlier
 
-    def _close_cut_calls(self) -> None:
-        """Count calls that an earlier engine left in flight at their worst case."""
-        if cut := self.journal.close_cut_calls(self._binding.meters.uncertain):
+    def _count_spent(self) -> None:
+        """Continue from what earlier engines spent.
+
+        Calls that they left in flight count at their worst case.
+        """
+        meters = self._binding.meters
+        if cut := self.journal.close_cut_calls(meters.uncertain):
             self.journal.event("cut-off", calls=cut, note="in flight when the engine ended")
-
-    def share(self, pool: Pool) -> None:
-        """Use a shared pool of money: earlier spending is counted before any run starts."""
-        self._close_cut_calls()
         before = self.journal.query(partial(totals, path=self.journal.path))
-        pool.apart[self.folder.id] = before.cost + self._possible(before)
-        self._budget.pool = pool
-
-    def _possible(self, before: Totals) -> Decimal:
-        return before.possible + self._binding.meters.added + self._opened.lost_usd
-
-    def _open_budget(self, before: Totals) -> None:
-        """Continue from what earlier engines spent."""
-        if pool := self._budget.pool:
-            pool.apart.pop(self.folder.id, None)
-            pool.join(self._budget)
         self._budget.spent = before.cost
-        self._budget.possible = self._possible(before)
+        self._budget.possible = before.possible + meters.added + self._opened.lost_usd
         limit = self.spec.settings.budget
         self._budget.ceiling = None if limit is None else Decimal(str(limit))
+
+    def share(self, pool: Pool) -> None:
+        """Use money that is shared with other runs, before any run starts."""
+        self._budget.pool = pool
+        pool.join(self._budget)
 
     def _expected_samples(self) -> int | None:
         """How many samples a fresh run will have, so that it can start while they load.
@@ -308,24 +304,36 @@ class RunSession:
                     dispatcher.look_now()
             case {"do": "cancel-batch", "value": str() as name} if self._cancelled(name):
                 pass
-            case {"do": "budget", "value": float() | int() | None as limit}:
+            case {"do": "budget", "value": float() | int() | None as limit} if self._may_budget():
                 self._set_budget(None if limit is None else float(limit))
             case _:
                 self.journal.event("command-refused", command=command)
                 return
         self.journal.event("command", **command)
 
+    def _may_budget(self) -> bool:
+        """Not if it is that of a grid of which other engines drive runs."""
+        return self._budget.pool is not None or not (self.folder.path / GRID_FILE).exists()
+
     def _set_budget(self, limit: float | None) -> None:
-        """Change the budget: that of all runs of the grid, if it has one."""
+        """Change the budget: that of all runs of the grid, if it belongs to one."""
         ceiling = None if limit is None else Decimal(str(limit))
-        if (pool := self._budget.pool) and (grid := grid_of(self.folder)):
-            changed = replace(grid, budget=limit)
-            for run in [self.folder, *others_of(grid, [self.folder])]:
-                join_grid(run, changed)
+        if pool := self._budget.pool:
             pool.ceiling = ceiling
+            task = asyncio.create_task(self._store_shared_budget(limit))
+            self._storing.add(task)
+            task.add_done_callback(self._storing.discard)
         else:
             self._budget.ceiling = ceiling
             self._remember("budget", limit)
+
+    async def _store_shared_budget(self, limit: float | None) -> None:
+        """Store it in all folders of the grid. Other runs may be many, so not in this thread."""
+        async with self._storing_one:
+            try:
+                await asyncio.to_thread(set_budget, self.folder, limit)
+            except (OSError, UsageError) as error:
+                log.warning("the budget of %s not stored: %s", self.folder.id, error)
 
     def _cancelled(self, batch: str) -> bool:
         return any(dispatcher.cancel(batch) for dispatcher in self._binding.batching)
@@ -369,6 +377,8 @@ class RunSession:
 
     async def _rest(self, state: State, problem: EvalbenchError | None) -> int:
         status, shown = self.status, self._shown
+        if self._storing:
+            await asyncio.wait(self._storing)
         shown.write()
         if shown.metrics_fault and not problem:
             state, problem = State.FAILED, self._crash(shown.metrics_fault)

@@ -1,25 +1,27 @@
 """Grids: runs started together (models × benchmarks), with one engine and one budget.
 
-Each run's folder has a ``grid.json`` with the grid's id and the shared budget.
+Each run's folder has a ``grid.json`` with the grid's id, the shared budget, and what runs that were
+deleted since have spent of it.
 """
 
 from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from decimal import Decimal
 from typing import Any
 
 import orjson
 
-from evalbench.engine.errors import RunBusy, UsageError
+from evalbench.engine.errors import EvalbenchError, RunBusy, UsageError
 from evalbench.engine.files import parse_json, read_plain
 from evalbench.engine.paths import write_file
 from evalbench.engine.runs.folder import INTERRUPTED, RunFolder, all_runs
-from evalbench.engine.runs.status import State
 
 FILE = "grid.json"
+_MOST_USD = 1e12
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,10 +31,12 @@ class Grid:
     Attributes:
         id: a unique id.
         budget: US dollars that all its runs may cost together; None for no limit.
+        gone: US dollars that deleted runs have cost or may have cost, by run ID.
     """
 
     id: str
     budget: float | None = None
+    gone: Mapping[str, float] = field(default_factory=dict)
 
 
 def new_grid(budget: float | None) -> Grid:
@@ -49,13 +53,17 @@ def grid_of(run: RunFolder) -> Grid | None:
     path = run.path / FILE
     try:
         value: Any = parse_json(read_plain(path))
-        name, budget = value["id"], value["budget"]
-        if not isinstance(name, str) or not (budget is None or 0 <= float(budget) < 1e12):
-            raise ValueError("id and budget")
-        return Grid(name, None if budget is None else float(budget))
+        name, budget, gone = value["id"], value["budget"], value.get("gone", {})
+        if not isinstance(name, str):
+            raise ValueError("id")
+        return Grid(
+            name,
+            None if budget is None else _dollars(budget),
+            {run: _dollars(usd) for run, usd in gone.items()},
+        )
     except FileNotFoundError:
         return None
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise UsageError(
             f"{path} is damaged",
             why=str(error),
@@ -63,9 +71,48 @@ def grid_of(run: RunFolder) -> Grid | None:
         ) from None
 
 
+def _dollars(value: Any) -> float:
+    amount = float(value)
+    if not 0 <= amount < _MOST_USD:
+        raise ValueError(f"{value} is no amount of US dollars")
+    return amount
+
+
 def join_grid(run: RunFolder, grid: Grid) -> None:
     """Record that a run belongs to a grid."""
-    write_file(run.path / FILE, orjson.dumps({"id": grid.id, "budget": grid.budget}))
+    write_file(run.path / FILE, orjson.dumps(asdict(grid)))
+
+
+def set_budget(run: RunFolder, budget: float | None) -> None:
+    """Change what all runs of a run's grid may cost together.
+
+    Args:
+        run: any of them.
+        budget: US dollars; None for no limit.
+
+    Raises:
+        UsageError: the run's file is damaged.
+        OSError: it cannot be written.
+    """
+    if grid := grid_of(run):
+        for one in [run, *others_of(grid, [run])]:
+            if held := grid_of(one):
+                join_grid(one, replace(held, budget=budget))
+
+
+def leave_grid(run: RunFolder) -> None:
+    """Before a run is deleted: let the others of its grid remember what it has cost.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    grid = _grid_or_none(run)
+    if grid is None:
+        return
+    gone = {**grid.gone, run.id: _cost(run)}
+    for other in others_of(grid, [run]):
+        if held := _grid_or_none(other):
+            join_grid(other, replace(held, gone={**held.gone, **gone}))
 
 
 def others_of(grid: Grid, runs: Sequence[RunFolder]) -> list[RunFolder]:
@@ -74,10 +121,18 @@ def others_of(grid: Grid, runs: Sequence[RunFolder]) -> list[RunFolder]:
     beside = all_runs(runs[0].path.parent) if runs else []
     found = []
     for run in beside:
-        other = grid_of(run) if run.id not in here else None
+        other = _grid_or_none(run) if run.id not in here else None
         if other and other.id == grid.id:
             found.append(run)
     return found
+
+
+def _grid_or_none(run: RunFolder) -> Grid | None:
+    """The same, for what must not fail because of another run's file."""
+    try:
+        return grid_of(run)
+    except UsageError:
+        return None
 
 
 def unfinished(run: RunFolder) -> list[RunFolder]:
@@ -91,9 +146,7 @@ def unfinished(run: RunFolder) -> list[RunFolder]:
     others = []
     for other in others_of(grid, [run]):
         status = other.status()
-        if other.live_pid(status) is None and not (
-            status.state is State.COMPLETE and not status.failed
-        ):
+        if other.live_pid(status) is None and not status.finished:
             others.append(other)
     return sorted([run, *others], key=lambda one: one.id)
 
@@ -111,4 +164,36 @@ def spent_by(run: RunFolder) -> float:
             f"run {run.id} {who}, and shares a budget with this one",
             hint="go on with all of them together: evalbench resume last",
         )
+    return _cost(run)
+
+
+def _cost(run: RunFolder) -> float:
+    """US dollars that a run has cost or may have cost, by its status."""
+    try:
+        status = run.status()
+    except EvalbenchError:
+        return 0.0
     return (status.spend_usd or 0.0) + (status.possible_usd or 0.0)
+
+
+def spent_before(grid: Grid, runs: Sequence[RunFolder]) -> dict[str, Decimal]:
+    """US dollars spent by the runs of a grid that an engine does not drive, deleted ones too.
+
+    Args:
+        grid: the grid.
+        runs: those of its runs that the engine drives.
+
+    Returns:
+        Amounts by run ID.
+
+    Raises:
+        RunBusy: see :func:`spent_by`.
+    """
+    others = others_of(grid, runs)
+    spent: dict[str, float] = {}
+    for run in [*runs, *others]:
+        if held := _grid_or_none(run):
+            spent |= held.gone
+    spent |= {other.id: spent_by(other) for other in others}
+    here = {run.id for run in runs}
+    return {name: Decimal(str(usd)) for name, usd in spent.items() if name not in here}

@@ -114,6 +114,11 @@ class Status:
         return f"{self.title} ({self.benchmark})"
 
     @property
+    def finished(self) -> bool:
+        """Whether nothing is left to do: the run is complete, and no sample has failed."""
+        return self.state is State.COMPLETE and not self.failed
+
+    @property
     def at_rest(self) -> bool:
         """Whether the run has ended for now, according to its status."""
         return self.state in AT_REST

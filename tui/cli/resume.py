@@ -10,8 +10,7 @@ from evalbench.engine.config.spec import COMMON
 from evalbench.engine.errors import RunNotFound
 from evalbench.engine.process.launch import RETRY, EngineOptions, resume_run, resume_runs
 from evalbench.engine.runs.folder import RunFolder, find_run
-from evalbench.engine.runs.grid import Grid, grid_of, join_grid, others_of, unfinished
-from evalbench.engine.runs.status import State
+from evalbench.engine.runs.grid import grid_of, set_budget, unfinished
 from evalbench.tui.cli import key_hosts
 from evalbench.tui.cli.launch import declare_following, end_hook, launch
 from evalbench.tui.cli.parser import Parser, bare_words, given, take
@@ -69,9 +68,7 @@ def execute(args: argparse.Namespace) -> int:
     folder = find_run(args.run)
     grid = grid_of(folder)
     if grid and "budget" in given(args, [BUDGET]):
-        grid = Grid(grid.id, BUDGET.parse(take(args, BUDGET)))
-        for run in [folder, *others_of(grid, [folder])]:
-            join_grid(run, grid)
+        set_budget(folder, BUDGET.parse(take(args, BUDGET)))
     stored = folder.spec()
     spec = changed(stored, args)
     together = unfinished(folder) if grid and spec == stored else [folder]
@@ -115,8 +112,7 @@ def execute(args: argparse.Namespace) -> int:
 
 def _over(folder: RunFolder, *, changed: bool) -> tuple[str, ...]:
     """The message for a complete run without anything to retry."""
-    status = folder.status()
-    if status.state != State.COMPLETE or status.failed or changed:
+    if changed or not folder.status().finished:
         return ()
     return ("the run is complete: nothing is left to be asked",)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from evalbench.engine.config.spec import RunSpec
@@ -11,7 +12,6 @@ from evalbench.engine.errors import SpecError, UsageError
 from evalbench.engine.process.launch import PILOT, Engine, EngineOptions, launch_runs
 from evalbench.engine.runs.folder import RunFolder, newest_runs
 from evalbench.engine.runs.grid import Grid, grid_of
-from evalbench.engine.runs.status import State
 from evalbench.tui.cli import key_hosts
 from evalbench.tui.cli.approval import approval
 from evalbench.tui.cli.confirm import can_ask
@@ -127,7 +127,7 @@ def execute(args: argparse.Namespace) -> int:
 def _joined(grid: Grid, runs: Sequence[RunFolder]) -> Grid:
     """The grid that the suite's started and complete runs belong to, with the current budget."""
     held = [one for run in runs if (one := grid_of(run))]
-    return Grid(held[0].id, grid.budget) if held else grid
+    return replace(held[0], budget=grid.budget) if held else grid
 
 
 def _judged(
@@ -153,7 +153,7 @@ def _missing(
         status = run.status() if run else None
         if run and status and run.live_pid(status) is not None:
             running += 1
-        elif run and status and status.state is State.COMPLETE and not status.failed:
+        elif run and status and status.finished:
             complete.append(run)
         else:
             if run:

@@ -51,3 +51,11 @@ async def test_a_run_keeps_to_its_own_ceiling_too() -> None:
     assert one.reserve(call(2)) is None
     assert other.reserve(call(200))
     assert other.left is None
+
+
+async def test_a_run_without_money_of_its_own_waits_for_no_other() -> None:
+    pool = Pool(None, {})
+    one, other = shared(pool, ceiling=Decimal(1)), shared(pool)
+    assert other.reserve(call(200))
+    with pytest.raises(BudgetReached):
+        await one.admit(call(2))
