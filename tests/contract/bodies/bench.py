@@ -19,7 +19,7 @@ from evalbench.engine.cost.meter import CostMeter
 from evalbench.engine.cost.unit_prices import Rates, UnitPrices
 from evalbench.engine.dispatch.limiter import Limiter
 from evalbench.engine.dispatch.realtime import RealtimeDispatcher
-from evalbench.engine.errors import RunFatal
+from evalbench.engine.errors import ProviderError, RunFatal
 from evalbench.engine.execution.ask import BoundModel, RunAsks, SampleAsk
 from evalbench.engine.journal import Journal
 from evalbench.engine.journal.schema import create
@@ -29,6 +29,20 @@ from tests.contract.providers.conftest import pair_of_aws
 from tests.unit.engine.journals import sample
 
 PROMPT = generate("Which letter comes first?", max_tokens=2000)
+
+
+class _Impatient(RealtimeDispatcher):
+    """Makes the next attempt at once."""
+
+    async def _wait(self, failure: ProviderError, pause: float) -> None:
+        assert pause >= 0
+
+
+class _Unmoved(Limiter):
+    """Lets nobody wait because of a refusal."""
+
+    def refused(self, error: ProviderError) -> None:
+        """Nothing."""
 
 
 @dataclass
@@ -48,12 +62,20 @@ class Bench:
         """Who is asked."""
         return ModelRef.parse(f"{self.lane.provider}/{self.lane.model}")
 
-    async def ask(self, response: Response, *, attempts: int = 1) -> Reply | RunFatal:
-        """What becomes of a call that is answered so: a reply, maybe a failed one, or the end."""
+    async def ask(
+        self, response: Response, *, attempts: int = 1, later: Response | None = None
+    ) -> Reply | RunFatal:
+        """What becomes of a call that is answered so: a reply, maybe a failed one, or the end.
+
+        Args:
+            response: the answer to the first attempt.
+            attempts: the most that are made, without a pause between them.
+            later: the answer to every further one.
+        """
         row = next(self.rows)
-        realtime = RealtimeDispatcher(
+        realtime = _Impatient(
             self.provider,
-            Limiter(concurrency=1),
+            _Unmoved(concurrency=1),
             CostMeter(self.budget, self.prices),
             attempts=attempts,
             report=lambda kind, **body: None,
@@ -61,7 +83,7 @@ class Bench:
         models = {"candidate": BoundModel(self.model, realtime, {})}
         run = RunAsks(self.journal, models, lambda: False, frozenset({Outcome.ERROR}))
         ask = SampleAsk(run, row, 0, quotes=(), known={}, count=lambda role, reply, stored: None)
-        self.server.response, self.server.asked = response, 0
+        self.server.response, self.server.later, self.server.asked = response, later, 0
         try:
             return await ask("candidate", PROMPT)
         except CallFailed as failed:

@@ -58,11 +58,13 @@ class Server:
 
     Attributes:
         response: what is answered.
+        later: what is answered from the second question on; None for the same.
         asked: how many questions came since it was set to 0.
     """
 
     def __init__(self) -> None:
         self.response = Response(b"")
+        self.later: Response | None = None
         self.asked = 0
         self._server: asyncio.Server | None = None
 
@@ -87,7 +89,8 @@ class Server:
                 await reader.readexactly(int(found[1]))
             if head.startswith(b"POST"):
                 self.asked += 1
-                writer.write(self.response.wire())
+                response = self.later if self.later and self.asked > 1 else self.response
+                writer.write(response.wire())
             else:
                 writer.write(_NOT_FOUND)
             await writer.drain()

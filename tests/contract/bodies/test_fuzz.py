@@ -1,5 +1,7 @@
 """Whatever a server sends: no crash, no answer lost or asked again, no key kept, no money wrong.
 
+Half of the cases allow a second attempt, which gets an answer.
+
 ``EVALBENCH_FUZZ_CASES`` says how many responses are tried in all, over all protocols and by
 real clients; they are dealt out to tests of at most 500, which pytest-xdist runs side by side.
 """
@@ -16,6 +18,7 @@ from pathlib import Path
 import orjson
 import pytest
 from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from evalbench.engine.calls import Outcome, Reply
 from evalbench.engine.calls.replies import reply_to_json
@@ -23,7 +26,7 @@ from evalbench.engine.errors import ProviderError, RunFatal
 from evalbench.engine.journal import JournalReader
 from evalbench.tui.state.sample_view import reply_facts
 from tests.contract.bodies.bench import Bench, bench
-from tests.contract.bodies.cases import ANSWER, KEY, Case, cases
+from tests.contract.bodies.cases import ANSWER, KEY, Case, answers, cases
 from tests.contract.bodies.lanes import LANES
 from tests.contract.bodies.server import Response
 from tests.examples import examples
@@ -32,6 +35,8 @@ from tests.spellings import remains
 CASES = int(os.environ.get("EVALBENCH_FUZZ_CASES", examples(2000)))
 _A_LANE = math.ceil(CASES / len(LANES))
 _SHARDS = math.ceil(_A_LANE / 500)
+_ENOUGH = 40
+"""Of so many cases with a second attempt, some need it."""
 _LONGEST = 90
 """Seconds: a call that hangs is a failed case. Without it, pytest's own limit would be taken for
 one, and the case be tried again and again in search of a smaller one."""
@@ -43,6 +48,8 @@ class Watch:
 
     on: Bench
     spent: Decimal = Decimal(0)
+    seen: int = 0
+    asked_again: int = 0
 
     async def check(self, case: Case) -> None:
         """One response, as it comes at once."""
@@ -62,6 +69,25 @@ class Watch:
         self.is_sound(got, case)
         if case.answered:
             assert self.on.server.asked == 1
+
+    async def check_again(self, case: Case, answer: Case) -> None:
+        """One response, and an answer if that makes the call be asked again."""
+        async with asyncio.timeout(_LONGEST):
+            got = await self.on.ask(case.response, attempts=2, later=answer.response)
+        asked, budget = self.on.server.asked, self.on.budget
+        assert asked == 1 if case.answered else asked in (1, 2)
+        assert budget.reserved == budget.in_flight == 0
+        assert budget.spent + budget.possible >= self.spent
+        self.spent = budget.spent + budget.possible
+        self.seen += 1
+        if asked == 2:
+            self.asked_again += 1
+            # What came the second time is an answer: it is kept, and nothing is asked a third time.
+            assert isinstance(got, Reply)
+            assert got.attempts == 2
+            self.is_sound(got, answer)
+        elif isinstance(got, Reply):
+            self.is_sound(got, case)
 
     def check_line(self, body: bytes, case: Case) -> None:
         """The same body in a line of a batch's results."""
@@ -107,9 +133,9 @@ def test_whatever_a_server_sends(name: str, shard: int, tmp_path: Path) -> None:
             database=None,
             suppress_health_check=list(HealthCheck),
         )
-        @given(cases(lane))
-        def one(case: Case) -> None:
-            runner.run(watch.check(case))
+        @given(cases(lane), st.none() | answers(lane))
+        def one(case: Case, answer: Case | None) -> None:
+            runner.run(watch.check_again(case, answer) if answer else watch.check(case))
             if lane.line and case.body is not None and b"\n" not in case.body:
                 watch.check_line(case.body, case)
 
@@ -117,6 +143,7 @@ def test_whatever_a_server_sends(name: str, shard: int, tmp_path: Path) -> None:
             one()
         finally:
             runner.run(context.__aexit__(None, None, None))
+    assert watch.asked_again or watch.seen < _ENOUGH
     with JournalReader(tmp_path / "journal.db") as journal:
         kept = [call.reply for row in (1, 2) for call in journal.calls(row) if call.reply]
     assert kept
