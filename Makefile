@@ -7,14 +7,15 @@ BIN := $(VENV)/bin
 
 PYTEST_ARGS ?=
 BENCH_ARGS ?=
-# How many processes share the tests; JOBS=0 runs them in one, in order.
-JOBS ?= logical
+# How many processes share the tests (auto: two for each processor); JOBS=0 runs them in one, in
+# order.
+JOBS ?= auto
 PYTEST := $(BIN)/python -m pytest -n $(JOBS) --maxprocesses 8 --dist worksteal
 # Of tests that have many cases alike, only some run; `make all-tests` runs them all.
 SHARE ?= --share
 INSTALL := .ci/install $(BIN)/python
 
-.PHONY: help demo test quick check rest lint types imports all-tests coverage snapshots bench bench-peers packages audit clean
+.PHONY: help demo test quick check rest others lint types imports all-tests coverage snapshots bench bench-peers packages audit clean
 
 help:
 	@echo "make demo       set up and run the quickstart benchmark on a small local model"
@@ -66,6 +67,10 @@ quick: lint imports
 # weights, packages that our files are made for, or time.
 rest: .make/all .make/peers
 	$(PYTEST) -m slow $(SHARE) $(PYTEST_ARGS)
+
+# All that is not `pure`, and what is slow.
+others: .make/all .make/peers
+	$(PYTEST) -m 'slow or not pure' $(SHARE) $(PYTEST_ARGS)
 
 check: lint types imports test
 

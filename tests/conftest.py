@@ -100,6 +100,9 @@ _KINDS = {
 }
 """The marker of the tests in a folder; CONTRIBUTING.md says what each means."""
 
+_OF_SLOW = 4
+"""Of the slow tests of a file, one in so many is in the share, and at least one."""
+
 _NEEDS = {"local", "cluster", "terminal", "keychain", "compiler", "shells", "peers", "sandbox"}
 """Markers of what not every machine has; tests that need it are slow as well."""
 
@@ -109,8 +112,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--share",
         action="store_true",
-        help="of the cases of a test that are marked share(n), run only one in n",
+        help="of the cases of a test that are marked share(n), and of slow tests, run only some",
     )
+
+
+def pytest_xdist_auto_num_workers() -> int:
+    """Twice as many as there are processors: a test that waits leaves its own to another."""
+    ours = os.sched_getaffinity(0) if sys.platform == "linux" else range(os.cpu_count() or 1)
+    return 2 * len(ours)
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -159,11 +168,17 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def _left_out(items: list[pytest.Item]) -> Iterator[pytest.Item]:
-    """Of the cases of a test marked ``share(n)``, all but one in ``n``: always the same ones."""
+    """Of cases that are alike, all but one in so many: always the same ones.
+
+    These are the cases of a test that is marked ``share(n)``, and all slow tests of a file that
+    are not marked.
+    """
     cases: dict[tuple[str, int], list[pytest.Item]] = {}
     for item in items:
         if mark := item.get_closest_marker("share"):
             cases.setdefault((item.nodeid.partition("[")[0], mark.args[0]), []).append(item)
+        elif item.get_closest_marker("slow"):
+            cases.setdefault((item.nodeid.partition("::")[0], _OF_SLOW), []).append(item)
     for (_, share), alike in cases.items():
         # By a hash of the name: every nth in order would leave out the same value of a
         # parameter each time.

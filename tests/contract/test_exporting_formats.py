@@ -13,8 +13,6 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
-import jsonschema
-import pandas
 import pytest
 
 from evalbench.engine.benchmark import Item, Sample
@@ -145,6 +143,8 @@ def test_damaged_json_makes_no_run(home: Path, tmp_path: Path, harm: Any, match:
 
 
 def test_both_tables_hold_the_same_rows(home: Path, tmp_path: Path) -> None:
+    import pandas
+
     run = mmlu_run(epochs=2)
     [flat] = export_runs([run], None, tmp_path / "run.csv").files
     [packed] = export_runs([run], None, tmp_path / "run.parquet").files
@@ -233,6 +233,8 @@ def code_run(benchmark: str, text: str = "fine") -> RunFolder:
 def read_any(path: Path) -> str:
     """What a person or a program sees of a file's texts."""
     if path.suffix == ".parquet":
+        import pandas
+
         return pandas.read_parquet(path).to_csv()
     if path.suffix == ".eval":
         import zipfile
@@ -565,6 +567,8 @@ INSTANCE = {
 
 
 def test_a_record_of_every_eval_ever_has_what_its_schema_wants(home: Path, tmp_path: Path) -> None:
+    import jsonschema
+
     for run in (mmlu_run(), mt_bench_run()):
         [lines, path] = export_runs([run], "every-eval-ever", tmp_path / run.id).files
         record = json.loads(path.read_bytes())

@@ -56,6 +56,8 @@ class Collector:
         most_spans: a request with more of them gets 413; 0: no limit.
         reject: spans of each request that the answer says are rejected.
         headers: further headers of an answer.
+        galileo: whether Galileo's API is there at all.
+        api_status: the status of its good answers.
     """
 
     address: str = ""
@@ -69,6 +71,7 @@ class Collector:
     projects: dict[str, str] = field(default_factory=dict)
     streams: dict[str, str] = field(default_factory=dict)
     galileo: bool = True
+    api_status: int = 200
     hold: threading.Event = field(default_factory=threading.Event)
 
     def calls(self) -> list[Taken]:
@@ -111,18 +114,21 @@ class Collector:
         """Answer one request of Galileo's API."""
         if not self.galileo:
             return 500, {}
+        return self.api_status, self._api(method, path, body)
+
+    def _api(self, method: str, path: str, body: bytes) -> Any:
         asked = json.loads(body) if body else {}
         if (method, path) == ("POST", "/projects/paginated"):
             wanted = asked["filters"][0]["value"]
             found = [{"name": name, "id": ident} for name, ident in self.projects.items()]
-            return 200, {"projects": [one for one in found if one["name"] == wanted]}
+            return {"projects": [one for one in found if one["name"] == wanted]}
         if (method, path) == ("POST", "/projects"):
             self.projects[asked["name"]] = ident = f"p-{len(self.projects)}"
-            return 200, {"name": asked["name"], "id": ident}
+            return {"name": asked["name"], "id": ident}
         if method == "POST":
             self.streams[asked["name"]] = ident = f"s-{len(self.streams)}"
-            return 200, {"name": asked["name"], "id": ident}
-        return 200, [{"name": name, "id": ident} for name, ident in self.streams.items()]
+            return {"name": asked["name"], "id": ident}
+        return [{"name": name, "id": ident} for name, ident in self.streams.items()]
 
 
 def _taken(span: WireSpan, resource: Mapping[str, Any], headers: Mapping[str, str]) -> Taken:

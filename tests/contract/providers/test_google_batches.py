@@ -156,6 +156,20 @@ async def test_a_wrong_key_is_not_a_batch_that_is_over(sim: Handle, make: Make) 
 
 
 @pytest.mark.parametrize(
+    ("status", "over"), [(400, True), (404, False), (412, False), (500, False)]
+)
+async def test_only_what_says_that_a_batch_is_over_ends_a_cancellation(
+    sim: Handle, make: Make, status: int, over: bool
+) -> None:
+    sim.fault(status=status, path=":cancel")
+    if over:
+        await make("google").batch_cancel("any", MODEL)
+        return
+    with pytest.raises(e.ProviderError):
+        await make("google").batch_cancel("any", MODEL)
+
+
+@pytest.mark.parametrize(
     ("code", "kind"),
     [(1, e.DeadlineExceeded), (3, e.CallRejected), (8, e.RateLimited), (13, e.ServerFault),
      (14, e.Overloaded), (429, e.RateLimited), ("odd", e.ServerFault), (99, e.ServerFault)],

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from scipy import stats
 
 from evalbench.engine.compare import compare
 from evalbench.engine.compare.paired import MCNEMAR, T_TEST, TANGO, WILCOXON, tango
@@ -103,6 +102,8 @@ def test_epochs_are_averaged_over_each_sample() -> None:
         for own, model in zip(marks, MODELS, strict=False)
     ]
     (pair,) = compare(runs).pairs
+    from scipy import stats
+
     expected = stats.ttest_rel(marks[1].mean(1), marks[0].mean(1))
     assert (pair.n, pair.test) == (40, T_TEST)
     assert pair.p == pytest.approx(expected.pvalue)
@@ -131,6 +132,8 @@ def test_judges_ratings_get_wilcoxons_test_and_the_bootstrap() -> None:
     assert found.contenders[0].scores.metric.name == "score"
     assert pair.difference == pytest.approx(gaps.mean())
     assert pair.test == WILCOXON
+    from scipy import stats
+
     assert pair.p == pytest.approx(stats.wilcoxon(gaps).pvalue)
     assert pair.bootstrap
     assert pair.bootstrap[0] < pair.difference < pair.bootstrap[1]

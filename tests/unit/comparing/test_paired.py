@@ -1,4 +1,7 @@
-"""Statistics of paired scores against statsmodels, SciPy and published figures."""
+"""Statistics of paired scores against statsmodels, SciPy and published figures.
+
+Both are imported by the tests that need them: it takes seconds.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +10,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy import optimize, stats
-from statsmodels.regression.linear_model import OLS
-from statsmodels.stats.contingency_tables import mcnemar as mcnemar_of_statsmodels
-from statsmodels.stats.multitest import multipletests
-from statsmodels.stats.power import NormalIndPower
 
 from evalbench.engine.compare.bootstrap import bootstrap
 from evalbench.engine.compare.families import benjamini_hochberg, holm
@@ -48,6 +46,7 @@ def test_at_tangos_limits_the_score_statistic_is_at_its_quantile(
     first: int, second: int, n: int
 ) -> None:
     """The nuisance chance is found by maximising the likelihood, not by Tango's formula."""
+    from scipy import optimize
 
     def score(d: float) -> float:
         def unlikely(q: float) -> float:
@@ -83,7 +82,9 @@ def test_tango_of_exchanged_runs_is_the_mirror_image(first: int, second: int, n:
 @pytest.mark.parametrize(("first", "second", "n"), TABLES)
 def test_mcnemar_is_that_of_statsmodels(first: int, second: int, n: int) -> None:
     table = [[n - first - second, first], [second, 0]]
-    expected = mcnemar_of_statsmodels(table, exact=True).pvalue
+    from statsmodels.stats import contingency_tables
+
+    expected = contingency_tables.mcnemar(table, exact=True).pvalue
     assert mcnemar(first, second) == pytest.approx(expected, rel=1e-9)
 
 
@@ -95,6 +96,8 @@ def test_paired_t_is_that_of_scipy() -> None:
     draw = np.random.default_rng(5)
     first = draw.uniform(0, 1, 60)
     second = first + draw.normal(0.05, 0.2, 60)
+    from scipy import stats
+
     expected = stats.ttest_rel(second, first)
     found = paired_t(second - first)
     assert found.p == pytest.approx(expected.pvalue)
@@ -106,6 +109,8 @@ def test_clustered_t_is_the_cluster_robust_one_of_statsmodels() -> None:
     draw = np.random.default_rng(8)
     clusters = draw.integers(0, 17, 400)
     gaps = draw.choice([-1.0, 0.0, 1.0], 400, p=[0.1, 0.7, 0.2]) + draw.normal(0, 0.3, 17)[clusters]
+    from statsmodels.regression.linear_model import OLS
+
     fit = OLS(gaps, np.ones(400)).fit(
         cov_type="cluster",
         cov_kwds={"groups": clusters, "use_correction": True, "df_correction": True},
@@ -126,6 +131,8 @@ def test_wilcoxon_of_darwins_plants() -> None:
 
 def test_the_detectable_difference_is_what_statsmodels_needs_for_80_percent_power() -> None:
     gaps = ratings()
+    from statsmodels.stats.power import NormalIndPower
+
     effect = NormalIndPower(ddof=0).solve_power(
         nobs1=len(gaps), alpha=0.05, power=0.8, ratio=0, alternative="two-sided"
     )
@@ -143,6 +150,8 @@ P_VALUES = [0.001, 0.04, 0.03, 0.2, 0.04, 0.9, 0.0005, 1.0]
 def test_corrections_are_those_of_statsmodels(
     ours: Callable[[list[float]], list[float]], theirs: str
 ) -> None:
+    from statsmodels.stats.multitest import multipletests
+
     assert ours(P_VALUES) == pytest.approx(list(multipletests(P_VALUES, method=theirs)[1]))
     assert ours([0.03]) == [0.03]
     assert ours([]) == []
@@ -150,6 +159,8 @@ def test_corrections_are_those_of_statsmodels(
 
 def test_the_bootstrap_is_that_of_scipy() -> None:
     gaps = ratings()
+    from scipy import stats
+
     expected = stats.bootstrap(
         (gaps,), np.mean, n_resamples=20_000, method="BCa", rng=np.random.default_rng(1)
     ).confidence_interval
@@ -169,6 +180,8 @@ def test_the_bootstrap_of_clusters_is_that_of_scipy() -> None:
     draw = np.random.default_rng(8)
     sizes = draw.integers(3, 40, 30).astype(float)
     sums = np.round(sizes * draw.normal(0.1, 0.15, 30), 1)
+    from scipy import stats
+
     expected = stats.bootstrap(
         (sums, sizes),
         lambda a, b, axis: np.sum(a, axis=axis) / np.sum(b, axis=axis),

@@ -191,6 +191,15 @@ def test_an_api_that_says_something_else_gives_only_the_console(
     assert told == {"console": "https://c.example", "project": "", "log_stream": ""}
 
 
+@pytest.mark.parametrize("status", [300, 302, 404, 500])
+def test_a_good_answer_with_a_bad_status_is_none(collector: Collector, status: int) -> None:
+    collector.projects["mine"] = "p-0"
+    collector.api_status = status
+    assert galileo.links(place_at(collector), "gk-1")["project"] == ""
+    collector.api_status = 201
+    assert galileo.links(place_at(collector), "gk-1")["project"] == "https://c.example/project/p-0"
+
+
 # -- the process beside the engine ------------------------------------------------
 
 
