@@ -70,7 +70,7 @@ ROOMY = {"compare", "home", "new", "run-live", "sample"}
 
 def _case(name: str, size: tuple[int, int]) -> ParameterSet:
     told = size == SIZES[0] or (name in ROOMY and size == SIZES[-1])
-    marks = () if told else (pytest.mark.slow, pytest.mark.share(8))
+    marks = () if told else (pytest.mark.slow, pytest.mark.share(16))
     return pytest.param(name, size, id=file_name(name, size)[:-4], marks=marks)
 
 

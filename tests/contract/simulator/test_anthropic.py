@@ -13,8 +13,6 @@ from tests.contract.simulator.clients import anthropic_client
 from tests.contract.simulator.images import base64_png
 from tests.simulator.handle import Handle
 
-pytestmark = pytest.mark.share(4)
-
 OLD = {"anthropic-version": "2023-06-01"}
 KEY = "sk-ant-api03-planted"
 

@@ -14,7 +14,7 @@ import pytest_asyncio
 from tests.contract.simulator.clients import anthropic_client, openai_client
 from tests.simulator.handle import Handle
 
-pytestmark = [pytest.mark.usefixtures("still"), pytest.mark.share(4)]
+pytestmark = pytest.mark.usefixtures("still")
 
 KEY = "sk-proj-planted"
 DAY = 86_400

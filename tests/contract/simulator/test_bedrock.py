@@ -25,7 +25,7 @@ from tests.simulator.bedrock_checks import service_model
 from tests.simulator.handle import Handle, InThread
 from tests.unit.providers.calls import FEW_SHOT, PNG
 
-pytestmark = [pytest.mark.usefixtures("still"), pytest.mark.share(4)]
+pytestmark = pytest.mark.usefixtures("still")
 
 HAIKU = "us.anthropic.claude-haiku-4-5-20251001-v1:0"
 OPUS = "us.anthropic.claude-opus-4-8"

@@ -10,8 +10,6 @@ import pytest
 
 from tests.simulator.brain import Ask, Brain
 
-pytestmark = pytest.mark.share(4)
-
 OPTIONS = "Which?\nA. one\nB. two\nC. three\nD. four\nAnswer:"
 
 

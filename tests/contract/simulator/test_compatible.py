@@ -16,8 +16,6 @@ from tests.contract.simulator.images import data_uri
 from tests.simulator.handle import Handle
 from tests.simulator.model_tables import COMPATIBLE
 
-pytestmark = pytest.mark.share(4)
-
 PLAIN = {
     "groq": "llama-3.3-70b-versatile",
     "openrouter": "openai/gpt-4o-mini",

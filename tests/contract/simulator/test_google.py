@@ -17,8 +17,6 @@ from google.genai import errors, types
 from tests.contract.simulator.images import png
 from tests.simulator.handle import Handle
 
-pytestmark = pytest.mark.share(4)
-
 KEY = "AIza-planted-0123456789"
 FLASH = "gemini-2.5-flash"
 

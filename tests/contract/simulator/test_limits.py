@@ -17,8 +17,6 @@ import pytest
 from tests.simulator.clock import Clock, duration, rfc3339
 from tests.simulator.handle import Handle, InThread
 
-pytestmark = pytest.mark.share(4)
-
 START = 1_795_780_800.0
 """2026-11-27T12:00:00Z."""
 

@@ -16,8 +16,6 @@ from tests.contract.simulator.clients import openai_client
 from tests.contract.simulator.images import data_uri
 from tests.simulator.handle import Handle
 
-pytestmark = pytest.mark.share(4)
-
 KEY = "sk-proj-planted"
 
 

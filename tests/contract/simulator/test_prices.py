@@ -10,8 +10,6 @@ from tests.simulator.model_tables import TABLES
 from tests.simulator.models import Model
 from tests.simulator.world import price
 
-pytestmark = pytest.mark.share(4)
-
 PRICED = [
     pytest.param(api, model, id=f"{api}/{model.id}")
     for api in ("anthropic", "openai", "groq")

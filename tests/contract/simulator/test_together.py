@@ -17,8 +17,6 @@ from tests.contract.simulator.images import data_uri
 from tests.simulator.handle import Handle
 from tests.simulator.model_tables import TOGETHER
 
-pytestmark = pytest.mark.share(4)
-
 KEY = "tgp_v1_planted"
 MODEL = "meta-llama/Llama-3.3-70B-Instruct-Turbo"
 OSS = "openai/gpt-oss-120b"

@@ -14,7 +14,7 @@ import together
 from tests.contract.simulator.clients import together_client
 from tests.simulator.handle import Handle
 
-pytestmark = [pytest.mark.usefixtures("still"), pytest.mark.share(4)]
+pytestmark = pytest.mark.usefixtures("still")
 
 KEY = "tgp_v1_planted"
 MODEL = "meta-llama/Llama-3.3-70B-Instruct-Turbo"

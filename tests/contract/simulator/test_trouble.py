@@ -14,8 +14,6 @@ import pytest_asyncio
 from tests.simulator.clock import Clock
 from tests.simulator.handle import ControlError, Handle, InProcess, InThread
 
-pytestmark = pytest.mark.share(4)
-
 KEY = "sk-proj-planted-secret"
 PATH = "/openai/v1/chat/completions"
 
