@@ -120,6 +120,7 @@ def test_a_model_that_sees_the_familiar_program_reverts_always(
     assert told["outside_reversion"] == (11, 120)
 
 
+@pytest.mark.slow
 @pytest.mark.share(2)
 @pytest.mark.parametrize(("candidate", "path", "n"), CANDIDATES)
 def test_a_model_that_always_takes_a_has_no_preference_but_a_position(

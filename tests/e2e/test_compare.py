@@ -48,6 +48,7 @@ def test_two_runs_in_words(cli: CommandLine, pair: list[str]) -> None:
     assert f"evalbench show {pair[0]} --sample N" in told
 
 
+@pytest.mark.slow
 def test_three_runs_are_ranked_and_differences_are_warned_of(
     cli: CommandLine, pair: list[str]
 ) -> None:

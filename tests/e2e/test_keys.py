@@ -227,6 +227,7 @@ def test_an_unattended_run_waits_three_seconds_for_a_silent_keychain(
     assert "evalbench keys test groq" in done.err
 
 
+@pytest.mark.slow
 def test_a_named_key_of_the_keychain_serves_models_and_runs(
     cli: CommandLine, keychain: Path, sim: Handle
 ) -> None:

@@ -78,6 +78,7 @@ def test_pictures_and_frames_are_asked_about(
     assert estimated.lines[0]["roles"][0]["images"] == [9, 9]
 
 
+@pytest.mark.slow
 def test_a_model_that_takes_videos_is_shown_them_whole(
     cli: CommandLine, sim: Handle, shared_data: Path, tmp_path: Path
 ) -> None:
@@ -169,6 +170,7 @@ def test_a_model_that_reads_only_text_is_refused_before_anything_is_asked(
     assert cli.runs() == []
 
 
+@pytest.mark.slow
 def test_a_run_outlives_its_pictures(cli: CommandLine, sim: Handle, rows: Path) -> None:
     sim.rule("Is it bent", text="No\nIt is straight.")
     cli(

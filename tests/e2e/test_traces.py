@@ -137,6 +137,7 @@ def test_a_collector_that_hangs_keeps_no_run_running(
     assert len({span.id for span in collector.calls()}) == 20
 
 
+@pytest.mark.slow
 def test_neither_keys_nor_the_words_of_judges_leave_unasked(
     cli: CommandLine, sim: Handle, collector: Collector
 ) -> None:

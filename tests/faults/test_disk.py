@@ -65,6 +65,7 @@ def test_a_full_disk_stops_the_run_and_loses_nothing(engines: Engines, small_dis
     assert f"evalbench resume {run.id}" in told
 
 
+@pytest.mark.slow
 @pytest.mark.cold  # a limit that the command inherits
 def test_a_file_that_may_not_grow_stops_the_run_and_loses_nothing(engines: Engines) -> None:
     before = resource.getrlimit(resource.RLIMIT_FSIZE)

@@ -149,6 +149,7 @@ def test_a_program_that_waits_for_a_stop_sees_to_it(
     assert replied(run).total() < 12
 
 
+@pytest.mark.slow
 @pytest.mark.share(4)
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize("tied", ["--foreground", "--json"])

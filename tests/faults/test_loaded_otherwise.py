@@ -23,6 +23,7 @@ def worker(engines: Engines, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     return homely.folder / "worker.py"
 
 
+@pytest.mark.slow
 def test_other_numbers_stop_a_resumed_run_unless_they_are_accepted(
     engines: Engines, worker: Path
 ) -> None:

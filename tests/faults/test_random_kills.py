@@ -62,6 +62,7 @@ def test_an_engine_with_workers_of_a_local_model(
     wait_until(lambda: not any(map(psutil.pid_exists, last)), "the workers' end")
 
 
+@pytest.mark.slow
 def test_workers_of_a_local_model(engines: Engines, homely: Homely, dice: random.Random) -> None:
     trial = of_two_workers(engines, dice)
 
