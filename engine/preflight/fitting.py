@@ -89,7 +89,7 @@ async def fit_models(
 
     Returns:
         For each ``model``: its ``footprint``, ``device``, ``fit`` and ``error``, a text; None for
-        anything unknown.
+        anything unknown. ``hint``: what to do about the error, or an empty text.
 
     Raises:
         SpecError: the provider runs no models here, or a setting is invalid.
@@ -109,17 +109,18 @@ async def fit_models(
             "device": memory.name,
             "footprint": None,
             "fit": None,
+            "error": None,
+            "hint": "",
         }
         try:
             size = made.footprint(name)
         except ProviderError as error:
-            found.append(
-                told | {"error": f"{error.what}: {error.why}" if error.why else error.what}
-            )
+            why = f": {error.why}" if error.why else ""
+            found.append(told | {"error": error.what + why, "hint": error.hint})
             continue
         work = await _work(asked, f"{provider}/{name}", progress)
         one = fit(size, memory, loading, work)
-        found.append(told | {"footprint": size.to_json(), "fit": one.to_json(), "error": None})
+        found.append(told | {"footprint": size.to_json(), "fit": one.to_json()})
     return found
 
 

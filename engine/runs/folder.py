@@ -483,10 +483,15 @@ def find_run(name: str, parent: Path | None = None) -> RunFolder:
     if matching:
         shown = "\n    ".join(run.id for run in matching[:8])
         raise RunNotFound(f"{name!r} could be any of\n    {shown}", hint="give more of the id")
+    if not runs:
+        raise RunNotFound(
+            f"there is no run {name!r}",
+            why=f"no run is in {parent or runs_dir()}",
+            hint="start one: evalbench run quickstart",
+        )
     near = get_close_matches(name, ["last", *ids, *map(short_id, runs)], n=3)
     raise RunNotFound(
         f"there is no run {name!r}",
-        why="" if runs else f"no run is in {parent or runs_dir()}",
         hint=f"did you mean {' or '.join(near)}?" if near else "list them: evalbench runs",
     )
 

@@ -11,10 +11,11 @@ import contextlib
 import errno
 import glob
 import json
+import logging
 import os
 import re
 import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,6 @@ from huggingface_hub import (
     snapshot_download,
 )
 from huggingface_hub.errors import (
-    DryRunError,
     EntryNotFoundError,
     GatedRepoError,
     HfHubHTTPError,
@@ -48,6 +48,12 @@ _UNWANTED = ("*/*", "consolidated*")
 _PART = re.compile(r"-\d{5}-of-\d{5}\.gguf$")
 _QUANTISED = re.compile(r"[.-]((?:I?Q\d|B?F\d\d)\w*)\.gguf$", re.IGNORECASE)
 _SHOWN = 12
+_ANSWER_S = 10.0
+"""Time limit for the first, small request. It is made once; the client would repeat its own for
+half a minute if nothing listens, and for minutes if nothing answers."""
+
+_RETRYING = ("huggingface_hub.utils._http", "huggingface_hub.file_download")
+"""Loggers that warn when the client tries a request again."""
 
 
 def fetch(model: HubModel, progress: ReportProgress) -> Path:
@@ -67,19 +73,24 @@ def fetch(model: HubModel, progress: ReportProgress) -> Path:
     bar = _reporting(f"downloading {model.repo}", progress)
     file = ""
     try:
-        file, wanted = _plan(model)
-        _need_space(model, wanted)
-    except DryRunError as error:
+        _look(model)
+    except OSError as error:
         # If the hub cannot be reached, use what is here.
-        refused = isinstance(error.__cause__, (RepositoryNotFoundError, GatedRepoError))
+        refused = isinstance(error, (RepositoryNotFoundError, GatedRepoError))
         if not refused and (held := at_hand(model)):
             return held
+        raise explain(error, model) from error
+    try:
+        with _retries_reported(model, progress):
+            file, wanted = _plan(model)
+        _need_space(model, wanted)
     except ProviderError:
         raise
     except Exception as error:
         raise explain(error, model) from error
     try:
-        folder = Path(snapshot_download(**_request(model, file), tqdm_class=bar))
+        with _retries_reported(model, progress):
+            folder = Path(snapshot_download(**_request(model, file), tqdm_class=bar))
     except Exception as error:
         # The client does not wrap errors of its HTTP library; all of them mean that the download
         # failed.
@@ -89,6 +100,45 @@ def fetch(model: HubModel, progress: ReportProgress) -> Path:
     if missing := _missing(folder):
         raise _not_usable(model, missing)
     return folder
+
+
+def _look(model: HubModel) -> None:
+    """Ask the hub once for the repository, before any request that its client would repeat.
+
+    Raises:
+        OSError: it is not, or the hub gives no answer in :data:`_ANSWER_S`.
+    """
+    try:
+        HfApi().model_info(model.repo, revision=model.revision, timeout=_ANSWER_S)
+    except OSError:
+        raise
+    except Exception as error:
+        # What the client's HTTP library raises has no type in common with anything else.
+        raise ConnectionError(_cause(error)) from error
+
+
+@contextlib.contextmanager
+def _retries_reported(model: HubModel, progress: ReportProgress) -> Iterator[None]:
+    """Report each time that the client tries a request again; it only logs that."""
+
+    class Retrying(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            progress(f"trying again to download {model.repo}: no answer", 0, None, "")
+
+    handler = Retrying(logging.WARNING)
+    loggers = [logging.getLogger(name) for name in _RETRYING]
+    before = [(logger.level, logger.propagate) for logger in loggers]
+    for logger in loggers:
+        logger.addHandler(handler)
+        logger.setLevel(logging.WARNING)
+        logger.propagate = False
+    try:
+        yield
+    finally:
+        for logger, (level, propagate) in zip(loggers, before, strict=True):
+            logger.removeHandler(handler)
+            logger.setLevel(level)
+            logger.propagate = propagate
 
 
 def _plan(model: HubModel) -> tuple[str, list[DryRunFileInfo]]:
@@ -181,6 +231,7 @@ def describe(model: HubModel) -> tuple[dict[str, Any], list[list[int]], int | No
         files = sorted(folder.glob("*.safetensors"))
         return config, [shape for file in files for shape in safetensors_shapes(file)], 0
     try:
+        _look(model)
         path = hf_hub_download(model.repo, "config.json", revision=model.revision)
         config = json.loads(Path(path).read_bytes())
         told = HfApi().get_safetensors_metadata(model.repo, revision=model.revision)
@@ -275,7 +326,13 @@ def explain(error: Exception, model: HubModel) -> ProviderError:
                 hint="check HF_TOKEN, or run `hf auth login` again",
                 status=status,
             )
-    if isinstance(error, LocalEntryNotFoundError):
+        if status == 429 or status >= 500:
+            return WorkerFailed(
+                f"the hub does not serve {name} for now",
+                why=f"HTTP {status}",
+                hint="try again later",
+            )
+    if isinstance(error, (LocalEntryNotFoundError, ConnectionError)):
         return WorkerFailed(
             f"{name} is not on this machine and the hub cannot be reached",
             why=_cause(error),

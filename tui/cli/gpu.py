@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 import sys
 import time
 from collections.abc import Mapping, Sequence
@@ -11,6 +12,7 @@ from typing import Any, NamedTuple
 
 from evalbench.engine.calls.options import Option
 from evalbench.engine.hardware.gpu import Gpus
+from evalbench.engine.installed import missing_modules, pip_words
 from evalbench.engine.runs.folder import all_runs
 from evalbench.engine.runs.status import State
 from evalbench.engine.stored import Gauges, WorkerGauges
@@ -80,6 +82,8 @@ def _lines(
     lines = [line for number, card in enumerate(cards) for line in _card(number, card, history)]
     if not cards:
         lines.append(f"no GPU to read: {trouble}" if trouble else "no GPU to read")
+        if missing_modules(["pynvml"]):
+            lines.append("  try: " + shlex.join([*pip_words("install"), "nvidia-ml-py"]))
     return lines + [_worker(one) for one in workers]
 
 

@@ -84,7 +84,10 @@ def _print(
         _print_fits(args, fits, found[0]["device"], limited=bool(settings.get("memory_limit")))
     for told in found:
         if told["error"]:
-            stderr().line(f"error: {one_line(told['model'])}: {one_line(told['error'])}")
+            named = "" if told["model"] in told["error"] else f"{one_line(told['model'])}: "
+            stderr().line(f"error: {named}{one_line(told['error'])}")
+            if told["hint"]:
+                stderr().line(f"  try: {one_line(told['hint'])}")
 
 
 def _print_fits(

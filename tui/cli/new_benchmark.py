@@ -38,7 +38,9 @@ def execute(args: argparse.Namespace) -> int:
     name = args.name.removesuffix(".toml")
     if not _NAME.fullmatch(name):
         raise UsageError(
-            f"{args.name!r} cannot be a name", why="letters, digits, dots and dashes are allowed"
+            f"{args.name!r} cannot be a name",
+            why="letters, digits, dots and dashes are allowed",
+            hint="give a name alone: the files are written into this folder",
         )
     files = {Path(name): body for name, body in files_of(args.template, name).items()}
     if there := [path for path in files if path.exists()]:

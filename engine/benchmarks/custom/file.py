@@ -251,7 +251,7 @@ def read_file(path: Path) -> CustomFile:
     for scoring in file.scores:
         if missing := missing_package(scoring):
             section = "answer" if len(file.scores) == 1 else "score"
-            raise together([_Place(path, text).wrong(missing, section, "scorer")], path)
+            raise together([_Place(path, text).wrong(": ".join(missing), section, "scorer")], path)
     return file
 
 

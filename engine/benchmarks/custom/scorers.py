@@ -114,13 +114,13 @@ _READS = ("first line", "last line", "all")
 _VARIANTS = ("rouge1", "rouge2", "rougeL")
 
 
-def missing_package(one: Scoring) -> str:
-    """The package that a scorer lacks, with the command that installs it; empty: none."""
+def missing_package(one: Scoring) -> tuple[str, str] | None:
+    """What a scorer lacks, and the command that installs it; None: nothing."""
     kind = SCORERS[one.scorer]
     if kind.package and (one.scorer != "json" or one.schema) and missing_modules([kind.package]):
         package = kind.package.replace("_", "-")
-        return f"{one.scorer} needs the package {package}: {install_command('scorers')}"
-    return ""
+        return f"{one.scorer} needs the package {package}", install_command("scorers")
+    return None
 
 
 def setup_problem(one: Scoring) -> tuple[str, str] | None:

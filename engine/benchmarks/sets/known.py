@@ -101,7 +101,8 @@ class KnownSet(Custom):
         """Require the libraries that its scorers need."""
         for scoring in self._file().scores:
             if missing := missing_package(scoring):
-                raise UsageError(f"{self.name} cannot be scored: {missing}")
+                what, command = missing
+                raise UsageError(f"{self.name} cannot be scored: {what}", hint=command)
 
     @override
     def prepare(self, source: DataSource) -> DataSet:

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -211,9 +212,27 @@ def test_without_a_network_what_is_there_is_used(fetch: Fetcher) -> None:
         whole = fetch(hub.url)["folder"]
         for revision in ("main", repository.commit):
             assert fetch(hub.url, revision=revision, HF_HUB_OFFLINE="1")["folder"] == whole
-    unknown = fetch(hub.url, "org/never-seen")
-    assert unknown["error"] == "WorkerFailed"
-    assert "the hub cannot be reached" in unknown["text"]
+
+
+def test_a_dead_hub_is_asked_once(fetch: Fetcher) -> None:
+    hub = Hub({NAME: Repository(FILES)})
+    with hub:
+        whole = fetch(hub.url)["folder"]
+    begun = time.monotonic()
+    assert fetch(hub.url)["folder"] == whole
+    for describe in (False, True):
+        unknown = fetch(hub.url, "org/never-seen", describe=describe)
+        assert unknown["error"] == "WorkerFailed"
+        assert "the hub cannot be reached" in unknown["text"]
+        assert "refused" in unknown["text"]
+    # The client's own five retries would take 23 s each time.
+    assert time.monotonic() - begun < 20
+
+
+def test_that_a_download_is_tried_again_is_reported(fetch: Fetcher) -> None:
+    with Hub({NAME: Repository(FILES)}, cuts={"model.safetensors": [1000]}) as hub:
+        got = fetch(hub.url)
+    assert [f"trying again to download {NAME}: no answer", 0, None, ""] in got["progress"]
 
 
 def test_a_model_is_described_without_its_weights(fetch: Fetcher) -> None:

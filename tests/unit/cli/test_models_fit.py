@@ -67,7 +67,8 @@ def test_a_model_that_is_not_there_is_told_beside_the_rest(
     assert main(["models", "fit", "gpt2-large", "no-such"]) == 1
     told = capsys.readouterr()
     assert "gpt2-large" in told.out
-    assert "error: no-such: there is no local model" in told.err
+    assert "error: there is no local model named 'no-such'" in told.err
+    assert "  try: " in told.err
 
 
 def test_a_mistake_in_the_limit_is_told(capsys: pytest.CaptureFixture[str]) -> None:
