@@ -126,7 +126,8 @@ class Cancelled(TypedDict):
 class Memory(TypedDict, total=False):
     """Device memory in use, peak and total, process memory, all in bytes; seconds of work.
 
-    Missing fields are unknown.
+    Missing fields are unknown. ``kv_cache`` is the used fraction of a server's room for keys and
+    values, ``running`` and ``waiting`` count the calls in it.
     """
 
     type: Required[Literal["memory"]]
@@ -138,6 +139,9 @@ class Memory(TypedDict, total=False):
     busy_s: float
     tokens_computed: int
     tokens_asked: int
+    kv_cache: float
+    running: int
+    waiting: int
 
 
 class OutOfMemory(TypedDict):

@@ -26,6 +26,7 @@ from evalbench.engine.calls.options import (
 )
 from evalbench.engine.calls.replies import ParamNote, Reply
 from evalbench.engine.calls.token_rules import TokenRules
+from evalbench.engine.inference_servers import ServerProgram
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,6 +189,7 @@ class BaseProvider(ABC):
         prices: its prices by model, as for ``--price``; ``*`` stands for every other model.
         price_source: where those prices come from, as stated by the user.
         published: the vendor's documented limits and prices.
+        server: the program of its server, if evalbench can start that on this machine.
         batch_lacks: why it has no batches, if that needs explaining.
         account: identifies credentials that an SDK finds itself: whoever shares an account
             shares its limits. Empty if the key identifies it.
@@ -202,6 +204,7 @@ class BaseProvider(ABC):
     price_table: ClassVar[str] = ""
     tells_prices: ClassVar[bool] = False
     trace_name: ClassVar[str] = ""
+    server: ClassVar[ServerProgram | None] = None
     batch_lacks: ClassVar[str] = ""
     account: str = ""
     extra: ClassVar[str] = ""
@@ -265,6 +268,10 @@ class BaseProvider(ABC):
         Raises:
             NoSuchModel: unknown model, with the closest known names.
         """
+
+    def modules_for(self, model: str) -> Sequence[str]:
+        """The modules that ``model`` needs with these settings."""
+        return self.modules
 
     def param_notes(self, call: Call) -> Sequence[ParamNote] | None:
         """How a call's parameters would be handled, without network access. None if unknown.

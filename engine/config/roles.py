@@ -203,7 +203,7 @@ class RoleSpec:
             UsageError: packages that it needs are not installed.
         """
         provider, name = self.provider(), self.ref.name
-        require(provider.extra, self.model, *provider.modules)
+        require(provider.extra, self.model, *provider.modules_for(name))
         provider.check_model(name)
         able = provider.capabilities(name)
         if self.batched and self.batch_terms() is None:

@@ -20,6 +20,9 @@ BYTES = {"float32": 4.0, "bfloat16": 2.0, "float16": 2.0}
 _QUANTISED = {"8bit": 1.0, "4bit": 0.516}
 """Bytes per weight of a linear layer: int8, and nf4 with doubly quantised scales."""
 
+AS_IN_FILE = "as in the file"
+"""The number format of a GGUF file that is not converted."""
+
 SMALLEST_BATCH = 32
 """Minimum tokens of a forward pass."""
 
@@ -56,6 +59,9 @@ class Footprint:
         vocabulary: logits per position.
         context_tokens: maximum tokens of prompt and answer together.
         download: bytes of the files; None if unknown.
+        form: number format if none is chosen; empty if the device decides.
+        packed: bytes of the weights if they stay as they are in the file (``form`` is then
+            ``as in the file``).
     """
 
     parameters: int
@@ -65,9 +71,13 @@ class Footprint:
     vocabulary: int
     context_tokens: int
     download: int | None = None
+    form: str = ""
+    packed: int = 0
 
     def weights(self, form: str) -> int:
         """Bytes of the weights in a number format, or quantised with 16 bits for the rest."""
+        if form == AS_IN_FILE:
+            return self.packed
         if form in BYTES:
             return round(self.parameters * BYTES[form])
         return round(self.linear * _QUANTISED[form] + (self.parameters - self.linear) * 2)
@@ -123,15 +133,22 @@ class Loading:
     slots: int = 0
 
     @classmethod
-    def chosen(cls, options: Mapping[str, Any], memory: DeviceMemory) -> Loading:
-        """From a provider's options, as far as it has them, for a device."""
+    def chosen(
+        cls, options: Mapping[str, Any], memory: DeviceMemory, footprint: Footprint | None = None
+    ) -> Loading:
+        """From a provider's options, as far as it has them, for a device.
+
+        ``footprint`` is the model's, if its number format is known to be another than usual.
+        """
         if options.get("deterministic"):
             batch = options.get("max_batch_tokens") or FIXED_BATCH
             options = {**options, "dtype": "float32", "slots": 1, "max_batch_tokens": batch}
         form = str(options.get("quantize") or "none")
         if form == "none":
             form = str(options.get("dtype") or "auto")
-        if form == "auto":
+        if form == "auto" and footprint and footprint.form:
+            form = footprint.form
+        elif form == "auto":
             form = "float32" if memory.device == "cpu" else "bfloat16" if memory.bf16 else "float16"
         limit = parse_bytes(options.get("memory_limit"))
         return cls(form, limit, options.get("max_batch_tokens") or 0, options.get("slots") or 0)
@@ -247,7 +264,7 @@ def _smaller_forms(form: str, memory: DeviceMemory) -> list[str]:
     # bitsandbytes has no kernels for Apple's GPUs.
     forms = ["bfloat16"] if memory.device == "mps" else ["bfloat16", "8bit", "4bit"]
     sizes = {**BYTES, **_QUANTISED}
-    return [one for one in forms if sizes[one] < sizes[form]]
+    return [one for one in forms if form in sizes and sizes[one] < sizes[form]]
 
 
 def needed(

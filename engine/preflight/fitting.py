@@ -64,7 +64,7 @@ async def fits(spec: RunSpec, file: Path) -> dict[str, Fit]:
         memory = device_memory(str(part.provider_options.get("device") or "auto"))
         memory = memory.shared_out(part.settings.workers or 1)
         memory = replace(memory, free=max(0, memory.free - taken.get(memory.device, 0)))
-        loading = Loading.chosen(part.provider_options, memory)
+        loading = Loading.chosen(part.provider_options, memory, footprint)
         found[part.role] = one = fit(footprint, memory, loading, work.get(part.role))
         taken[memory.device] = taken.get(memory.device, 0) + one.need.total
     return found
@@ -101,7 +101,6 @@ async def fit_models(
     if not isinstance(made, Sized):
         raise SpecError("model", f"{provider} runs no models on this machine")
     memory = device_memory(str(values.get("device") or "auto"))
-    loading = Loading.chosen(values, memory)
     found = []
     for name in names:
         told: dict[str, Any] = {
@@ -119,7 +118,7 @@ async def fit_models(
             found.append(told | {"error": error.what + why, "hint": error.hint})
             continue
         work = await _work(asked, f"{provider}/{name}", progress)
-        one = fit(size, memory, loading, work)
+        one = fit(size, memory, Loading.chosen(values, memory, size), work)
         found.append(told | {"footprint": size.to_json(), "fit": one.to_json()})
     return found
 

@@ -18,8 +18,10 @@ from evalbench.engine.calls import (
 from evalbench.engine.calls.options import setting
 from evalbench.engine.compat import override
 from evalbench.engine.errors import AccessDenied
+from evalbench.engine.inference_servers import ServerProgram
 from evalbench.providers.chat.errors import error_object
 from evalbench.providers.compatible import routes
+from evalbench.providers.compatible.programs import LLAMA_CPP
 from evalbench.providers.compatible.provider import Compatible, CompatibleOptions
 from evalbench.providers.compatible.quirks import Quirks
 from evalbench.providers.modelfacts import Refused
@@ -174,6 +176,7 @@ class LlamaCpp(Compatible):
     name: ClassVar[str] = "llamacpp"
     title: ClassVar[str] = "llama.cpp"
     free: ClassVar[bool] = True
+    server: ClassVar[ServerProgram | None] = LLAMA_CPP
     own_address: ClassVar[str] = "http://127.0.0.1:8080/v1"
     key: ClassVar[KeyNeed | None] = KeyNeed(("LLAMACPP_API_KEY",), required=False)
     quirks: ClassVar[Quirks] = Quirks(raw_text=True)

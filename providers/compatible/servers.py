@@ -15,6 +15,8 @@ from typing import Any
 
 from evalbench.engine.calls import KeyNeed, Published
 from evalbench.engine.calls.options import setting
+from evalbench.engine.inference_servers import ServerProgram
+from evalbench.providers.compatible.programs import SGLANG
 from evalbench.providers.compatible.provider import Compatible, CompatibleOptions
 from evalbench.providers.compatible.quirks import Quirks
 
@@ -37,6 +39,7 @@ class Server:
         price_table: its name in the bundled price table; empty: not included.
         published: the vendor's published limits and prices; unverified if no page is given.
         free: whether it runs on the user's own machine.
+        server: its program, if evalbench can start it.
     """
 
     title: str
@@ -52,6 +55,7 @@ class Server:
     price_table: str = ""
     published: Published = field(default_factory=Published)
     free: bool = False
+    server: ServerProgram | None = None
 
 
 _LOCAL = Quirks(raw_text=True)
@@ -258,6 +262,7 @@ SERVERS: Mapping[str, Server] = {
         required=False,
         quirks=_LOCAL,
         free=True,
+        server=SGLANG,
     ),
     "tgi": Server(
         "Text Generation Inference",
@@ -303,6 +308,7 @@ def server_class(name: str) -> type[Compatible]:
             "price_table": row.price_table,
             "published": row.published,
             "free": row.free,
+            "server": row.server,
         },
     )
 

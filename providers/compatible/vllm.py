@@ -9,8 +9,10 @@ from typing import ClassVar
 from evalbench.engine.calls import Call, Capabilities, KeyNeed, Reply
 from evalbench.engine.compat import override
 from evalbench.engine.errors import ServerFault
+from evalbench.engine.inference_servers import ServerProgram
 from evalbench.providers.chat.batches import REQUEST_ID
 from evalbench.providers.compatible import choosing
+from evalbench.providers.compatible.programs import VLLM
 from evalbench.providers.compatible.provider import Compatible
 from evalbench.providers.compatible.quirks import Quirks
 from evalbench.providers.wire.body import Opened, open_good, parsed, read_reply
@@ -24,6 +26,7 @@ class Vllm(Compatible):
     name: ClassVar[str] = "vllm"
     title: ClassVar[str] = "vLLM"
     free: ClassVar[bool] = True
+    server: ClassVar[ServerProgram | None] = VLLM
     own_address: ClassVar[str] = "http://127.0.0.1:8000/v1"
     key: ClassVar[KeyNeed | None] = KeyNeed(("VLLM_API_KEY",), required=False)
     quirks: ClassVar[Quirks] = Quirks(raw_text=True)

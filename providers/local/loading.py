@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-import psutil
 import torch
 import transformers
 
@@ -22,6 +20,7 @@ from evalbench.providers.local.memory import limit_device
 from evalbench.providers.local.model import LoadedModel
 from evalbench.providers.local.placement import devices_of, placement, quantization
 from evalbench.providers.local.products import multiplies, widen_products
+from evalbench.providers.local.threads import choose_threads
 from evalbench.providers.local.trial import layer_kinds, learn_packing
 from evalbench.providers.local.vision_config import configuration, sees
 
@@ -169,20 +168,6 @@ def choose_dtype(asked: str, device: torch.device, *, quantized: bool = False) -
     else:
         newer = torch.backends.mps.is_macos_or_newer(14, 0)
     return torch.bfloat16 if newer else torch.float16
-
-
-def choose_threads() -> int:
-    """Number of idle physical cores, at least one.
-
-    A pool with more threads than free cores spins while it waits for its slowest member: two
-    threads on two busy cores were measured to be up to ten times slower than one.
-    """
-    try:
-        allowed = len(os.sched_getaffinity(0))
-    except AttributeError:
-        allowed = os.cpu_count() or 1
-    cores = min(allowed, psutil.cpu_count(logical=False) or allowed)
-    return max(1, cores - round(os.getloadavg()[0]))
 
 
 _DATA_ONLY = {"use_safetensors": True, "trust_remote_code": False}

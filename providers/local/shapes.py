@@ -43,6 +43,18 @@ def footprint(source: Source) -> Footprint:
     return _of_repository(source)
 
 
+def packed_bytes(source: Source) -> int:
+    """Bytes of a GGUF file, as far as known before it is fetched; 0 for others."""
+    if isinstance(source, KnownModel):
+        return source.packaged.member_bytes if source.packaged else 0
+    file = source.gguf if isinstance(source, FolderModel) else None
+    if isinstance(source, HubModel):
+        from evalbench.providers.local import hub
+
+        file = hub.at_hand(source)
+    return file.stat().st_size if file and file.suffix == ".gguf" else 0
+
+
 @cache
 def known_footprint(name: str) -> Footprint:
     """The footprint of a model with a short name, from the table that ships with it."""

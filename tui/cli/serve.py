@@ -1,22 +1,22 @@
-"""``evalbench serve``: serve a local model with vLLM or llama.cpp, for runs on this machine."""
+"""``evalbench serve``: serve a local model with vLLM, SGLang or llama.cpp, for runs here."""
 
 from __future__ import annotations
 
 import argparse
+import os
 import shlex
 import shutil
 import time
 from collections.abc import Sequence
 
 from evalbench.engine.errors import UsageError
-from evalbench.engine.paths import expand
-from evalbench.tui.cli.inference_server import (
-    KINDS,
+from evalbench.engine.inference_servers import (
     InferenceServer,
-    choose_kind,
     served_name,
     wait_a_moment,
 )
+from evalbench.engine.paths import expand
+from evalbench.tui.cli.inference_server import choose_kind, environment, server_programs
 from evalbench.tui.cli.output import Out, plain_terminal, stderr, stdout
 from evalbench.tui.cli.parser import Parser
 from evalbench.tui.cli.port import free_port, listen
@@ -29,7 +29,7 @@ _DRAW_EVERY_S = 0.5
 
 def declare(parser: Parser, words: Sequence[str]) -> None:
     """Arguments."""
-    parser.short_usage("MODEL [--engine vllm|llama.cpp] [--port N] [-- options of the server]")
+    parser.short_usage("MODEL [--engine NAME] [--port N] [-- options of the server]")
     parser.add_argument(
         "model",
         metavar="MODEL",
@@ -37,7 +37,7 @@ def declare(parser: Parser, words: Sequence[str]) -> None:
     )
     parser.add_argument(
         "--engine",
-        choices=sorted(KINDS),
+        choices=sorted(server_programs()),
         help="server to start (default: llama.cpp for GGUF, otherwise vLLM)",
     )
     parser.add_argument(
@@ -75,7 +75,14 @@ def execute(args: argparse.Namespace) -> int:
     out, err = stdout(), stderr()
     waiting = _Waiting(err, kind.title, quiet=args.verbose)
     with Signals() as signals:
-        server = InferenceServer(kind, command, port, err.line if args.verbose else _nothing)
+        server = InferenceServer(
+            kind,
+            command,
+            port,
+            err.line if args.verbose else _nothing,
+            env=environment(kind, os.environ),
+            key=os.environ.get(kind.our_key, "") if kind.server_key else "",
+        )
         try:
             while not server.healthy():
                 server.check()

@@ -26,7 +26,7 @@ def fit_here(
     if footprint is None or memory is None:
         return None
     try:
-        loading = Loading.chosen(options or {}, memory)
+        loading = Loading.chosen(options or {}, memory, footprint)
     except SpecError:
         return None
     return fit(footprint, memory, loading)

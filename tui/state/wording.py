@@ -221,8 +221,8 @@ def _until(moment: Any, *, seconds: bool = False) -> str:
 
 
 def _where(body: Mapping[str, Any]) -> str:
-    """Device, number format and speed; everything else is in ``evalbench show``."""
-    told = [str(body[name]) for name in ("device", "dtype") if body.get(name)]
+    """Server, device and number format; everything else is in ``evalbench show``."""
+    told = [str(body[name]) for name in ("backend", "device", "dtype") if body.get(name)]
     if body.get("quantize") not in (None, "", "none"):
         told.append(str(body["quantize"]))
     return f": {', '.join(told)}" if told else ""

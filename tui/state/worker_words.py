@@ -31,6 +31,8 @@ def doing_words(one: Mapping[str, Any]) -> str:
         told.append(f"{rate:.3g} tokens/s")
     if used := memory.get("used"):
         told.append(figures.amount(used, "B"))
+    if (cache := memory.get("kv_cache")) is not None:
+        told.append(f"cache {100 * cache:.0f} % full")
     if (idle := one.get("idle")) is not None:
         told.append(f"{100 * idle:.0f} % idle")
     if activity := activity_words(one.get("progress")):

@@ -83,7 +83,7 @@ def test_an_absent_device_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_threads_are_the_free_physical_cores(
     monkeypatch: pytest.MonkeyPatch, cores: int, allowed: int, load: float, threads: int
 ) -> None:
-    from evalbench.providers.local.loading import choose_threads
+    from evalbench.providers.local.threads import choose_threads
 
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(allowed)), raising=False)
     monkeypatch.setattr(os, "getloadavg", lambda: (load, 0.0, 0.0))

@@ -1,0 +1,237 @@
+"""Models in servers: started for a worker, asked, watched, and ended with it."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import struct
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from evalbench.engine.calls import Params, Prompt, user
+from evalbench.engine.calls.options import parse_options
+from evalbench.engine.errors import SpecError
+from evalbench.engine.hardware.devices import DeviceMemory
+from evalbench.engine.hardware.fit import Footprint, Loading, Verdict, fit
+from evalbench.providers.compatible.programs import LLAMA_CPP, SGLANG, VLLM
+from evalbench.providers.local import Local, backends
+from tests.contract.local.driver import Worker
+from tests.e2e.commandline import wait_until
+from tests.e2e.inference_servers import install
+
+CONFIG = {
+    "architectures": ["LlamaForCausalLM"],
+    "hidden_size": 8,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+    "vocab_size": 100,
+    "max_position_embeddings": 512,
+}
+Start = Callable[..., contextlib.AbstractContextManager[Worker]]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A model of which only the configuration and the shapes are read."""
+    made = tmp_path / "tiny"
+    made.mkdir()
+    (made / "config.json").write_text(json.dumps(CONFIG))
+    tensor = {"dtype": "F32", "shape": [100, 8], "data_offsets": [0, 0]}
+    header = json.dumps({"embed": tensor}).encode()
+    (made / "model.safetensors").write_bytes(struct.pack("<Q", len(header)) + header)
+    return made
+
+
+@pytest.fixture
+def start(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Start:
+    monkeypatch.setenv("PATH", str(install(tmp_path / "bin", "vllm", "llama-server")))
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "planted")
+
+    def run(how: str = "", **settings: Any) -> Worker:
+        return Worker(str(folder), {"STAND_IN": how}, backend="vllm", **settings)
+
+    return run
+
+
+def _gone(pid: int) -> bool:
+    return not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
+
+
+def _asked(text: str = "A or B?") -> Prompt:
+    return Prompt("generate", (user(text),), params=Params(max_tokens=4))
+
+
+def test_a_server_answers_for_the_model_and_ends_with_its_worker(start: Start) -> None:
+    with start(slots=3) as worker:
+        info = worker.next("loaded")["info"]
+        assert (info["backend"], info["slots"], info["dtype"]) == ("vllm", 3, "bfloat16")
+        server = psutil.Process(info["server_pid"])
+        words, env = server.cmdline(), server.environ()
+        assert words[words.index("--host") + 1] == "127.0.0.1"
+        assert words[words.index("--max-num-seqs") + 1] == "3"
+        # The key is in the environment, where other users cannot read it.
+        assert len(env["VLLM_API_KEY"]) > 20
+        assert env["VLLM_API_KEY"] not in " ".join(words)
+        replies = worker.replies([_asked(), _asked(), _asked("B or A?"), _asked("C?")])
+        assert [reply.text for reply in replies] == ["A"] * 4
+        assert replies[0].usage.input_tokens == 9
+        worker.send({"type": "memory"})
+        memory = worker.until(lambda frame: frame["type"] == "memory" and "used" in frame)
+        assert memory["kv_cache"] == 0.25
+        assert memory["running"] == 1
+        assert memory["tokens_computed"] == 30
+        worker.send({"type": "bye"})
+        assert worker.process.wait(20) == 0
+        assert _gone(server.pid)
+
+
+@pytest.mark.parametrize("how", ["closed", "killed"])
+def test_no_server_outlives_the_engine_or_the_worker(how: str, start: Start) -> None:
+    if how == "killed" and sys.platform != "linux":
+        pytest.skip("only Linux tells a child that its parent was killed")
+    with start() as worker:
+        pid = worker.next("loaded")["info"]["server_pid"]
+        assert worker.process.stdin is not None
+        if how == "closed":
+            worker.process.stdin.close()
+        else:
+            worker.process.kill()
+        wait_until(lambda: _gone(pid), "the server's end")
+
+
+def test_a_server_that_fails_is_told_by_its_last_words(start: Start) -> None:
+    with start("dies") as worker:
+        fatal = worker.next("fatal")
+        assert fatal["what"] == "vLLM has ended with exit code 3"
+        assert "ValueError: no such architecture" in fatal["why"]
+    with start("dies later") as worker:
+        worker.next("loaded")
+        worker.replies([_asked()])
+        # The engine starts such a worker again, as one of transformers.
+        assert worker.process.wait(20) == 1
+        wait_until(lambda: "CUDA error" in worker.log, "its log")
+
+
+def _provider(**settings: Any) -> Local:
+    return Local(parse_options(Local.options, settings, "local"))
+
+
+@pytest.mark.parametrize(
+    ("there", "settings", "told"),
+    [
+        ((), {"backend": "vllm"}, "vLLM is not installed"),
+        ((), {"backend": "sglang"}, "SGLang is not installed"),
+        (("vllm",), {"backend": "vllm", "deterministic": True}, "--deterministic cannot be used"),
+        (("vllm",), {"backend": "vllm", "quantize": "4bit"}, "--quantize cannot be used"),
+        (("vllm",), {"backend": "vllm", "device": "mps"}, "--device cannot be used"),
+        (("llama-server",), {"backend": "llama.cpp"}, "llama.cpp reads GGUF files"),
+        (("vllm",), {"backend": "vllm"}, ""),
+        (("vllm",), {"backend": "auto", "device": "cpu"}, ""),
+    ],
+)
+def test_what_a_server_cannot_do_is_refused_before_a_run(
+    there: tuple[str, ...],
+    settings: dict[str, Any],
+    told: str,
+    folder: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("PATH", str(install(tmp_path / "bin", *there)))
+    provider = _provider(**settings)
+    if not told:
+        provider.check_model(str(folder))
+        return
+    with pytest.raises(SpecError, match=told) as caught:
+        provider.check_model(str(folder))
+    assert caught.value.hint
+
+
+def test_models_in_servers_are_sized_as_they_are_loaded(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(install(tmp_path / "bin", "vllm", "llama-server")))
+    room = DeviceMemory("cpu", "CPU", 8 << 30, 8 << 30)
+    served = _provider(backend="vllm").footprint(str(folder))
+    assert Loading.chosen({}, room, served).form == "bfloat16"
+    assert Loading.chosen({"dtype": "float32"}, room, served).form == "float32"
+    packed = _provider(backend="llama.cpp").footprint("smollm2-135m-instruct")
+    found = fit(packed, room, Loading.chosen({}, room, packed))
+    assert (found.verdict, found.need.weights) == (Verdict.FITS, 98_362_432)
+    tight = DeviceMemory("cpu", "CPU", 400_000_000, 8 << 30)
+    assert fit(packed, tight, Loading.chosen({}, tight, packed)).verdict is Verdict.DOES_NOT
+    # A server needs none of the packages of transformers, and llama.cpp scores no given texts.
+    assert not _provider(backend="vllm").modules_for(str(folder))
+    assert _provider(backend="vllm").capabilities(str(folder)).choose
+    assert not _provider(backend="llama.cpp").capabilities("smollm2-135m-instruct").choose
+    assert _provider().capabilities("smollm2-135m-instruct").choose
+
+
+def test_options_follow_the_settings_and_the_memory(tmp_path: Path) -> None:
+    size = Footprint(8_000_000_000, 7_000_000_000, 65_536, 40_000, 128_000, 131_072)
+    gib = 1 << 30
+    cards = DeviceMemory("cuda", "4 × GPU", 40 * gib, 96 * gib, cards=4)
+    given = {"chat_template": "{{ x }}", "prefix_cache": False, "max_batch_tokens": 4096}
+
+    def words(kind: Any, memory: DeviceMemory, **settings: Any) -> str:
+        made, _ = backends.options(
+            kind, settings, size, memory, many=16, threads=2, scratch=tmp_path
+        )
+        return " ".join(made)
+
+    told = words(VLLM, cards, **given)
+    assert "--dtype bfloat16 --max-num-seqs 16 --generation-config vllm" in told
+    assert "--max-num-batched-tokens 4096 --no-enable-prefix-caching" in told
+    assert f"--chat-template {tmp_path / 'template.jinja'}" in told
+    assert (tmp_path / "template.jinja").read_text() == "{{ x }}"
+    # 16 GB of weights leave too little room on one card of 24 GiB; others use half of the memory.
+    assert "--tensor-parallel-size 1 " in told
+    small = DeviceMemory("cuda", "4 × GPU", 40 * gib, 48 * gib, cards=4)
+    assert "--tensor-parallel-size 2 " in words(VLLM, small)
+    assert "--gpu-memory-utilization 0.375" in told
+    assert "--gpu-memory-utilization 0.208" in words(VLLM, cards, memory_limit="20GiB")
+    told = words(SGLANG, cards, **given)
+    assert "--mem-fraction-static 0.375" in told
+    assert "--disable-radix-cache" in told
+    cpu = DeviceMemory("cpu", "CPU", 32 * gib, 64 * gib)
+    told = words(LLAMA_CPP, cpu, device="cpu", **given)
+    assert told.startswith("-c 131072 -np 16 -kvu --metrics -b 4096 -t 2 -ngl 0 --no-cache-prompt")
+    assert words(LLAMA_CPP, cpu, memory_limit="6GiB").startswith("-c 44236 ")
+
+
+def test_auto_takes_a_server_only_where_it_suits(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from evalbench.providers.local.catalogue import FolderModel
+
+    plain = FolderModel(folder)
+    gguf = FolderModel(folder, folder / "x.gguf")
+    cards: list[dict[str, str]] = []
+    monkeypatch.setattr(backends, "cards_to_use", lambda device: cards)
+    monkeypatch.setenv("PATH", str(install(tmp_path / "bin", "sglang")))
+    auto = {"backend": "auto"}
+    assert backends.choose(auto, plain) is None
+    assert backends.choose(auto, gguf) is None
+    cards.append({"name": "GPU"})
+    assert backends.choose(auto, plain) is SGLANG
+    install(tmp_path / "bin", "vllm", "llama-server")
+    assert backends.choose(auto, plain) is VLLM
+    assert backends.choose({**auto, "quantize": "4bit"}, plain) is None
+    assert backends.choose(auto, gguf) is LLAMA_CPP
+    assert backends.choose({}, gguf) is None
+
+
+def test_gauges_are_read_from_what_servers_publish() -> None:
+    text = (
+        "# HELP vllm:kv_cache_usage_perc x\n"
+        'vllm:kv_cache_usage_perc{engine="0",model_name="a b"} 0.5\n'
+        'vllm:prompt_tokens_total{engine="0"} 10\nvllm:prompt_tokens_total{engine="1"} 5.0 17\n'
+        "vllm:num_requests_running nonsense\nother 3\n\n"
+    )
+    assert backends.gauges(VLLM, text) == {"kv_cache": 0.5, "prompt_tokens": 15.0}
+    assert backends.gauges(LLAMA_CPP, "llamacpp:requests_processing 2") == {"running": 2.0}
