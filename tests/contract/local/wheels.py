@@ -45,6 +45,7 @@ def make_wheel(folder: Path, content: bytes) -> PackagedWeights:
         wheel_bytes=path.stat().st_size,
         member=member,
         member_sha256=hashlib.sha256(content).hexdigest(),
+        member_bytes=len(content),
         quantization="F32",
     )
 
