@@ -11,13 +11,17 @@ import errno
 import os
 import stat
 import tomllib
-from collections.abc import Callable, Iterator
-from functools import cache
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import cache, lru_cache
 from pathlib import Path
+from types import MappingProxyType
 from typing import IO, Any
 
 import orjson
 
+from evalbench.engine.errors import UsageError
+from evalbench.engine.paths import make_private, write_file
 from evalbench.engine.shapes import DEEPEST, too_deep
 
 MB = 1 << 20
@@ -112,6 +116,52 @@ def read_toml(path: Path, parse_float: Callable[[str], Any] = float) -> dict[str
         ValueError: it is not TOML (``tomllib.TOMLDecodeError``), or not text.
     """
     return parse_toml(read_text(path, encoding="utf-8-sig"), parse_float)
+
+
+def own_toml(path: Path, parse_float: Callable[[str], Any] = float) -> Mapping[str, Any]:
+    """The tables of one of the user's own files, read again only when it has changed.
+
+    Raises:
+        FileNotFoundError: there is none.
+        OSError, ValueError: as :func:`read_toml`.
+    """
+    found = path.stat()
+    return _own_toml(path, parse_float, (found.st_ino, found.st_size, found.st_mtime_ns))
+
+
+@lru_cache(8)
+def _own_toml(
+    path: Path, parse_float: Callable[[str], Any], _version: tuple[int, int, int]
+) -> Mapping[str, Any]:
+    return MappingProxyType(read_toml(path, parse_float))
+
+
+@contextmanager
+def edited_toml(path: Path, *, replace_broken: bool = False) -> Iterator[Any]:
+    """One of the user's own files as a ``tomlkit`` document, which is written at the end.
+
+    What is not changed keeps its layout and comments. Without a file it is a new document; with
+    ``replace_broken``, also if the file cannot be read.
+
+    Raises:
+        UsageError: it cannot be read or written.
+    """
+    import tomlkit
+
+    try:
+        document = tomlkit.parse(read_text(path, encoding="utf-8-sig"))
+    except FileNotFoundError:
+        document = tomlkit.document()
+    except (OSError, ValueError, RecursionError) as error:
+        if not replace_broken:
+            raise UsageError(f"{path} cannot be read", why=str(error)) from None
+        document = tomlkit.document()
+    yield document
+    try:
+        make_private(path.parent)
+        write_file(path, tomlkit.dumps(document).encode())
+    except OSError as error:
+        raise UsageError(f"{path} cannot be written", why=error.strerror or str(error)) from None
 
 
 def parse_toml(text: str, parse_float: Callable[[str], Any] = float) -> dict[str, Any]:

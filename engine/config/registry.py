@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from functools import cache, lru_cache, reduce
+from functools import cache, reduce
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from typing import Any
 from evalbench.engine.benchmark import Benchmark
 from evalbench.engine.calls import BaseProvider
 from evalbench.engine.errors import SpecError, UsageError, nearest
-from evalbench.engine.files import read_toml
+from evalbench.engine.files import own_toml
 from evalbench.engine.paths import config_dir
 
 Found = Mapping[str, Mapping[str, str]]
@@ -41,29 +41,22 @@ def _found() -> Found:
     }
 
 
-@lru_cache(4)
-def _tables(path: Path, _changed: int) -> list[tuple[str, bool]]:
-    """The names in the user's servers file, and whether each is a table; re-read when changed.
-
-    Raises:
-        SpecError: the file is invalid.
-    """
-    try:
-        tables = read_toml(path)
-    except (OSError, ValueError) as error:
-        raise SpecError(SERVERS_FILE, f"{path} cannot be read", why=str(error)) from None
-    return [(name, isinstance(table, dict)) for name, table in tables.items()]
-
-
-def _with_servers(found: Found, path: Path, changed: int) -> Found:
+def _with_servers(found: Found, path: Path) -> Found:
     """What is installed, plus the servers described by the user.
 
     Raises:
         SpecError: the file is invalid.
     """
+    try:
+        tables = own_toml(path)
+    except FileNotFoundError:
+        return found
+    except (OSError, ValueError) as error:
+        raise SpecError(SERVERS_FILE, f"{path} cannot be read", why=str(error)) from None
     (maker,) = found[_SERVERS].values()
     own = {}
-    for name, is_table in _tables(path, changed):
+    for name, table in tables.items():
+        is_table = isinstance(table, dict)
         why = _no_name(name, found) if is_table else "every server is a table of its own"
         if why:
             raise SpecError(
@@ -104,11 +97,10 @@ def installed() -> Found:
         return _handed
     try:
         path = config_dir() / SERVERS_FILE
-        changed = path.stat().st_mtime_ns
-    except (OSError, UsageError):
-        # There is no such file, or no home folder.
+    except UsageError:
+        # There is no home folder.
         return _found()
-    return _with_servers(_found(), path, changed)
+    return _with_servers(_found(), path)
 
 
 def hand(found: Found) -> None:

@@ -8,8 +8,8 @@ from typing import Any
 
 from evalbench.engine.config import registry
 from evalbench.engine.errors import SpecError, UsageError, nearest
-from evalbench.engine.files import read_text, read_toml
-from evalbench.engine.paths import config_dir, make_private, write_file
+from evalbench.engine.files import edited_toml, own_toml
+from evalbench.engine.paths import config_dir
 
 
 def servers_file() -> Path:
@@ -24,10 +24,10 @@ def read_servers() -> dict[str, dict[str, Any]]:
         SpecError: it cannot be read.
     """
     path = servers_file()
-    if not path.exists():
-        return {}
     try:
-        tables = read_toml(path)
+        tables = own_toml(path)
+    except FileNotFoundError:
+        return {}
     except (OSError, ValueError) as error:
         raise SpecError(path.name, f"{path} cannot be read", why=str(error)) from None
     return {name: table for name, table in tables.items() if isinstance(table, dict)}
@@ -57,20 +57,19 @@ def write_server(name: str, changes: Mapping[str, Any], *, new: bool) -> None:
     registry.check_server(name, {field: v for field, v in table.items() if v is not None})
     import tomlkit
 
-    document = _document()
-    if name not in document:
-        document.add(name, tomlkit.table())
-    described: Any = document[name]
-    for field, value in changes.items():
-        if value is None:
-            described.pop(field, None)
-        elif isinstance(value, Mapping):
-            inline = tomlkit.inline_table()
-            inline.update(value)
-            described[field] = inline
-        else:
-            described[field] = value
-    _write(document)
+    with edited_toml(servers_file()) as document:
+        if name not in document:
+            document.add(name, tomlkit.table())
+        described: Any = document[name]
+        for field, value in changes.items():
+            if value is None:
+                described.pop(field, None)
+            elif isinstance(value, Mapping):
+                inline = tomlkit.inline_table()
+                inline.update(value)
+                described[field] = inline
+            else:
+                described[field] = value
 
 
 def remove_server(name: str) -> None:
@@ -82,9 +81,8 @@ def remove_server(name: str) -> None:
     held = read_servers()
     if name not in held:
         raise _none(name, held)
-    document = _document()
-    document.remove(name)
-    _write(document)
+    with edited_toml(servers_file()) as document:
+        document.remove(name)
 
 
 def _none(name: str, held: Mapping[str, Any]) -> UsageError:
@@ -98,17 +96,3 @@ def _none(name: str, held: Mapping[str, Any]) -> UsageError:
         why=f"{servers_file()} has: {', '.join(held)}" if held else f"{servers_file()} has none",
         hint=nearest(name, held) or "evalbench providers add NAME --base-url ADDRESS",
     )
-
-
-def _document() -> Any:
-    import tomlkit
-
-    path = servers_file()
-    return tomlkit.parse(read_text(path, encoding="utf-8-sig") if path.exists() else "")
-
-
-def _write(document: Any) -> None:
-    import tomlkit
-
-    make_private(config_dir())
-    write_file(servers_file(), tomlkit.dumps(document).encode())

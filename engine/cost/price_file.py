@@ -31,7 +31,7 @@ from typing import Any
 
 from evalbench.engine.cost.unit_prices import Mode, Rates, UnitPrices
 from evalbench.engine.errors import DataError, nearest
-from evalbench.engine.files import read_toml, why_unread
+from evalbench.engine.files import own_toml, why_unread
 from evalbench.engine.shapes import COUNT, short
 
 FILE = "prices.toml"
@@ -73,7 +73,7 @@ def read_prices(path: Path) -> list[OwnPrice]:
         DataError: names the invalid table and field.
     """
     try:
-        body = read_toml(path, parse_float=Decimal)
+        body = own_toml(path, parse_float=Decimal)
     except (FileNotFoundError, NotADirectoryError):
         return []
     except (OSError, ValueError) as error:

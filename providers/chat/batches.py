@@ -71,10 +71,10 @@ class FileBatches(CarriedProvider, BatchingProvider):
     """The path prefix of ``/files`` and ``/batches``."""
     line_statuses: ClassVar[Mapping[str, int]] = _STATUS
     """HTTP statuses equivalent to the codes of line errors; all others are server errors."""
-    _takes_batches: bool = True
 
     def __init__(self, *given: Any) -> None:
         super().__init__(*given)
+        self._takes_batches = self.batches() != "no"
         self._queues: dict[str, int] = {}
 
     @abstractmethod

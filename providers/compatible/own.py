@@ -15,7 +15,7 @@ from typing import Any
 from evalbench.engine.calls import KeyNeed, Published
 from evalbench.engine.calls.secrets import header, query
 from evalbench.engine.errors import SpecError, nearest
-from evalbench.engine.files import read_toml
+from evalbench.engine.files import own_toml
 from evalbench.engine.paths import config_dir
 from evalbench.providers.compatible.provider import Compatible
 
@@ -57,7 +57,7 @@ servers = _Servers()
 
 @lru_cache(64)
 def _class(name: str, path: Path, _changed: int) -> type[Compatible]:
-    return make_class(name, read_toml(path)[name])
+    return make_class(name, own_toml(path)[name])
 
 
 def make_class(name: str, table: Mapping[str, Any]) -> type[Compatible]:

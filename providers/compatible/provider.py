@@ -92,7 +92,8 @@ class Compatible(FileBatches):
             query=self.query,
         )
         self._agreed = Agreed()
-        self._takes_batches = (own.batches or self.quirks.batches) != "no"
+        if own.batches:
+            self._takes_batches = own.batches != "no"
 
     @classmethod
     @override

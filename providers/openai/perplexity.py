@@ -29,7 +29,7 @@ class Perplexity(OpenAI):
     title: ClassVar[str] = "Perplexity"
     price_table: ClassVar[str] = "perplexity"
     address_variables: ClassVar[tuple[str, ...]] = ()
-    home: ClassVar[str] = "https://api.perplexity.ai/v1"
+    own_address: ClassVar[str] = "https://api.perplexity.ai/v1"
     settings = GatewayOptions()
     key: ClassVar[KeyNeed | None] = KeyNeed(
         ("PERPLEXITY_API_KEY",), "https://console.perplexity.ai", r"pplx-\w{20,}"
@@ -41,7 +41,6 @@ class Perplexity(OpenAI):
 
     def __init__(self, settings: Mapping[str, Any], secret: str = "") -> None:
         super().__init__({**settings, "api": "responses"}, secret)
-        self._takes_batches = False
 
     @classmethod
     @override

@@ -69,8 +69,7 @@ class OpenAI(FileBatches):
     extra: ClassVar[str] = "openai"
     address_variables: ClassVar[tuple[str, ...]] = ("OPENAI_BASE_URL",)
     modules: ClassVar[tuple[str, ...]] = ("openai",)
-    home: ClassVar[str] = "https://api.openai.com/v1"
-    """The default endpoint."""
+    own_address: ClassVar[str] = "https://api.openai.com/v1"
     settings: GatewayOptions = OpenAIOptions()
     key: ClassVar[KeyNeed | None] = KeyNeed(
         variables=("OPENAI_API_KEY",),
@@ -81,7 +80,7 @@ class OpenAI(FileBatches):
 
     def __init__(self, settings: Mapping[str, Any], secret: str = "") -> None:
         own = record_of(OpenAIOptions, settings)
-        address = api_address(own.base_url, self.home, version="v1", versioned=True)
+        address = api_address(own.base_url, self.own_address, version="v1", versioned=True)
         super().__init__(settings, secret, address)
         self._api = own.api
         self._habits = BodySettings(

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from evalbench.engine import preflight
 from evalbench.engine.calls import KeyNeed
@@ -28,6 +28,9 @@ from evalbench.tui.cli.parser import Parser, bare_words
 from evalbench.tui.cli.place import declare_place, place, remember
 from evalbench.tui.state import figures
 from evalbench.tui.state.clean import clean
+
+if TYPE_CHECKING:
+    from evalbench.engine.cost.prices import PriceBook
 
 _AT_ONCE = 4
 """Each provider is queried in a separate process."""
@@ -73,6 +76,7 @@ def execute(args: argparse.Namespace) -> int:
     found = _one(args) if args.provider else _all(args)
     out = stdout()
     rows: list[tuple[str, ...]] = []
+    book: PriceBook | None = None
     code = 0
     for provider, listed in found:
         if isinstance(listed, EvalbenchError):
@@ -80,11 +84,14 @@ def execute(args: argparse.Namespace) -> int:
             code = max(code, listed.exit_code)
             continue
         if args.json:
+            from evalbench.engine.cost.prices import PriceBook
             from evalbench.tui.cli import jsonlines
+
+            book = book or PriceBook()
 
             for model in listed:
                 model.pop("rates", None)
-                ident, price = f"{provider}/{model['name']}", _price(provider, model["name"])
+                ident, price = f"{provider}/{model['name']}", _price(book, provider, model["name"])
                 jsonlines.write(out, "model", provider=provider, id=ident, **model, price=price)
         rows += [_row(provider, model) for model in listed]
     if not args.json:
@@ -94,12 +101,11 @@ def execute(args: argparse.Namespace) -> int:
     return code
 
 
-def _price(provider: str, name: str) -> dict[str, float] | None:
+def _price(book: PriceBook, provider: str, name: str) -> dict[str, float] | None:
     """US dollars per million tokens for a short call; None if unknown."""
     from evalbench.engine.calls import ModelRef
-    from evalbench.engine.cost.prices import PriceBook
 
-    prices = PriceBook().prices(ModelRef(provider, name))
+    prices = book.prices(ModelRef(provider, name))
     if prices is None:
         return None
     return {"input": float(prices.rates.input), "output": float(prices.rates.output)}

@@ -10,9 +10,8 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-from evalbench.engine.errors import UsageError
-from evalbench.engine.files import read_text, read_toml, why_unread
-from evalbench.engine.paths import config_dir, make_private, write_file
+from evalbench.engine.files import edited_toml, own_toml, why_unread
+from evalbench.engine.paths import config_dir
 from evalbench.engine.shapes import short
 from evalbench.tui.state.keymap import check_keymap
 
@@ -67,7 +66,7 @@ def load_preferences() -> Preferences:
     """Read the file. Invalid entries are omitted and reported in ``problems``."""
     file, found = preferences_file(), Preferences()
     try:
-        body = read_toml(file)
+        body = dict(own_toml(file))
     except FileNotFoundError:
         return found
     except (OSError, ValueError) as error:
@@ -123,21 +122,10 @@ def save_preferences(**changed: Any) -> None:
     Raises:
         UsageError: the file cannot be written.
     """
-    import tomlkit
-
     assert set(changed) <= {f.name for f in fields(Preferences)}
-    file = preferences_file()
-    try:
-        document = tomlkit.parse(read_text(file))
-    except (OSError, ValueError, RecursionError):
-        document = tomlkit.document()
-    for name, value in changed.items():
-        if name == "keymap":
-            _replace_keys(document, value)
-        else:
-            document[name] = value
-    try:
-        make_private(file.parent)
-        write_file(file, tomlkit.dumps(document).encode())
-    except OSError as error:
-        raise UsageError(f"{file} cannot be written", why=error.strerror or str(error)) from None
+    with edited_toml(preferences_file(), replace_broken=True) as document:
+        for name, value in changed.items():
+            if name == "keymap":
+                _replace_keys(document, value)
+            else:
+                document[name] = value

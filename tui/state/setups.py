@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from evalbench.engine.errors import UsageError
-from evalbench.engine.files import read_text, read_toml, why_unread
+from evalbench.engine.files import edited_toml, own_toml, why_unread
 from evalbench.engine.keys import looks_like_key
-from evalbench.engine.paths import config_dir, make_private, write_file
+from evalbench.engine.paths import config_dir
 
 FILE = "setups.toml"
 MOST_LETTERS = 60
@@ -39,7 +39,7 @@ def load_setups() -> list[Setup]:
     """
     file = config_dir() / FILE
     try:
-        body = read_toml(file)
+        body = own_toml(file)
     except FileNotFoundError:
         return []
     except (OSError, ValueError) as error:
@@ -93,20 +93,7 @@ def delete_setup(name: str) -> None:
 
 
 def _write(name: str, table: Mapping[str, Any] | None) -> None:
-    import tomlkit
-
-    file = config_dir() / FILE
-    try:
-        document = tomlkit.parse(read_text(file))
-    except FileNotFoundError:
-        document = tomlkit.document()
-    except (OSError, ValueError, RecursionError) as error:
-        raise UsageError(f"{file} cannot be read", why=str(error)) from None
-    document.pop(name, None)
-    if table is not None:
-        document[name] = table
-    try:
-        make_private(file.parent)
-        write_file(file, tomlkit.dumps(document).encode())
-    except OSError as error:
-        raise UsageError(f"{file} cannot be written", why=error.strerror or str(error)) from None
+    with edited_toml(config_dir() / FILE) as document:
+        document.pop(name, None)
+        if table is not None:
+            document[name] = table
