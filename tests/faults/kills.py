@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from evalbench.engine.config.spec import RunSpec
 from evalbench.engine.runs.folder import RunFolder
-from tests.faults.engines import Engines, answered, replied, scores, wait_until
+from tests.faults.engines import LONG_S, Engines, answered, replied, scores, wait_until
 
 KILLS = 2
 AT_ONCE = 8
@@ -35,6 +35,7 @@ class Trial:
         dice: decide the moments.
         known: what the journal holds of a run, by the names that the ledger uses.
         in_flight: the most calls that one kill may cut off.
+        patience_s: how long a start may take until something is asked.
     """
 
     engines: Engines
@@ -43,6 +44,7 @@ class Trial:
     known: Callable[[RunFolder], Counter[str]] = replied
     in_flight: int = AT_ONCE
     kills: int = KILLS
+    patience_s: float = LONG_S
 
     def hold(self, kill: Callable[[], None] | None = None) -> RunFolder:
         """Kill the run at random moments; by default its engine, which is then started again."""
@@ -74,7 +76,9 @@ class Trial:
 
     def reaches(self, asked: int) -> None:
         """Wait until so many calls were asked in all."""
-        wait_until(lambda: self.engines.ledger.asked().total() >= asked, "a moment")
+        wait_until(
+            lambda: self.engines.ledger.asked().total() >= asked, "a moment", self.patience_s
+        )
 
     def goes_on(self, run: RunFolder, once: Counter[str]) -> None:
         """Resume; of each call only what the journal does not answer may still be asked."""
@@ -83,5 +87,5 @@ class Trial:
         # What was answered is known, but for what was on its way at this kill and those before.
         assert (ledger.answered() - done).total() <= self.kills * self.in_flight
         self.engines.resume(run)
-        wait_until(lambda: ledger.asked(seen) or run.status().at_rest, "a request")
+        wait_until(lambda: ledger.asked(seen) or run.status().at_rest, "a request", self.patience_s)
         assert not ledger.asked(seen) - (once - done)

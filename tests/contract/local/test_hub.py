@@ -128,6 +128,7 @@ def test_a_short_interruption_goes_on_where_it_stopped(fetch: Fetcher) -> None:
     assert (folder / "model.safetensors").read_bytes() == weights
 
 
+@pytest.mark.slow
 def test_a_cut_download_keeps_what_came_whole(fetch: Fetcher) -> None:
     with Hub({NAME: Repository(FILES)}, cuts={"model.safetensors": [0] * 20}) as hub:
         got = fetch(hub.url)
@@ -169,6 +170,7 @@ def test_a_reader_gets_gated_and_private_repositories(fetch: Fetcher) -> None:
             assert "folder" in fetch(hub.url, name, token="reader")
 
 
+@pytest.mark.slow
 @pytest.mark.share(2)
 @pytest.mark.parametrize("token", ["", "stranger"])
 def test_private_and_missing_repositories_read_the_same(fetch: Fetcher, token: str) -> None:
@@ -235,6 +237,7 @@ def test_that_a_download_is_tried_again_is_reported(fetch: Fetcher) -> None:
     assert [f"trying again to download {NAME}: no answer", 0, None, ""] in got["progress"]
 
 
+@pytest.mark.slow
 def test_a_model_is_described_without_its_weights(fetch: Fetcher) -> None:
     header = {
         "__metadata__": {"format": "pt"},
@@ -301,6 +304,7 @@ def test_of_several_gguf_files_the_named_one_is_fetched(fetch: Fetcher) -> None:
     assert offline["folder"] == str(file)
 
 
+@pytest.mark.slow
 @pytest.mark.share(3)
 @pytest.mark.parametrize(
     ("gguf", "said"),
@@ -318,6 +322,7 @@ def test_which_gguf_file_has_to_be_clear(fetch: Fetcher, gguf: str, said: list[s
     assert [words for words in said if words not in got["text"]] == []
 
 
+@pytest.mark.slow
 def test_a_single_gguf_file_needs_no_naming(fetch: Fetcher) -> None:
     with Hub({NAME: Repository({"tiny.gguf": b"GGUF"})}) as hub:
         assert Path(fetch(hub.url)["folder"]).name == "tiny.gguf"

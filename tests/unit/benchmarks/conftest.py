@@ -1,12 +1,16 @@
-"""A model for benchmark tests: it answers from a list and remembers what it was asked."""
+"""A model that answers from a list, and the work of custom files without a child process."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import pytest
 
+from evalbench.engine.benchmarks.custom import work
 from evalbench.engine.calls import Prompt, Reply
+from evalbench.engine.limited import WorkFailed
 
 
 class FakeModel:
@@ -30,3 +34,38 @@ class FakeModel:
 def model() -> type[FakeModel]:
     """The class of fake models."""
     return FakeModel
+
+
+class _WorkHere:
+    """Does the work of patterns and templates in this process, as the child would but for limits.
+
+    A child for each file costs more than all else in these tests. Those that are about it ask for
+    ``in_a_child``.
+    """
+
+    def results(self, pieces: Sequence[Any]) -> Iterator[Any]:
+        yield from map(self._done, pieces)
+
+    async def result(self, piece: Any) -> Any:
+        return self._done(piece)
+
+    def close(self) -> None:
+        pass
+
+    def _done(self, piece: Any) -> Any:
+        kind, source, given = json.loads(json.dumps(piece, default=str))
+        try:
+            return json.loads(json.dumps(work._done((kind, source, given))))
+        except Exception as error:
+            raise WorkFailed(f"{type(error).__name__}: {error}") from None
+
+
+@pytest.fixture
+def in_a_child() -> None:
+    """Custom files have the child process that they have in use."""
+
+
+@pytest.fixture(autouse=True)
+def _work_here(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    if "in_a_child" not in request.fixturenames:
+        monkeypatch.setattr(work, "process", _WorkHere)

@@ -381,7 +381,7 @@ def test_cells_and_replies_are_no_templates(write: Write) -> None:
 
 
 @pytest.fixture
-def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
+def hurried(in_a_child: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """Little time for each piece of work, so that tests do not wait for the usual limit."""
     monkeypatch.setattr(
         custom_work, "process", lambda: LimitedProcess(custom_work.__name__, seconds=0.3)
@@ -435,6 +435,7 @@ def test_others_go_on_while_a_pattern_is_tried(write: Write) -> None:
     assert asyncio.run(turns()) > 5
 
 
+@pytest.mark.usefixtures("in_a_child")
 def test_a_sample_that_nobody_waits_for_any_more_disturbs_none(write: Write) -> None:
     file = write(
         f"{PROMPT}[answer]\ntarget = 'answer'\nscorer = 'regex'\npattern = '''^((a+)+)$'''"
