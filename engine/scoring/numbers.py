@@ -6,8 +6,9 @@ The rules, in order; the first that finds something decides:
    ``the answer is 18``, ``{"answer": 18}``. Of several the last counts. One that is taken back
    ("Wait, that is wrong") no longer counts.
 2. The last sentence with a number, if it concludes: it has a word such as "so" or "in total",
-   ends an equation, or is the only one. Its number is the one in bold, the one after the last
-   equals sign, or the only one.
+   ends an equation or repeats its result, is a number alone, or is the only one. Its number is the
+   one in bold, the one after the last equals sign, the one that a single statement ends with, or
+   the only one. Dates do not count beside another number.
 3. The only number in bold, or a number at the start of the reply.
 
 If the second and the third contradict each other, if a mark contains several numbers, a range or
@@ -32,7 +33,7 @@ from fractions import Fraction
 
 from evalbench.engine.scoring.reply_text import before_next_question, ends, spoken
 
-LENIENT = "number-lenient/3"
+LENIENT = "number-lenient/4"
 
 _OPEN_MARK, _CLOSE_MARK, _BOLD, _HASHES = "\ue001", "\ue002", "\ue003", "\ue004"
 _OURS = re.compile("[\ue001-\ue004]")
@@ -45,16 +46,44 @@ def read_number(reply: str) -> str | None:
     docstring for the rules. Non-terminating fractions have 15 digits.
     """
     head, _ = before_next_question(_OURS.sub("", ends(spoken(reply), _LONGEST)))
-    if _BOUND_ALONE.fullmatch(head):
+    if _BOUND_ALONE.fullmatch(head) or _FAILED.match(head):
         return None  # "> 7" may be a bound or a quoted 7
     text = ends(_normal(head), _LONGEST + 2_000)  # a sign can become four: "½"
     found = _marked(text)
     if found is None:
         found = _concluded(text)
+        if found is not None and _is_also_a_percentage(text, found.value):
+            return None
     return None if found is None or found.value is None else plain_digits(found.value)
 
 
 _LONGEST = 10_000
+
+
+def _is_also_a_percentage(text: str, value: Fraction | None) -> bool:
+    """Whether the reply gives a share in two ways, as in "0.375 = 37.5%"."""
+    if value is None or "%" not in text:
+        return False
+    last = text.rstrip().rsplit("\n", 1)[-1][-_MOST_READ:]
+    shares = {n.value for n in _numbers(last) if n.value is not None}
+    in_percent = {n.value for n in _numbers(last) if last[: n.end].endswith("%")}
+    return any(
+        percent is not None
+        and other != percent
+        and abs(100 * other - percent) < Fraction(percent) / 100
+        for percent in in_percent
+        for other in shares - in_percent
+        if value in (percent, other)
+    )
+
+
+_FAILED = re.compile(
+    r"\W*+(?:error(?=\W*$|\s?:|\s(?:code|message)|\s\d{3}\b)|http(?:/[\d.]+)?\s(?:error\s)?\d{3}\b"
+    r"|internal server error"
+    r"|rate limit|too many requests|service unavailable|request (?:failed|timed out)|timed? ?out"
+    r"\b|traceback \()",
+    re.IGNORECASE,
+)
 _BOUND_ALONE = re.compile(r"\s*>\s*-?[\d.,]+\s*")
 
 
@@ -163,6 +192,47 @@ _NOT_X_BUT = re.compile(
     r"(?:but(?:\srather)?|it['’]s|it\s(?:is|was))\s",
     re.IGNORECASE,
 )
+# "60 ... no, 68"
+_MENDED = re.compile(
+    r"(?<![\d.,])[$€£]?-?\d[\d,.]{0,20}(?<![,.])%?\s*(?:\.{2,3}|…|—|–|-|,|;|\.)\s*(?:(?:oh|hmm"
+    r"|oops),?\s)?"
+    r"(?:wait|no|sorry|i mean|make that|or rather|correction|actually)(?:,?\s(?:no|wait|sorry"
+    r"|actually|i mean|make that))?"
+    r"[,:;.—–]?\s+(?:it['’]s\s|that['’]s\s|it is\s)?(?=[$€£]?-?\d[\d,.]{0,20}%?"
+    r"(?:\s\w+)?[.!]?\s*$)",
+    re.IGNORECASE | re.MULTILINE,
+)
+# "2.718, rounded to 3 decimals"
+# "15 years old, 3 years older than Bob", "24, three times as many as 8"
+_COMPARED = re.compile(
+    r"(?<=[\w%])(?:,\s|\s\()(?:which\sis\s|exactly\s|just\s)?(?:[$€£]?\d[\d.,]*\s(?:\w+\s)?"
+    r"(?:older|younger|more|less|fewer|taller|shorter|longer|higher|lower|heavier|lighter|cheaper"
+    r"|faster|slower|bigger|smaller|greater|larger)\sthan"
+    r"|(?:up|down)\sfrom(?=\s[$€£]?\d)"
+    r"|(?:(?:\w+\stimes|twice|half|double|triple)\s(?:as\s(?:many|much)\sas|the|of"
+    r"|what)))\s"
+    r"(?:(?!\b(?:is|are|was|were|equals)\b)[^,.()\n=]){1,40}\)?"
+    r"(?=[.,;]?\s*$|\.\s)",
+    re.IGNORECASE | re.MULTILINE,
+)
+_ARROW = re.compile(r"(?<![-=<])(?:-{1,2}|={1,2})>(?!>)")
+_PRECISION = re.compile(
+    r",?\s?\(?(?:(?:rounded|correct|accurate|given|exact|expressed)\s)?(?:\b(?:to|with|at)\s|"
+    r"(?<=\())(?:\d|one|two|three|four|five)[\s-]"
+    r"(?:decimals?(?:\s(?:places?|points?))?|d\.?\s?p\.?|sig(?:nificant|\.)?\s(?:figures?|digits?"
+    r"|figs?\.?)|s\.?\s?f\.?)(?!\w)\)?",
+    re.IGNORECASE,
+)
+_CITED = re.compile(
+    r"((?:\b(?:is|are|was|equals|of)|=)\s[^\n\[\]]{0,30}\d\.?)\s?\[\d{1,2}\](?=\W*$|\s)"
+)
+# "68, not 60"
+_INSTEAD = re.compile(
+    r"(?<=[\w%*])(?:(?:,|;|\s[—–-])\s|\s\()(?:and\s)?(?:not|rather than|instead of)\s"
+    r"(?:the\s)?[$€£]?-?\d[\d,.]{0,20}"
+    r"(?<![,.])%?\)?(?=[.!;]?\s*$|\)|[.!;]\s)",
+    re.IGNORECASE | re.MULTILINE,
+)
 _OTHER_DIGIT = re.compile(r"(?=[^\x00-\x7f])\d")
 _SUPERSCRIPT = re.compile(r"(?<=\d)(⁻?[⁰¹²³⁴-⁹]{1,4})")
 _RAISED = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻", "0123456789-")
@@ -172,6 +242,7 @@ _VULGAR_PLAIN = {
     for sign in map(chr, (*range(0xBC, 0xBF), *range(0x2150, 0x215F)))
 }
 _BOLD_SPAN = re.compile(r"\*\*(?=\S)([^*\n]{1,300}?)\*\*|__(?=\S)([^_\n]{1,300}?)__")
+_ITALIC = re.compile(r"(?<![\w*\\])([*_])([$€£]?-?\d[\d.,]{0,30}%?)\1(?![\w*])")
 _BOXED = re.compile(r"\\(?:boxed|fbox)\s?\{|<answer>|<final_answer>", re.IGNORECASE)
 _HASH_LINE = re.compile(r"(?<!\S)\\?#(?:\\?#){3}(?!#)")
 _LEFTOVERS = re.compile(r"`|~~|(?m:^[ \t]*(?:#{1,6}|>)(?=\s))")
@@ -181,8 +252,9 @@ _MOST_BOXES = 200
 
 def _normal(text: str) -> str:
     """The text with one form for each sign, and private marker characters around marked parts."""
-    text = _CALCULATOR.sub("", text)
+    text = _without_code(_CALCULATOR.sub("", text))
     text = _boxes(text)
+    text = _ARROW.sub("→", text)
     text = _HASH_LINE.sub(_HASHES, text)
     text = _POWER_STARS.sub("^", text)
     text = re.sub(r"</?(?:b|strong)>", "**", text)
@@ -202,8 +274,27 @@ def _normal(text: str) -> str:
     text = re.sub(r"\^\s?\{\s?(-?\d+)\s?\}", r"^\1", text)
     text = re.sub(r"\^\s?\{?\s?°\s?\}?", "°", text)
     text = _NOT_X_BUT.sub("is ", text)
+    text = _ITALIC.sub(r"\2", text)
+    text = _CITED.sub(r"\1", _PRECISION.sub(" ", text))
+    text = _INSTEAD.sub("", _MENDED.sub("", text))
+    text = _COMPARED.sub("", text)
     text = _BOLD_SPAN.sub(lambda bold: f"{_BOLD}{bold[1] or bold[2]}{_BOLD}", text)
     return _LEFTOVERS.sub("", text).replace("{", " ").replace("}", " ").replace("**", "")
+
+
+_CODE = re.compile(
+    r"^[ \t]*```[ \t]*(?!(?:text|txt|plaintext|output|console|markdown|md|json|latex|tex|math)\b)"
+    r"[a-z][\w+#-]*[ \t]*\n.*?(?:^[ \t]*```[ \t]*$|\Z)",
+    re.MULTILINE | re.DOTALL | re.IGNORECASE,
+)
+
+
+def _without_code(text: str) -> str:
+    """The text without blocks of program code, if a number is left."""
+    if "```" not in text:
+        return text
+    rest = _CODE.sub("\n", text)
+    return rest if re.search(r"\d", rest) else text
 
 
 def _plain_fraction(found: re.Match[str]) -> str:
@@ -213,7 +304,8 @@ def _plain_fraction(found: re.Match[str]) -> str:
 
 def _ascii_fraction(found: re.Match[str]) -> str:
     fraction = _VULGAR_PLAIN[found[2]]
-    return f"{found[1]} {fraction}" if found[1] else f" {fraction}"
+    signed = found.string[max(0, found.start() - 1) : found.start()] == "-"
+    return f"{found[1]} {fraction}" if found[1] else f"{'' if signed else ' '}{fraction}"
 
 
 def _boxes(text: str) -> str:
@@ -339,25 +431,45 @@ _SCALES = {
     "trillion": 12,
     "lakh": 5,
     "crore": 7,
+    "grand": 3,
+    **dict.fromkeys(
+        ("mil", "mila", "mille", "tausend", "tsd", "bin", "ribu", "tys", "тыс", "тысяч"), 3
+    ),
+    **dict.fromkeys(("тысячи", "тысяча", "nghìn", "ngàn", "हज़ार", "हजार", "ألف", "آلاف"), 3),
+    **dict.fromkeys(
+        ("millionen", "millones", "millón", "milioni", "milione", "milhões", "milhão"), 6
+    ),
+    **dict.fromkeys(("miljoen", "miljoner", "milyon", "milion", "miliony", "milionów", "juta"), 6),
+    **dict.fromkeys(("triệu", "млн", "миллион", "миллиона", "миллионов", "مليون"), 6),
+    **dict.fromkeys(("mrd", "milliarden", "milliards", "miliardi", "milyar", "miljard", "mld"), 9),
+    **dict.fromkeys(
+        ("mil millones", "bilhões", "млрд", "миллиардов", "миллиарда", "tỷ", "مليار"), 9
+    ),
+    **dict.fromkeys(("लाख",), 5),
+    **dict.fromkeys(("करोड़",), 7),
 }
 _SCALE = re.compile(
-    r"[ -]?(" + "|".join(sorted(_SCALES, key=len, reverse=True)) + r")\b", re.IGNORECASE
+    r"[ -]?(" + "|".join(sorted(_SCALES, key=len, reverse=True)) + r")(?![^\W_])", re.IGNORECASE
 )
 _CJK_SCALES = {"百": 2, "千": 3, "천": 3, "万": 4, "萬": 4, "만": 4, "億": 8, "亿": 8, "억": 8}
 _LETTER_SCALES = {"k": 3, "K": 3, "m": 6, "M": 6, "B": 9, "T": 12}
 _LETTER_SCALE = re.compile(r"([kKmMBT])(?![A-Za-z0-9])")
 _DOZEN = re.compile(r"\s?dozens?\b", re.IGNORECASE)
-_UNKNOWN = re.compile(r"\.√|\s?[*·×]?\s?(?:[√πθλ]|\\|(?:[xyznijab]|pi|sqrt)(?![A-Za-z'’]))")
+_UNKNOWN = re.compile(
+    r"\.√|\s?[*·×]?\s?(?:[√πθλ]|\\|(?:[xyznjb]|[ai](?!\s[A-Za-z])|pi|sqrt)(?![A-Za-z'’]))"
+)
 _ATTACHED = re.compile(r"(?:[A-Za-z]{2,12}|[mghsLlWVACFKNJdw])(?:[/^²³]\w{1,5})?(?![A-Za-z0-9_])")
 _CLOCK_OR_RANGE = re.compile(
-    r":\d|\s?[–—]\s?\d|\s?-\d|\s?±|\s?to\s\d|\s?\.\.\.?\s?\d|\.?\([\dA-Za-z]|!(?=\s*[=×])|\^"
+    r"\s:\s?\d|:\d|\s?[–—]\s?\d|\s?-\d|\s?±|\s?to\s\d|\s?\.\.\.?\s?\d|\.?\([\dA-Za-z]|!"
+    r"(?=\s*[=×])|\^"
 )
 _AND_UNKNOWN = re.compile(r"\s?[-+*×÷/]\s?[xyzn](?![A-Za-z])")
 _SUBTRACTS = re.compile(r"\d\s*\w*\s*(?:minus|negative)\s?$", re.IGNORECASE)
 _IN_A_WORD = re.compile("[A-Za-z_]")
 _MINUS = re.compile(r"(?:minus|negative)\s?$", re.IGNORECASE)
 _PART_OF_TERM = re.compile(
-    r"(?:[±√/]|(?<![A-Za-z])[A-Za-z]\(|(?<![A-Za-z])[xyzn]\s?[-+*×÷^]\s?$|(?<![A-Za-z])(?:log|ln|sqrt|sin|cos|tan|exp)\s?\(?)\s*$"
+    r"(?:[±√/]|(?<![A-Za-z])[A-Za-z]\(|(?<![A-Za-z])[xyzn]\s?[-+*×÷^]\s?$|(?<![A-Za-z])(?:log|ln"
+    r"|sqrt|sin|cos|tan|exp)\s?\(?)\s*$"
 )
 _LARGEST_POWER = 300
 
@@ -388,6 +500,8 @@ def _number_at(text: str, found: re.Match[str], stop: int) -> tuple[_Number | No
     rest = text[end : end + 24]
     unknown = _UNKNOWN.match(rest)
     in_a_word = _IN_A_WORD.match(rest) and not _ATTACHED.match(rest)
+    if _OF_A_YEAR.match(rest) and re.fullmatch(_YEAR, found[0]):
+        return None, end  # a 2019 study
     if _COMPOUND.match(rest) or (in_a_word and not unknown):
         return None, end  # 5-day, 2nd
     if (
@@ -396,9 +510,17 @@ def _number_at(text: str, found: re.Match[str], stop: int) -> tuple[_Number | No
         or _PART_OF_TERM.search(before)
         or _REFERS.search(before)
         or _AND_UNKNOWN.match(rest)
+        or rest.startswith(("\u0304", "\u0305"))
+        or (
+            re.search(r"(?:^|\s)['’]$", before)
+            and re.fullmatch(r"\d\d", found[0])
+            and rest[:1] not in ("'", "’")
+        )
         or (before.endswith(":") and before[-2:-1].isdigit())
     ):
         value = None
+    if currency and before.endswith("(") and rest.startswith(")") and _STATES.search(before):
+        value = None  # "the balance is ($45)": a loss for an accountant
     if value is not None and (
         _is_factorial(text, value, begun, end) or _is_vague(text, value, end)
     ):
@@ -409,6 +531,12 @@ def _number_at(text: str, found: re.Match[str], stop: int) -> tuple[_Number | No
     return _Number(value, begun, min(end, stop)), max(end, found.end())
 
 
+_OF_A_YEAR = re.compile(
+    r"\s(?:study|paper|report|survey|article|census|elections?|edition|season|model|olympics"
+    r"|world cup|law|act|film|movie|book|season|budget)\b",
+    re.IGNORECASE,
+)
+_STATES = re.compile(r"(?:^|\b(?:is|are|was|of)\s|[:=]\s?)\(")
 _FACTORIAL = re.compile(r"!(?:\s*(?:[=×*/+)}$]|\ue002)|\s+[a-z])")
 _LARGEST_FACTORIAL = 20
 
@@ -424,22 +552,41 @@ def _is_factorial(text: str, value: Fraction, begun: int, end: int) -> bool:
 
 _VAGUE = re.compile(
     r"-?ish\b|\+(?!\s?[\d(a-z])|\s(?:[a-z]+\s)?at\s(?:the\s)?(?:very\s)?(?:most|least)\b"
-    r"|\s(?:at\s)?(?:minimum|maximum|tops)\b|,?\sgive\sor\stake\b|\sand\scounting\b|\s(?:vs|versus)\b|\s(?:plus|minus)\s[a-z]"
-    r"|\s(?:is|was)(?:\snot|n['’]t|\swrong|\sincorrect|\sfalse)\b|\s\((?:wrong|incorrect|false)\)|\s?‰"
-    r"|\s(?:tenths|hundredths|thousandths)\b"
+    r"|\s(?:at\s)?(?:minimum|maximum|tops)\b|,?\sgive\sor\stake\b|\sand\scounting\b|\s(?:vs"
+    r"|versus)\b|\s(?:plus|minus)\s[a-z]"
+    r"|\s(?:is|was)(?:\snot|n['’]t|\swrong|\sincorrect|\sfalse)\b|\s\((?:wrong|incorrect|false)\)"
+    r"|\s?‰|\s?[:?]\s(?:no|nope|wrong|incorrect|too)\b"
+    r"|\s?[^\W\d]{0,3}\s?(?:以上|以下|未満|以内|이상|이하|미만|초과)|(?:\s\w+)?\s(?:oder|o|ou|или|lub|veya)\s"
+    r"(?:mehr|weniger|más|menos|plus|moins|più|meno"
+    r"|mais|больше|меньше|więcej|mniej|daha)\b"
+    r"|\s(?:ist|es|est|è|é|n['’]est|no|non|não)\s(?:es\s|è\s|é\s)?(?:falsch|nicht|incorrect[oa]"
+    r"|faux|pas|incorrecte?|sbagliat[oa]|errad[oa]|incorret[oa])\b"
+    r"|\s(?:no|non|não|n['’]est)\s(?:es|è|é|pas)\b"
+    r"|\sневерно\b|\sне\sверн|(?:是|が|は)?(?:错|錯|不对|不對|間違)|[^\W\d]?では(?:な|あり)|[이가]\s아"
+    r"|\s(?:halves|thirds|quarters\sof|fourths|fifths|sixths|sevenths|eighths|ninths|tenths"
+    r"|twelfths|hundredths|thousandths)\b"
+    r"|(?:\s?°[CF]?|\sdegrees(?:\s\w+)?)?\sbelow\b(?!\sthe\b)"
     r"|\s(?:(?-i:January|February|March|April|May|June|July|August|September|October|November"
     r"|December|(?:Jan|Feb|Mar|Apr|Aug|Sept?|Oct|Nov|Dec)\b))"
     r"|\s(?:or|and)\s(?:so|more|less|fewer|above|over|up|higher|lower|below)\b"
 )
 _OTHERWISE = re.compile(
-    r"\s?\(\s*(?:(?:or|maybe|perhaps|possibly|alternatively|if)\b[^()\d]{0,40})?[~$€£]{0,2}"
+    r"(?:\s|(?:\s?cents?|\s?¢)\s?|(?=\((?!\d)))\(\s*(?:(?:or|maybe|perhaps|possibly|alternatively"
+    r"|if|could|might|may)\b[^()\d]{0,40})?[~$€£]{0,2}"
     r"(\d[\d.,]{0,20})(?<![.,])(?![\d.,]|\s?%)[^()\d+*/×÷=^-]{0,40}\)"
+)
+
+
+_DOUBTED = re.compile(
+    r"\s?\((?:unsure|not\ssure|uncertain|(?:just\s)?a\sguess|guess|\?)", re.IGNORECASE
 )
 
 
 def _is_vague(text: str, value: Fraction, end: int) -> bool:
     """Whether a number is a bound, or another one stands in brackets: ``20ish``, ``5 (or 6)``."""
     if _VAGUE.match(text, end):
+        return True
+    if _DOUBTED.match(text, end):
         return True
     other = _OTHERWISE.match(text, end)
     return other is not None and _parsed(other[1], "") not in (None, value)
@@ -473,11 +620,15 @@ def _is_negative(text: str, begun: int) -> bool:
 
 # "Figure 2", "No. 5", "July 4"
 _REFERS = re.compile(
-    r"(?:\b(?:Chapter|Page|Question|Option|Figure|Fig\.|Table|Section|Exercise|Room|Problem|Step"
-    r"|Item|Equation|Eq\.|Example|Theorem|Lesson|Volume|Version|Windows|Apollo|Bus|Flight|Route|Gate"
+    r"(?:\b(?:Top|Chapter|Page|Question|Option|Figure|Fig\.|Table|Section|Exercise|Room|Problem"
+    r"|Step"
+    r"|Item|Equation|Eq\.|Example|Theorem|Lesson|Volume|Version|Windows|Apollo|Bus|Flight|Route"
+    r"|Gate"
     r"|January|February|March|April|May|June|July|August|September|October|November|December"
     r"|Jan\.?|Feb\.?|Mar\.?|Apr\.?|Aug\.?|Sept?\.?|Oct\.?|Nov\.?|Dec\.?)|(?:^|\s)N(?:o|r)\.?|№"
-    r"|\b[Ss]ee\s(?:page|chapter|figure|table|section|step|example)|\b(?:ISO|RFC|IEEE|DIN|Boeing))\s$"
+    r"|\b(?:[Ss]ee|[Oo]n|[Ii]n|[Ff]rom|[Tt]o|[Bb]y|[Uu]se|[Uu]sing)\s(?:page|chapter|figure|table"
+    r"|section|step|example|line|appendix"
+    r"|equation|question|problem)|\b(?:ISO|RFC|IEEE|DIN|Boeing))\s\(?$"
 )
 
 
@@ -569,9 +720,10 @@ _WORD_SCALES = {"hundred": 100, "thousand": 10**3, "million": 10**6, "billion": 
 _PARTS = {"half": Fraction(1, 2), "quarter": Fraction(1, 4)}
 _WORD = "|".join(sorted((*_UNITS, *_TENS, *_WORD_SCALES), key=len, reverse=True))
 _WORDS = re.compile(
-    rf"\b(?:(?P<sign>minus|negative)[ ])?(?P<words>(?:a[ ](?=hundred|thousand|million|billion))?"
+    rf"(?<![\w-])(?:(?P<sign>minus|negative)[ ])?(?P<words>(?:a[ ](?=hundred|thousand|million"
+    rf"|billion))?"
     rf"(?:{_WORD})(?:(?:[ -]|,?[ ]and[ ])(?:{_WORD}))*)(?![\w-])"
-    r"(?:[ ]and[ ](?:a[ ])?(?P<part>half|quarter)\b)?",
+    r"(?:[ ]and[ ](?:(?P<many>a|one|two|three)[ -])?(?P<part>half|quarters?|thirds?)\b)?",
     re.IGNORECASE,
 )
 _A_PART = re.compile(
@@ -612,16 +764,13 @@ def _worded(text: str) -> list[_Number]:
             continue
         if words.end() in known:
             continue
-        if words["words"].lower() == "one" and not _JUST_ONE.search(
-            text[max(0, words.start() - 12) : words.end()]
-        ):
-            continue
-        if words["words"].lower() == "one" and _ONE_MORE.match(text, words.end()):
+        if words["words"].lower() == "one" and not words["part"] and not _is_just_one(text, words):
             continue
         value = _of_words(words["words"].lower())
         if value is not None:
             if words["part"]:
-                value += _PARTS[words["part"].lower()]
+                many = _UNITS.get((words["many"] or "one").lower(), 1)
+                value += Fraction(many, _BELOW[words["part"][:3].lower()])
             if words["sign"]:
                 value = -value
         after = text[words.end() : words.end() + 24]
@@ -637,6 +786,17 @@ def _worded(text: str) -> list[_Number]:
             continue
         found.append(_Number(value, words.start(), words.end()))
     return found
+
+
+_KNOWN_MANY = re.compile(
+    r"\b(?:the|these|those|all|its|his|her|their|our|my|your|of|per|every)\s$", re.IGNORECASE
+)
+
+
+def _is_just_one(text: str, words: re.Match[str]) -> bool:
+    """Whether "one" is a number, and not as in "one of them"."""
+    counted = _JUST_ONE.search(text[max(0, words.start() - 12) : words.end()])
+    return counted is not None and not _ONE_MORE.match(text, words.end())
 
 
 _SOME = re.compile(r"\b(?:several|few|many|some|tens of)\s$", re.IGNORECASE)
@@ -675,15 +835,17 @@ _ADJECTIVE = (
     r"(?:(?:final|correct|right|numerical|numeric|simplified|exact|overall|my|total)[ ]){0,3}"
 )
 _NOUN = (
-    r"(?=[aslrocđоاउค答解正정답])(?:answer|ans\.?|solution|result|respuesta|réponse|antwort"
+    r"(?=[aslrocđоاउค答解正정답vjвαת])(?:answer|ans\.?|solution|result|respuesta|réponse|antwort"
     r"|lösung"
     r"|resposta|risposta|odpowiedź"
-    r"|odpowiedz|cevap|sonuç|đáp[ ]án|đáp[ ]số|ответ|الإجابة|الجواب|उत्तर|คำตอบ"
+    r"|odpowiedz|odpověď|antwoord|svar(?:et)?|vastaus|válasz|răspuns(?:ul)?|jawaban(?:nya)?"
+    r"|відповідь"
+    r"|απάντηση|תשובה|cevap|sonuç|đáp[ ]án|đáp[ ]số|ответ|الإجابة|الجواب|उत्तर|คำตอบ"
     r"|答え|解答|答案|正解|정답|답)"
 )
 _VERB = (
     r"(?:is|are|was|equals|would[ ]be|will[ ]be|should[ ]be|must[ ]be|comes[ ](?:out[ ])?to|es"
-    r"|est|ist|é|è|to|là"
+    r"|est|ist|é|è|to|là|är|er|adalah|este|je|είναι"
     r"|هو|هي|है|คือ|は|是|为|為|は、|은|는)"
 )
 _LABEL = re.compile(
@@ -691,7 +853,7 @@ _LABEL = re.compile(
     rf"|option)\b)[^\s.:;!?,=<>]{{1,20}}(?<!n['’]t)"
     rf"){{0,8}}?(?:,[ ](?:then|therefore|thus|of course|in this case),)?)"
     rf"[\"'”{_BOLD}]*\s*(?:[:=]|[-–—]+>?(?=\s)|→|⇒|(?<![A-Za-z]){_VERB}(?![A-Za-z]))"
-    rf"|^[ \t]*{_BOLD}?A{_BOLD}?:{_BOLD}?"
+    rf"|^[ \t]*{_BOLD}?A{_BOLD}?:{_BOLD}?(?![^\n]*\n+[ \t]*{_BOLD}?B{_BOLD}?:)"
     rf"|(?<![A-Za-z])(?P<heading>{_ADJECTIVE}{_NOUN})[ \t]*{_BOLD}?[ \t]*(?=\n)",
     re.IGNORECASE | re.MULTILINE,
 )
@@ -699,13 +861,19 @@ _ANY_NOUN = re.compile(rf"{_NOUN}|^[ \t]*{_BOLD}?A{_BOLD}?:", re.IGNORECASE | re
 _MOST_LABELS = 60
 _NOT_MINE = re.compile(
     r"(?:wrong|incorrect|common|other|another|first|initial|previous|earlier|partial|intermediate"
-    r"|tempting|student['’]?s?|expected|if|whether|given|intermediate|possible|no|original)"
+    r"|tempting|intuitive|obvious|na[iï]ve|apparent|student['’]?s?|expected|if|whether|given"
+    r"|intermediate|possible|no|original)"
     rf"[\s{_BOLD}]+(?:the\s+)?$",
     re.IGNORECASE,
 )
 _WEAK_NOUN = re.compile("solution|result|lösung|sonuç", re.IGNORECASE)
 _GAP_OF_PARTS = re.compile(r"\d|\b(?:part|step)\b")
-_IF_SO = re.compile(r"\bif\b[^.\n]{0,80}$", re.IGNORECASE)
+_IF_SO = re.compile(
+    r"\b(?:if|(?:might|may|could|would|people|tempt(?:ed|ing)|often|many|some|students)"
+    r"\b[^.\n]{0,30}"
+    r"\b(?:think|say|guess|believe|assume|expect|answer|conclude))\b[^.\n]{0,80}$",
+    re.IGNORECASE,
+)
 _FILL = re.compile(
     rf"(?:[\s:*\"'“‘(\[≈~{_BOLD}{_OPEN_MARK}]|\\|about\b|approximately\b|approx\.?|roughly\b"
     rf"|around\b|exactly\b"
@@ -724,12 +892,36 @@ _NOT = re.compile(
 _NOT_BUT = re.compile(
     r"not\s[^.;\n]{1,30}?[,;]?\s(?:but|it['’]s|it is)\s(?:rather\s)?", re.IGNORECASE
 )
+# Bounds and denials in other languages.
+_BOUND = (
+    r"mindestens|höchstens|maximal|minimal|mehr\sals|weniger\sals|über|unter|fast|knapp|nicht"
+    r"|keine?"
+    r"|au\s(?:moins|plus|maximum|minimum)|(?:plus|moins)\sde|presque|pas"
+    r"|(?:al|por\slo|como|a\slo)\s(?:menos|mínimo|máximo|sumo|más)|(?:más|menos)\sde|casi|no\s"
+    r"(?:es|son)"
+    r"|almeno|al\smassimo|(?:più|meno)\sdi|quasi|non|pelo\smenos|no\s(?:máximo|mínimo)|mais\sde"
+    r"|quase|não(?:\s(?:é|são))?"
+    r"|(?:не\s)?(?:менее|более|меньше|больше)|почти|минимум|максимум|не|co\snajmniej|najwyżej"
+    r"|ponad|prawie|nie"
+    r"|en\s(?:az|fazla)|ít\snhất|nhiều\snhất|hơn|gần|không\sphải|minstens|hoogstens|(?:meer"
+    r"|minder)\sdan|niet|bijna"
+    r"|minst|högst|(?:mer|mindre)\sän|inte|kurang\sdari|lebih\sdari|minimal|maksimal"
+    r"|على\sالأقل|أكثر\sمن|أقل\sمن|ليس|कम\sसे\sकम|अधिकतम|z\.\s?B\.|par\sexemple,?|por\sejemplo,?"
+    r"|e\.g\.,?|for\s(?:example|instance),?|such\sas"
+)
+_BOUND_IN_CJK = (
+    "至少|最多|超过|超過|不到|少于|少於|多于|多於|将近|將近|接近|不超过|不是|例如|比如|少なくとも|多くとも|最大で?|最低でも?|ほぼ"
+    "|최소|최대|적어도|많아야|거의|อย่างน้อย|ไม่เกิน|มากกว่า|น้อยกว่า|ไม่ใช่"
+)
 _NOT_BEFORE = re.compile(
-    r"(?:n['’]t|\b(?:not|never|than|at\s(?:least|most)|below|above|between|under|over|up\sto"
-    r"|neither|nor|least|most|(?:half|third|quarter|fraction|multiple)\sof|(?:half|quarter)\s(?:to|past)"
+    rf"(?:\b(?:{_BOUND})|{_BOUND_IN_CJK}|"
+    r"n['’]t|\b(?:not|never|than|at\s(?:least|most)|below|above|between|under|over|up\sto"
+    r"|neither|nor|least|most|(?:half|third|quarter|fraction|multiple)\sof|(?:half|quarter)\s"
+    r"(?:to|past)"
     r"|twice|double|triple|nearly|almost|(?:not|never)\squite|nearer"
     r"|(?:just|a little|slightly|well)\s(?:over|under|above|below)"
-    r"|close\sto|out\sof|than\sor\sequal\sto|beyond|minimum\sof|maximum\sof|several|few|many|tens\sof|hundreds\sof|dozens\sof)"
+    r"|close\sto|out\sof|than\sor\sequal\sto|beyond|minimum\sof|maximum\sof|several|few|many"
+    r"|tens\sof|hundreds\sof|dozens\sof)"
     r"|[<>≤≥≠]=?|!=)"
     rf"\s*(?:the\s|exactly\s|just\s)?[$€£(\s{_BOLD}]*$",
     re.IGNORECASE,
@@ -746,9 +938,15 @@ _OPERATOR = re.compile(
 )
 _EQUALS = re.compile(
     r"(?<![<>≤≥!])=|[≈→⇒]"
-    r"|(?<!to )(?<!\bor )\b(?:equals?|makes?|gives?|gets|totals|is equal to|comes (?:out )?to"
-    r"|adds up to|sums to|amounts to"
-    r"|results in|leaves|yields|for a total of|a total of|which is|that is|that['’]s|i\.e\.)\b",
+    r"|(?<!to )(?<!\bor )\b(?:equals?|(?:makes?|gives?|gets)(?! (?:away|up|back|off)\b)|totals"
+    r"|is equal to|(?:comes|works) (?:out )?(?:to|at)|adds? up to|sums? to|amounts? to|ends up with"
+    r"|round(?:s|ed) (?:up |down |off )?to(?=\s[$€£]?\d)"
+    r"|ergibt|ergeben|beträgt|égale(?:nt)?|macht|font|等于|donnent?|равн[оаы]?|равен|равняется|wynosi"
+    r"|results in|leaves|leaving|totall?ing|giving(?! away\b)|yields|for a (?:grand )?total of|a "
+    r"(?:grand )?total of"
+    r"|which is|that is|that['’]s)\b"
+    r"|(?<!need )(?<!needs )(?<!needed )(?<!required )(?<!more )(?<!enough )(?<!have )(?<!has )"
+    r"(?<!wants )\bto (?:get|obtain|arrive at)\b",
     re.IGNORECASE,
 )
 _WINDOW = 300
@@ -799,14 +997,21 @@ def _boxed(text: str) -> _Mark | None:
             if _NOT_BOX.search(text, max(0, at - 40), at):
                 at = text.rfind(_OPEN_MARK, 0, at)
                 continue
-            if _OR_BOX.search(text, max(0, at - 40), at):
+            reading = _alone(text[at + 1 : end][:_LONGEST_BOX])
+            if _OR_BOX.search(text, max(0, at - 40), at) or (
+                (beside := _BOX_BESIDE.search(text, max(0, at - 200), at))
+                and _alone(beside[1]).value != reading.value
+            ):
                 return _Mark(at, end + 1, _Reading(None))
-            return _Mark(at, end + 1, _alone(text[at + 1 : end][:_LONGEST_BOX]))
+            return _Mark(at, end + 1, reading)
         at = text.rfind(_OPEN_MARK, 0, at)
     return None
 
 
 _NOT_BOX = re.compile(r"\b(?:not|rather\sthan|instead\sof)[\s$]{0,5}$", re.IGNORECASE)
+_BOX_BESIDE = re.compile(
+    "\ue001([^\ue001\ue002]*)\ue002[^\n.!?\ue001]{0,40}\\b(?:or|and)\\b[^\n.!?\ue001]{0,60}$"
+)
 _OR_BOX = re.compile("\ue002[\\s$.]{0,5}(?:or|and|,|;)[\\s$]{0,5}$")
 
 
@@ -866,7 +1071,7 @@ def _alone(inside: str) -> _Reading:
     if any(_OPERATOR.match(text, n.end) for n in numbers) or re.search(r"[√π]", text):
         return _Reading(None)
     before = text[: numbers[0].start].rstrip(" (≈~“" + _CURRENCY)
-    if re.search(r"[-+*/×÷^√]$", before):
+    if re.search(r"[-+*/×÷^√]$", before) and before != "+":
         return _Reading(None)
     return _Reading(numbers[0].value)
 
@@ -1042,18 +1247,36 @@ def _without_list_marks(text: str) -> str:
 
 
 _SPLIT = re.compile(
-    r"\n+|(?<=[.?。！？])(?<!\bNo\.(?=\s\d))[\ue003\"'”’)]*\s+(?=\S)|(?<=!)[\ue003\"'”’)]*\s+(?=[^\s=×*/+a-z])"
+    r"\n+|(?<=[.?。！？])(?<!\bNo\.(?=\s\d))(?<!\be\.g\.)(?<!\bi\.e\.)(?<!\bvs\.)(?<!\bca\.)"
+    r"(?<![ap]\.m\.(?=\s[a-z]))[\ue003\"'”’)]*\s+(?=\S)|(?<=!)[\ue003\"'”’)]*\s+(?=[^\s=×*/+a-z])"
 )
 _CUE = re.compile(
-    r"\b(?:so|therefore|thus|hence|consequently|in\stotal|altogether|total|in\sall|finally"
+    r"\b(?:so|therefore|thus|hence|consequently|in\stotal|altogether|together|total|in\sall|finally"
     r"|overall|as\sa\sresult"
     r"|this\smeans|that\smeans|which\smeans|means\sthat|in\sconclusion|conclusion|concluded?"
-    r"|answer|result|left|remain(?:s|ing)?|∴|must\sbe"
+    r"|answer|result|final|sum|net|left|remain(?:s|ing)?|∴|must\sbe"
     r"|will\s(?:need|take|cost|have|be|get|earn|make|pay|spend)|needs?|takes?|costs?|profit"
     r"|makes?|earns?|spends?|pays?)\b|∴",
     re.IGNORECASE,
 )
+# What concludes in other languages, where it is not also an English word.
+_CONCLUDES = (
+    r"\b(?:daher|somit|folglich|donc|así que|por lo tanto|por tanto|entonces|por eso|quindi"
+    r"|dunque|perciò|pertanto"
+    r"|portanto|então|więc|zatem|значит|следовательно|таким образом|поэтому|vậy|jadi|dus|alltså"
+    r"|αρα|άρα"
+    r"|also (?=insgesamt|sind|hat|ist|gibt|bleib|beträgt|kostet))\b"
+    r"|^\W*also(?=:)"
+    r"|所以|因此|ので、|だから|したがって|よって|따라서|그래서|그러므로|이므로|므로\s|إذن|لذلك|अतः|इसलिए|ดังนั้น"
+)
+_IN_TOTAL = (
+    r"\b(?:insgesamt|zusammen|au total|en tout|en total|in totale|in tutto|no total|ao todo|razem"
+    r"|łącznie|всего|итого"
+    r"|в сумме|toplam|totalt|sammanlagt|in totaal|tổng cộng|yhteensä)\b"
+    r"|一共|总共|總共|共计|合計|全部で|합계|모두"
+)
 _STRONG_CUE = re.compile(
+    _CONCLUDES + "|" + _IN_TOTAL + "|"
     r"\b(?:so|therefore|thus|hence|consequently|in\stotal|altogether|in\sall|finally|overall"
     r"|as\sa\sresult"
     r"|in\sconclusion|conclusion|the\sanswer|the\sresult|the\stotal)\b|∴",
@@ -1063,7 +1286,12 @@ _NO_CONCLUSION = re.compile(
     r"[\W_]*(?:first(?:ly)?\b|step\b|part\b|case\b|to\s(?:start|begin|find|solve|calculate"
     r"|determine|get)\b|initially\b|next\b|now\b"
     r"|let\b|if\b|suppose\b|assume\b|assuming\b|however\b|but\b|given\b|we\sknow\b|then\b"
-    r"|after\sthat\b|for\sexample\b|e\.g\.)",
+    r"|after\sthat\b|for\sexample\b|e\.g\."
+    r"|(?:(?:so\s)?(?:we|i|you)(?:['’]re|['’]d|\sare)?|the\s(?:question|problem|task))\s"
+    r"(?:\w+\s){0,2}(?:need|want|have|asked|asks|like|trying|try|must|going|gives|states|says)"
+    r"(?:\sus)?"
+    r"(?:\sto\s(?:find|know|determine|compute|calculate|work|figure|solve)|\s(?:how|what|that)|"
+    r"(?<=gives)\s\d)\b)",
     re.IGNORECASE,
 )
 _ASIDE = re.compile(
@@ -1074,12 +1302,18 @@ _ASIDE = re.compile(
 )
 _REFUSES = re.compile(
     r"\b(?:as an ai|i(?:['’]m| am) (?:not sure|unable|sorry)|i (?:can(?:['’]t|not)|could ?n['’]t"
-    r"|do ?n['’]t know)|sorry,"
+    r"|do ?n['’]t know)|sorry,(?! (?:that|it|i meant|my|the))"
     r"|(?:can(?:['’]t|not)|can not) be (?:determined|answered|computed|calculated)"
-    r"|not enough information)",
+    r"|not enough (?:information|data)|insufficient (?:information|data))"
+    r"|n['’]t enough (?:information|data)|\b(?:it|the answer|that) depends\b|^\W*(?:unknown|n/a)\b",
     re.IGNORECASE,
 )
 _NOTE = re.compile(r"[\W_]*(?:note|remark|ps|p\.s\.)\b", re.IGNORECASE)
+# "If there were 24 instead, each would get 8."
+_OTHERWISE_IF = re.compile(
+    r"[\W_]*(?:if|had|with|for)\b[^.\n]{0,100}\b(?:were|had been|instead)\b[^\n]{0,100}\bwould\b",
+    re.IGNORECASE,
+)
 _CHECKS = re.compile(
     r"[\W_]*(?:(?:let['’]?s|we\scan|i['’]?ll|to)\s)?(?:double[- ]?)?(?:check(?:ing)?|verif(?:y"
     r"|ication|ying)|sanity|confirm(?:ing|ation)?|proof)\b",
@@ -1104,11 +1338,14 @@ def _concluded(text: str, cut_matters: bool = True) -> _Reading | None:
     """What an unmarked reply comes to; a reading of None where that cannot be said."""
     text = _CHECK_INSIDE.sub("", text)
     text = _without_list_marks(_OURS_BUT_BOLD.sub(" ", text))
+    text = _TEMPTING.sub(" ", text)
+    if _TRAP.match(text):
+        return _Reading(None)
     sentences = [s for s in _SPLIT.split(text) if s.strip(f" \t{_BOLD}")]
     if len(sentences) > _MOST_SENTENCES:
         sentences = [sentences[0], *sentences[1 - _MOST_SENTENCES :]]
     for at, sentence in enumerate(sentences):
-        if at and _CHECKS.match(sentence):
+        if at and _CHECKS.match(sentence) and not _CHECKS.match(sentences[0]):
             sentences = sentences[:at]
             break
     asides = 0
@@ -1117,7 +1354,7 @@ def _concluded(text: str, cut_matters: bool = True) -> _Reading | None:
             asides = len(sentences) - at
             sentences = sentences[:at]
             break
-    if len(sentences) > 1 and _NOTE.match(sentences[-1]):
+    while len(sentences) > 1 and (_NOTE.match(sentences[-1]) or _OTHERWISE_IF.match(sentences[-1])):
         sentences.pop()
     if any(_REFUSES.search(sentence[:300]) for sentence in sentences[-12:]):
         return _Reading(None)
@@ -1138,6 +1375,22 @@ def _concluded(text: str, cut_matters: bool = True) -> _Reading | None:
     return _Reading(None) if sure or closing or opening or bold else None
 
 
+# "One might think it is 10 cents, but the ball costs 5"
+_TEMPTED = (
+    r"(?:(?:one|you|we|people|many|some|students|it)\b[^.\n,]{0,30}\b(?:might|may|could|would"
+    r"|often|tempt\w+)\b[^.\n,]{0,30}"
+    r"\b(?:think|say|guess|believe|assume|expect|answer|conclude|seem)"
+    r"|(?:a|the|one)\s(?:common|typical|frequent|usual|classic)\s(?:mistake|error|trap"
+    r"|misconception)"
+    r"|(?:the|an?)\s(?:intuitive|obvious|na[iï]ve|tempting)\s(?:answer|guess|response))"
+)
+_TEMPTING = re.compile(
+    rf"(?:^|(?<=[.!?\n]))[ \t]{{0,4}}{_TEMPTED}\b[^.\n]{{0,120}}?(?:\.\d+[^.\n]{{0,40}}?)?[,;]?\s"
+    rf"(?:but"
+    rf"|however|yet)\b,?",
+    re.IGNORECASE,
+)
+_TRAP = re.compile(rf"\W*+{_TEMPTED}\b[^\n.]*\.?\s*$", re.IGNORECASE)
 # "15... or is it 16?"
 _ASKS_AGAIN = re.compile(
     r"[\W_]*(?:or|maybe|perhaps|hmm|wait)\b[^?\n]{0,60}\d[^?\n]{0,40}\?", re.IGNORECASE
@@ -1169,6 +1422,8 @@ def _closed(sentences: Sequence[str], *, whole: bool) -> _Reading | None:
         return _Reading(None)
     if any(_GOES_ON.match(one) for one in after):
         return _Reading(None)
+    if (later := _in_words(after)) and after and _closes(after):
+        return later
     if (
         after
         and not whole
@@ -1176,22 +1431,83 @@ def _closed(sentences: Sequence[str], *, whole: bool) -> _Reading | None:
         and len(after[-1].split()) > 1
     ):
         return _Reading(None)  # cut off before any conclusion
+    if at and _is_one_of_a_list(sentences[at - 1], sentence):
+        return _Reading(None)
     reading = _in_sentence(sentence)
     if reading is None or reading.value is None:
         return reading
-    only = len(with_numbers) == 1
-    if _STRONG_CUE.search(sentence) and not sentence.rstrip(f" {_BOLD}").endswith((":", ",")):
-        return reading
-    if _NO_CONCLUSION.match(sentence) or sentence.rstrip(f" {_BOLD}").endswith((":", ",")):
-        return _Reading(None)
-    if only and not after:
-        return reading
+    sure = _concludes(sentences, at, reading, only=len(with_numbers) == 1)
+    return reading if sure else _Reading(None)
+
+
+def _concludes(sentences: Sequence[str], at: int, reading: _Reading, *, only: bool) -> bool:
+    """Whether a reply's last sentence with numbers (at ``at``) is its conclusion."""
+    sentence, after = sentences[at], sentences[at + 1 :]
+    goes_on = sentence.rstrip(f" {_BOLD}").endswith((":", ","))
+    if _STRONG_CUE.search(sentence) and not goes_on:
+        return True
+    steps = [one for one in sentences if _A_STEP.match(one)]
+    if len(steps) > 1 and steps[-1] is sentence and not after and _ENDS_EQUATION.search(sentence):
+        return True
+    alone = len(sentences) == 1 and (_CONDITION.match(sentence) or _NOW.match(sentence))
+    if (_NO_CONCLUSION.match(sentence) and not alone) or goes_on:
+        return False
     if only or _CUE.search(sentence) or _ENDS_EQUATION.search(sentence):
-        return reading
-    return _Reading(None)
+        return True
+    return not after and (_is_last_line(sentences) or _repeats(reading, sentences[:at]))
 
 
-_ENDS_EQUATION = re.compile(r"[=≈]\s*[-$€£\d(]")
+def _is_last_line(sentences: Sequence[str]) -> bool:
+    """Whether a reply ends with a number that stands alone, and is not cut in a list or phrase."""
+    return (
+        _bare_value(sentences[-1]) is not None
+        and not re.fullmatch(r"\s*\d{1,2}[.)]\s*", sentences[-1])
+        and not re.search(
+            r"\b(?:vs|approx|ca|no|nr|e\.g|i\.e|min|max|fig|eq)\.$|[-+*/×÷=]\s*$",
+            sentences[-2],
+            re.IGNORECASE,
+        )
+    )
+
+
+def _repeats(reading: _Reading, before: Sequence[str]) -> bool:
+    """Whether a reading is the result of the last equation before it."""
+    equation = next((one for one in reversed(before) if _ENDS_EQUATION.search(one)), None)
+    result = _in_sentence(equation) if equation else None
+    return result is not None and result.value == reading.value
+
+
+_NAMED_VALUE = re.compile(
+    rf"[\s•{_BOLD}]*(?P<name>[^\W\d][^\d:=.]{{0,30}}?)[\s{_BOLD}]*:(?=[^:]*\d)"
+)
+_SUMS_UP = re.compile(
+    r"\b(?:total|sum|answer|result|final|profit|loss|net|remain\w*|left|average|mean|difference"
+    r"|overall"
+    r"|altogether|conclusion|output|solution|value|therefore|so)\b",
+    re.IGNORECASE,
+)
+
+
+def _is_one_of_a_list(before: str, sentence: str) -> bool:
+    """Whether two lines name values side by side, so that neither is the answer."""
+    one, other = _NAMED_VALUE.match(before), _NAMED_VALUE.match(sentence)
+    return bool(one and other and not _SUMS_UP.search(other["name"]) and not _A_STEP.match(before))
+
+
+_NOW = re.compile(r"[\W_]*now\b", re.IGNORECASE)
+_CONDITION = re.compile(r"[\W_]*if\b[^,]{0,200},", re.IGNORECASE)
+_A_STEP = re.compile(r"[\W_]*step\b", re.IGNORECASE)
+
+
+def _closes(sentences: Sequence[str]) -> bool:
+    """Whether a number word in these sentences is what something comes to."""
+    return any(
+        _worded(s) and (_STRONG_CUE.search(s) or re.search(r"\b(?:left|remain)", s))
+        for s in sentences
+    )
+
+
+_ENDS_EQUATION = re.compile(r"[=≈→]\s*[-$€£\d(]|(?<!more )\bto (?:get|obtain) [-$€£\d]")
 
 
 def _in_words(sentences: Sequence[str]) -> _Reading | None:
@@ -1230,7 +1546,14 @@ def _whole_part(sentence: str) -> list[_Number]:
     if _ORDINAL_ALONE.fullmatch(sentence):
         return []
     parts = _parts(sentence)
-    return parts if len(sentence.split()) <= 4 and len(parts) == 1 else []
+    short = len(sentence.split()) <= 4 or _IS_PARTS.fullmatch(sentence) or _PARTS_OF.match(sentence)
+    return parts if short and len(parts) == 1 else []
+
+
+_IS_PARTS = re.compile(r"\W*(?:\w+ ){1,3}(?:is|are|was) (?:an? )?(?:\w+[ -])?\w+\W*", re.IGNORECASE)
+_PARTS_OF = re.compile(
+    r"\W*(?:one|two|three|four)[ -]\w+ of \w+ \w+ (?:\w+ ){0,2}\w+\W*$", re.IGNORECASE
+)
 
 
 def _in_sentence(sentence: str, *, strict: bool = False) -> _Reading | None:
@@ -1241,16 +1564,28 @@ def _in_sentence(sentence: str, *, strict: bool = False) -> _Reading | None:
     numbers = list(_numbers(sentence))
     if not numbers:
         return None
-    if _ONE_TO_ANOTHER.fullmatch(sentence):
+    # "Sam had 5, so three are left": words count after the last digits, where results are.
+    last = max(number.end for number in numbers)
+    numbers += [
+        word
+        for word in _worded(sentence[:_MOST_READ])
+        if word.start > last
+        and not _KNOWN_MANY.search(sentence[max(0, word.start - 8) : word.start])
+    ]
+    if _ONE_TO_ANOTHER.fullmatch(sentence) or (
+        (dated := _LEADING_DATE.match(sentence)) and numbers[-1].end <= dated.end()
+    ):
         return _Reading(None)
-    if _UNKNOWNS.search(sentence) or _DANGLES.search(sentence):
+    if (given := _GIVEN.sub("", sentence)) != sentence and _has_numbers(given):
+        return _in_sentence(given, strict=strict)
+    if (unknowns := _UNKNOWNS.search(sentence)) and (
+        concluded := _CLAUSE_CUE.search(sentence, unknowns.end())
+    ):
+        return _in_sentence(sentence[concluded.end() :])
+    if unknowns or _SIDE_BY_SIDE.search(sentence) or _DANGLES.search(sentence):
         return _Reading(None)
-    if "(" in sentence:
-        if any(n.value is None and _OTHERWISE.match(sentence, n.end) for n in numbers):
-            return _Reading(None)
-        outside = _BRACKETS.sub(" ", sentence)
-        if outside != sentence and len(list(_numbers(outside))) == 1:
-            return _in_sentence(outside, strict=strict)
+    if bracketed := _beside_brackets(sentence, numbers, strict=strict):
+        return bracketed
     if not strict:
         if claim := _claimed(sentence, numbers):
             return claim
@@ -1258,15 +1593,38 @@ def _in_sentence(sentence: str, *, strict: bool = False) -> _Reading | None:
         if len(bold) == 1:
             return _Reading(bold[0])
     equals = list(_EQUALS.finditer(sentence, 0, numbers[-1].start + 1))
+    cues = list(_CLAUSE_CUE.finditer(sentence, 0, numbers[-1].start))
+    main = _MAIN_CLAUSE.match(sentence)
+    if main or (cues and equals and cues[-1].start() > equals[-1].end()):
+        clause = _in_sentence(main[1] if main else sentence[cues[-1].end() :])
+        if clause and clause.value is not None:
+            return clause
     return _equal(sentence, numbers, equals[-1]) if equals else _plain(sentence, numbers)
+
+
+def _beside_brackets(sentence: str, numbers: Sequence[_Number], *, strict: bool) -> _Reading | None:
+    """The only number outside brackets, unless the one in them is another answer."""
+    if "(" not in sentence:
+        return None
+    if any(
+        n.value is None and (_OTHERWISE.match(sentence, n.end) or _DOUBTED.match(sentence, n.end))
+        for n in numbers
+    ):
+        return _Reading(None)
+    outside = _BRACKETS.sub(" ", sentence)
+    if outside != sentence and len(list(_numbers(outside))) == 1:
+        return _in_sentence(outside, strict=strict)
+    return None
 
 
 def _claimed(sentence: str, numbers: Sequence[_Number]) -> _Reading | None:
     """What is said before "because", unless what follows has a different result."""
     reason = _REASON.search(sentence, numbers[0].end)
-    claim = _in_sentence(sentence[: reason.start()]) if reason else None
+    claim = _in_sentence(sentence[: reason.start()].rstrip(" ,;")) if reason else None
     if reason is None or claim is None or claim.value is None:
         return None
+    if reason[0].lower().startswith("after"):
+        return claim
     ground = _in_sentence(sentence[reason.end() :])
     return claim if ground is None or ground.value in (None, claim.value) else _Reading(None)
 
@@ -1276,12 +1634,41 @@ def _equal(sentence: str, numbers: Sequence[_Number], equals: re.Match[str]) -> 
     after = [number for number in numbers if number.start >= equals.end() - 1]
     first = after[0]
     between = sentence[equals.end() : first.start]
+    if _EQUATION_WITH_BLANK.search(sentence):
+        return _Reading(None)
+    if (
+        _MULTIPLE.search(between)
+        or _BY_HOW_MUCH.match(sentence, first.end)
+        or _NOT_BEFORE.search(sentence, equals.end(), first.start)
+    ):
+        return (
+            (_in_sentence(sentence[: equals.start()].rstrip(" ,")) or _Reading(None))
+            if (equals[0].lower() in ("which is", "that is"))
+            else _Reading(None)
+        )
     direct = len(between) <= 30 and not re.search(r"[,;.]", between)
     if direct and not _OPERATOR.match(sentence, first.end) and not _NOT.search(between):
         values = {number.value for number in after}
         if len(values) == 1 or _clause_ends(sentence, first, after):
             return _Reading(first.value)
     return _Reading(None)
+
+
+# "18, which is twice Amy's 9"
+_MULTIPLE = re.compile(
+    r"\b(?:twice|thrice|half|double|triple|times|(?:a )?(?:third|quarter) of|as many|as much"
+    r"|more than|less than|fewer than)\b",
+    re.IGNORECASE,
+)
+
+
+# "80, which is 20 short of the goal"
+_BY_HOW_MUCH = re.compile(
+    r"(?:\s\w+)?\s(?:short|more|less|fewer|away|off|below|above|under|over|higher|lower|better"
+    r"|worse|longer|shorter)\s(?:of|than|from|the)\b",
+    re.IGNORECASE,
+)
+_EQUATION_WITH_BLANK = re.compile(r"[-+*/×÷=]\s?\[\s?\d+\s?\]|\[\s?\d+\s?\]\s?[-+*/×÷]")
 
 
 def _plain(sentence: str, numbers: Sequence[_Number]) -> _Reading:
@@ -1298,25 +1685,95 @@ def _plain(sentence: str, numbers: Sequence[_Number]) -> _Reading:
         return _Reading(None)
     cues = list(_CLAUSE_CUE.finditer(sentence))
     if cues and cues[-1].start() > numbers[0].end:
-        clause = _in_sentence(sentence[cues[-1].end() :])
+        rest = sentence[cues[-1].end() :]
+        clause = _in_sentence(rest) or _in_words([rest])
         if clause and clause.value is not None:
             return clause
-    if _IS_LAST.search(sentence, 0, last.start) and _ends_there(sentence, last):
+    if undated := _without_dates(sentence, numbers):
+        return undated
+    if _IN_ALL.match(sentence, last.end) and not re.search(r"\d (?:\w+ )?each\b", sentence):
+        return _Reading(last.value)
+    if (
+        any(form.search(sentence, 0, last.start) for form in _STATE_LAST)
+        and _ends_there(sentence, last)
+        and len(_CLAIM.findall(sentence)) < 2
+    ):
         return _Reading(last.value)
     return _Reading(None)
 
 
+def _without_dates(sentence: str, numbers: Sequence[_Number]) -> _Reading | None:
+    """The only number of a sentence that is not part of a date: "In 2019 they sold 450"."""
+    dates = [found.span() for found in _DATE.finditer(sentence[:_MOST_READ])]
+    others = [n for n in numbers if not any(at <= n.start < end for at, end in dates)]
+    if not dates or len({number.value for number in others}) != 1:
+        return None
+    return _in_sentence(_DATE.sub(" ", sentence))
+
+
+# "After giving 4 to Ann, Carl has 6"
+_MAIN_CLAUSE = re.compile(
+    r"\W*(?:after|since|because|if|with|given|once|as|when|for|at|in|by|over|within|from|\w+ing)"
+    r"\b[^,;:=]{1,200},\s((?:(?:the|a|his|her|their|its)\s)?(?!(?:and|or|but|\w+ing)\b)"
+    r"(?:[A-Za-z]+(?:\s[A-Za-z]+){0,5}\s)?[$€£]?\d[^,;]*)$",
+    re.IGNORECASE,
+)
+_MONTH = (
+    r"(?:Jan(?:uary|\.)?|Feb(?:ruary|\.)?|Mar(?:ch|\.)?|Apr(?:il|\.)?|May|June?|July?|Aug(?:ust"
+    r"|\.)?"
+    r"|Sept?(?:ember|\.)?|Oct(?:ober|\.)?|Nov(?:ember|\.)?|Dec(?:ember|\.)?)"
+)
+_TIME = r"(?:years?|months?|weeks?|days?|hours?|minutes?)"
+_YEAR = r"(?:1[5-9]|20|21)\d\d(?![\d.,]*\d)"
+_DATE = re.compile(
+    rf"\b{_MONTH} \d{{1,2}}(?:st|nd|rd|th)?(?:,? {_YEAR})?(?!\d)|\b\d{{1,2}}(?:st|nd|rd|th)?"
+    rf"(?: of)? {_MONTH}\b(?:,? {_YEAR})?"
+    rf"|\b{_MONTH} {_YEAR}|\b\d{{4}}-\d\d-\d\d\b|\b\d{{1,2}}[/.]\d{{1,2}}[/.]\d{{4}}\b"
+    rf"|\b[Ii]n (?:\d{{1,3}}|{_WORD}) (?:more )?{_TIME}(?: from now)?(?=,|\s(?:she|he|they|it|the"
+    rf"|you|we|[A-Z]))"
+    rf"|\b(?:\d{{1,3}}|{_WORD}) {_TIME} (?:ago|earlier|later)\b"
+    rf"|\b(?:[Bb]etween|[Ff]rom) {_YEAR} (?:and|to) {_YEAR}"
+    r"|(?<!\d )\b(?:[Ww]eek|[Dd]ay|[Mm]onth|[Yy]ear|[Rr]ound|[Ss]tage|[Gg]rade|[Vv]ersion|iPhone"
+    r"|[Ll]ap|[Hh]our|[Mm]inute) \d{1,3}\b"
+    rf"|\bQ[1-4] {_YEAR}|\b\d{{1,2}}:\d\d(?:\s?[ap]\.?m\b\.?)?(?!\d)|\b\d{{1,2}}\s?[ap](?:m\b"
+    rf"|\.m\.)"
+    rf"|\b(?:[Ii]n|[Ss]ince|[Bb]y|[Uu]ntil|[Dd]uring|[Bb]efore|[Aa]fter|[Aa]s of|[Yy]ear) {_YEAR}"
+    r"(?=,|\.?$|\s(?:the|an?|there|it|he|she|they|we|its|his|her|their|is|was|were|are|will|to"
+    r"|and)\b)"
+)
+_LEADING_DATE = re.compile(rf"\W*(?:[Ii]n|[Ss]ince|[Bb]y|[Dd]uring) {_YEAR},?\s(?=\w)")
 _DANGLES = re.compile(
     r"(?:\b(?:and|then|so|the|an?|of|to|is|are|by|with|for|or)|[,+*/×÷=–-])\s*$", re.IGNORECASE
 )
 _HEDGED = re.compile(r"\b(?:maybe|perhaps|possibly|might|could|or\sso)\b", re.IGNORECASE)
 _ONE_TO_ANOTHER = re.compile(r"\W*\d[\d.,]*\s*→\s*\d[\d.,]*\W*")  # "7 → 9"
 _UNKNOWNS = re.compile(
-    r"(?<![A-Za-z])[a-z]\s?=\s?[-\d][^=]{0,40}?(?:,|;|\band\b|\bor\b)\s*[a-z]\s?="
+    r"(?<![A-Za-z])[A-Za-z](?:_\s?\d\s?|[₀-₉])?\s?[=≈]\s?[-\d][^=≈]{0,40}?(?:,|;|\band\b|\bor"
+    r"\b)[\s$]*[A-Za-z](?:_\s?\d\s?|[₀-₉])?\s?[=≈]"
+)
+_A_VALUE = r"[$€£]?-?\d[\d.,]{0,20}(?<![.,])"
+# "Tom gets 12 and Ann gets 15", "min = 3, max = 9", "12 (Tom) and 15 (Ann)"
+_SIDE_BY_SIDE = re.compile(
+    rf"[A-Za-z]\s?(?P<verb>[=:]|\b(?:gets?|has|have|is|are|was|costs?|pays?|makes?|earns?"
+    rf"|receives?)\b)\s?{_A_VALUE}(?:\s\w+){{0,2}}"
+    rf"(?:,?\sand|,|;|\sbut|\swhile)\s(?!(?:so|thus|then|hence|total|sum|result|answer|in total"
+    rf"|which|that|this)\b)[A-Za-z]\w*(?:\s\w+){{0,2}}?\s?(?P=verb)\s?{_A_VALUE}"
+    rf"(?:\s\w+){{0,2}}\W*$"
+    rf"|^\W*{_A_VALUE}\s\([^()\d]{{1,40}}\)(?:,?\s(?:and|or)|,|;)\s{_A_VALUE}",
+    re.IGNORECASE,
+)
+_GIVEN = re.compile(
+    r"\b(?:when|if|for|at|with|substituting|plugging in|setting|taking)\s[a-z]\s?=\s?-?\d[\d.]*"
+    r"(?<!\.)(?:,?\s?(?=\S)|(?=\W*$))",
+    re.IGNORECASE,
 )
 _BRACKETS = re.compile(r"(?<![\d.])\([^()]{0,200}\)")
-_REASON = re.compile(r"\b(?:because|since)\b", re.IGNORECASE)
-_CLAUSE_CUE = re.compile(r"\b(?:so|therefore|thus|hence|which\smeans|that\smeans)\b", re.IGNORECASE)
+_REASON = re.compile(
+    r"\b(?:because|since|after (?:the|a|an|all|he|she|they|it|we|\w+ing))\b", re.IGNORECASE
+)
+_CLAUSE_CUE = re.compile(
+    _CONCLUDES + r"|\b(?:so|therefore|thus|hence|which\smeans|that\smeans)\b", re.IGNORECASE
+)
 _IS_LAST = re.compile(
     r"(?:^|\s)(?:(?:half|twice|double|triple|sum|product|difference|quotient|average|total|mean"
     r"|percent|%)\b.*|[-+*/×÷].*|(?:plus|minus|times|divided by)\b.*)"
@@ -1325,8 +1782,55 @@ _IS_LAST = re.compile(
 )
 
 
+# "If each costs $3, then 8 cost $24"
+_COST_LAST = re.compile(
+    rf"(?:\beach\b|\bper\b|\bevery\b|\bif\b)(?:(?!\band\b).)*\b(?:cost|weigh|take|last|hold"
+    rf"|contain|need|earn|make|produce)s?\s[\s{_BOLD}]*$",
+    re.IGNORECASE,
+)
+_CORRECTS = re.compile(
+    r"\b(?:wrong|incorrect|mistaken|a mistake|an error|off)\b\W+(?:so\s)?(?:it|that|the \w+"
+    r"(?: \w+)?)\s"
+    rf"(?:should(?: actually)? be|must be|is(?: actually)?|was(?: actually)?)\s[\s{_BOLD}]*$",
+    re.IGNORECASE,
+)
+
+
+_CLAIM = re.compile(r"\b(?:is|are|was|were|be)\s(?:about\s|only\s)?[$€£(]?-?\d")
+# "The price after the 20% discount is $64", "3 weeks have 21 days", "20 a day for 15 days: 300"
+_ONE_CLAIM = re.compile(
+    rf"^(?:(?!\b(?:is|are|was|were|be|not|or|if)\b|[;:?=]).)*\b(?:is|are|was|will be"
+    rf"|would be)\s[\s{_BOLD}]*(?:only\s|about\s|approximately\s|now\s|therefore\s|thus\s)?$",
+    re.IGNORECASE,
+)
+_SUBJECT = re.compile(
+    rf"\W*(?:so\s|then\s)?[$€£]?\d[\d.,]*\s(?:\w+\s){{1,3}}(?:will\s|would\s|together\s)?(?:have"
+    rf"|has|contain|hold|cost|weigh|make|take|need|earn|equal)s?\s(?:her\s|him\s|them\s|it\s"
+    rf"|us\s)?[\s{_BOLD}]*$",
+    re.IGNORECASE,
+)
+_COLON = re.compile(rf"[^\W\d]:\s[\s{_BOLD}]*$")
+# The same in other languages: "La suma de 5 y 8 es 13", "5和8的和是13"
+_COPULA = (
+    r"(?:\b(?:ist|sind|gleich|est|sont|font|fait|es|son|è|sono|fa|é|são|dá|jest|będzie|wynosi"
+    r"|равна|равно|равен|составляет"
+    r"|là|bằng|adalah|är|er|είναι)\s|[是为為](?!不)|等于|[はが은는이가]\s?|[すくる]と|면\s)"
+)
+_ONE_CLAIM_ELSEWHERE = re.compile(
+    rf"^(?:(?!{_COPULA}|\b(?:nicht|pas|non?|não|nie|не|không|inte|eller|oder|ou|o|lub|или)\b"
+    rf"|[不没或]|또는|または|[;:?=]).)*{_COPULA}[\s{_BOLD}]*$",
+    re.IGNORECASE,
+)
+# "There are 5 red and 8 green, 13 in all"
+_IN_ALL = re.compile(
+    rf"(?:\s\w+)?\s(?:in all|in total|altogether|all told|{_IN_TOTAL})\W*$", re.IGNORECASE
+)
+_STATE_LAST = (_ONE_CLAIM_ELSEWHERE, _IS_LAST, _COST_LAST, _CORRECTS, _ONE_CLAIM, _SUBJECT, _COLON)
+
+
 def _ends_there(sentence: str, number: _Number) -> bool:
-    rest = sentence[number.end :].strip(f" .!{_BOLD})")
+    rest = re.sub(r"\s(?:per|each|every|an?)\s\w+(?=\W*$)", "", sentence[number.end :])
+    rest = rest.strip(f" .!{_BOLD})")
     return len(rest.split()) <= 2
 
 
@@ -1392,9 +1896,11 @@ def _opened(sentences: Sequence[str]) -> _Reading | None:
     opening = _OPENS.match(head)
     start = opening.end() if opening else 0
     first = next(_numbers(head), None)
-    if first is None or first.start > start + 1:
+    if first is None or first.start > start + 1 or _SIDE_BY_SIDE.search(head):
         return None
-    if _OPERATOR.match(head, first.end) or not _SET_OFF.match(head, first.end):
+    if _OPERATOR.match(_BRACKETS.sub(" ", head[first.end :])) or not _SET_OFF.match(
+        head, first.end
+    ):
         return None
     if re.match(r"\s*\?", head[first.end :]) or _NOT_BEFORE.search(head, 0, first.start):
         return None
