@@ -44,7 +44,7 @@ from evalbench.engine.scoring.reply_text import (
     without_markup,
 )
 
-LENIENT = "letter-lenient/5"
+LENIENT = "letter-lenient/6"
 
 # What a rule returns besides a letter or None (found nothing, try the next rule).
 _NO_CHOICE = ""
@@ -343,7 +343,8 @@ _LABEL_ABROAD = re.compile(
     r"(?:선택지)?"
     r"|(?:正しい|適切な|正解の|妥当な|ふさわしい|当てはまる)選択肢は"
     r"|(?:적절한|올바른|맞는|정확한|옳은|알맞은)[ ]?(?:선택지|보기|답|것)[은는]"
-    r"|(?:答案|(?:正[确確]|最?合[适適]|最佳|最?恰[当當]|最?[适適][当當合])(?:的)?[选選][项項])(?:应该|應該|应|應)?(?:是|为|為|选|選)?(?:选项"
+    r"|(?:答案|(?:正[确確]|最?合[适適]|最佳|最?恰[当當]|最?[适適][当當合])(?:的)?[选選][项項])(?:应该|應該|应|應)?(?:是|为|為|选|選)?"
+    r"(?:选项"
     r"|選項)?|(?<![不别別未挑])(?:选择|選擇|选"
     r"|選)(?!项|項|出|手|举|舉)(?:的是|了|选项|選項)?"
     rf"){_MARKS_ABROAD}{_FILL_ABROAD}(?<![A-Za-z0-9])(?P<letter>[A-G])(?![A-Za-z0-9+#&_]"
@@ -385,14 +386,16 @@ _BUT_ABROAD = re.compile(
 )
 _MENTION_ABROAD = re.compile(
     r"(?:选项|選項|선택지|選択肢|opción|opção|opzione|opcja|antwortmöglichkeit|seçenek|lựa[ ]chọn"
-    r"|phương[ ]án|вариант|الخيار|विकल्प|ตัวเลือก|ข้อ|odpowiedź|letra|lettera|lettre|réponse|respuesta"
+    r"|phương[ ]án|вариант|الخيار|विकल्प|ตัวเลือก|ข้อ|odpowiedź|letra|lettera|lettre|réponse"
+    r"|respuesta"
     r"|resposta|risposta|antwort|alternativa)"
     rf"{_BESIDE_ABROAD}(?<![A-Za-z0-9])(?P<letter>[A-G])(?![A-Za-z0-9+#&_])",
     re.IGNORECASE,
 )
 _RIGHT_ABROAD = re.compile(
     rf"{_FIRST_LETTER}[)\]）.\"”*]*[ ]?(?:(?:选项|選項|项|項|選択肢|선택지|şıkkı|seçeneği)[ ]?)?"
-    r"(?:是|为)?(?:唯一|最)?(?:正确|正確|符合|恰当|恰當|对的|對的|最合适|が(?:正解|正しい|答え|最も(?:適切|適当|正し|近い|妥当|ふさわし)|適切|妥当)|(?:이|가"
+    r"(?:是|为)?(?:唯一|最)?(?:正确|正確|符合|恰当|恰當|对的|對的|最合适|が(?:正解|正しい|答え|最も(?:適切|適当|正し|近い|妥当|ふさわし)|適切|妥当)"
+    r"|(?:이|가"
     r"|번이)[ ]?(?:(?:가장|제일)[ ](?:적절|적합|알맞|가까)|정답|답|맞|옳)|(?:es|est|ist"
     r"|é|è|jest|to)[ ](?:la[ ]|a[ ]|die[ ])?(?:respuesta[ ]|resposta[ ]|risposta[ ]|réponse[ ]"
     r"|bonne[ ]réponse|antwort[ ])?(?:correct|richtig|korrekt|corret|poprawn|prawidłow|bonne"
@@ -613,11 +616,12 @@ def _opening(text: str) -> str | None:
         return None
     if _WEIGHED.match(rest) and (not found["named"] or _MENTION.search(rest)):
         return None
-    if letter == "A" and _ANSWERS_ITSELF.match(rest):
+    if (letter == "A" and _ANSWERS_ITSELF.match(rest)) or _RANKS.match(rest):
         return None
     return None if _is_denied_there(letter, rest) else letter
 
 
+_RANKS = re.compile(r"[ \t]?[<>][ \t]?[A-G]\b")  # "A > B > C"
 # "A: Because …", as in question and answer
 _ANSWERS_ITSELF = re.compile(
     r":[ ](?:because|since|yes|no|it|they|he|she|we|you|i|there|this|that)\b", re.IGNORECASE
@@ -672,7 +676,8 @@ _RIGHT = (
     r"|(?<=most[ ])(?:accurate|suitable|plausible|likely|reasonable|logical|fitting|consistent))\b"
 )
 _IS_RIGHT = re.compile(
-    rf"{_FIRST_LETTER}(?i:{_CLOSE}*[ \t]*(?=[aimswhc])(?:{_IS}|seems|appears|comes"
+    rf"(?<![A-G],[ ][A-G],[ ])(?<!which[ ])(?<!whether[ ])(?<!if[ ]){_FIRST_LETTER}"
+    rf"(?i:{_CLOSE}*[ \t]*(?=[aimswhc])(?:{_IS}|seems|appears|comes"
     rf"|stands[ ]out(?:[ ]as)?)[ ]{_RIGHT})"
 )
 _REMAINS = re.compile(
@@ -694,7 +699,8 @@ _CHOOSES = re.compile(
     rf"\b(?=[abcdefghilmoprstvw])(?:(?:I|I['’](?:d|ll|m)|would|will|to|going)[ ](?:to[ ])?"
     r"(?:choose|pick|select|say|guess|think|believe|answer|answer[ ]with|go[ ]for)"
     r"|leaves|leaving|left[ ](?:with|is)|go[ ]with|going[ ]with|go[ ]for|going[ ]for"
-    r"|lean(?:ing)?(?:[ ]to(?:wards?)?)?|makes|perhaps|maybe|possibly|choose|select|pick|only"
+    r"|lean(?:ing)?(?:[ ]to(?:wards?)?)?|mak(?:es|ing)|likely|perhaps|maybe|possibly|choose"
+    r"|select|pick|only"
     r"|settl(?:e|ed|ing)[ ](?:on|for)|end(?:s|ed)?[ ]up[ ](?:with|at)|left[ ]us[ ]with"
     r"|leaves[ ](?:us|me|only)(?:[ ]with)?|confirms|confident[ ](?:in|about|of|that)"
     r"|vote(?:[ ]for)?|clearly|presumably"
