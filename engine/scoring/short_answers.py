@@ -11,24 +11,131 @@ import re
 import unicodedata
 from collections.abc import Iterable
 
-from evalbench.engine.scoring.reply_text import spoken, without_markup
+from evalbench.engine.scoring.reply_text import (
+    before_next_question,
+    ends,
+    spoken,
+    without_markup,
+)
 
-LENIENT = "short-answer-lenient/2"
+LENIENT = "short-answer-lenient/3"
 EXACT = "short-answer-exact/1"
 
-_YES_NO = {"yes": "Yes", "yeah": "Yes", "yep": "Yes", "no": "No", "nope": "No"}
-_NAMED_YES_NO = re.compile(r"\banswer\b[^.\n]{0,40}?(?:\bis|:)\s*(yes|no)\b", re.IGNORECASE)
+_YES = r"yes|yeah|yep|yup|s[íì]|oui|ja|sim|tak|evet|có|да|نعم|हाँ|हां|ใช่|是的?|对|對|はい|네|예"
+_NO = (
+    r"no(?!\.\s?\d)|nope|nah|non|nein|não|nie|hayır|không|нет|لا|नहीं|ไม่ใช่|ไม่|不是|否|不|不对|いいえ"
+    r"|아니요|아니오"
+)
+# "No" before a noun belongs to it, as in "no doubt"; before these words it is an answer.
+_ANSWERS = (
+    r"(?=\W*$|[ \t]*[^\w\s'’]|[ \t]*\n|[ \t]+(?:because|since|as|it|its|the|that|this|these|there"
+    r"|they|he"
+    r"|she|we|i|you|not|yes|no|in|and(?![ ]no)|but|only|\d+)\b)"
+)
+_ONE = rf"(?:(?P<yes>{_YES})|(?P<no>{_NO}))(?!\w){_ANSWERS}"
+_LEADS = (
+    r"(?:\W|\b(?:so|thus|hence|therefore|well|ah|oh|hmm+|ok|okay|sure|i['’]d say|i would say"
+    r"|i think(?: so)?"
+    r"|i believe|probably|most likely|possibly|likely|clearly|actually|indeed|in short|in summary"
+    r"|tl;dr"
+    r"|conclusion|verdict|result|response|decision|prediction|wait|now|a|final|it['’]s|is|a"
+    r"|\d{1,2}[.)])(?!\w))*+"
+)
+_OPENS = re.compile(_LEADS + _ONE, re.IGNORECASE)
+_NAMED = re.compile(
+    r"\b(?:answer|respuesta|réponse|antwort|resposta|risposta)\b['\"]?(?P<between>"
+    r"(?:[^.\n?]{0,40}?)(?:\bis\b|\b(?:must|should|would|will) be\b|[:：=]|\b[èé]\b|\bes\b|\best\b"
+    r"|\bist\b)"
+    rf"[^\w\n]*(?:(?:a|an|probably|clearly|definitely|simply|therefore|thus|clear|resounding"
+    rf"|most likely)\W+){{0,3}}){_ONE}",
+    re.IGNORECASE,
+)
+_MARKED = re.compile(
+    rf"(?:\\boxed\s?\{{(?:\\text(?:bf)?\s?\{{)?|<(?:final_)?answer>)\W*{_ONE}", re.IGNORECASE
+)
+_JSON = re.compile(r"\"(?:final_)?answer\"\s*:\s*(?:(?P<yes>true)|(?P<no>false))\b", re.IGNORECASE)
+_DENIED = re.compile(r"n['’]t\b|\b(?:not|never|cannot|neither|if|whether)\b", re.IGNORECASE)
+_EITHER = re.compile(
+    r"\b(?:(?:possibly|maybe|perhaps)\s)?yes\b\W{0,3}(?:or|and|/|possibly|maybe|perhaps)?\W{0,3}"
+    r"(?:possibly\s|maybe\s|perhaps\s)?\bno\b",
+    re.IGNORECASE,
+)
+_TAKEN_BACK = re.compile(
+    r"(?:wait|hold on|scratch that|correction|on second thoughts?|i was wrong|that(?:['’]s"
+    r"| is) wrong)\b",
+    re.IGNORECASE,
+)
+_WHOLE = re.compile(
+    r"\W*(?:(?:so|thus|therefore|well|yes|no),?\s)?(?:(?P<yes>true|correct|right|y|absolutely"
+    r"|certainly|definitely|of course|sure|indeed"
+    r"|(?:the|this) (?:statement|claim|sentence|assertion) is (?:true|correct|right)"
+    r"|(?:that['’]s|that is|it['’]s|it is) (?:true|correct|right)|(?:it|that) is|i (?:think"
+    r"|believe) so)"
+    r"|(?P<no>false|incorrect|wrong|n|not at all|not really|no way|i (?:don['’]t|do not) (?:think"
+    r"|believe) so|(?:absolutely|certainly|definitely"
+    r"|of course|probably) not"
+    r"|(?:the|this) (?:statement|claim|sentence|assertion) is (?:false|incorrect|wrong|not "
+    r"(?:true|correct|right))"
+    r"|(?:that['’]s|that is|it['’]s|it is) (?:false|incorrect|wrong|not (?:true|correct|right))"
+    r"|(?:it|that) (?:is not|isn['’]t)))\W*",
+    re.IGNORECASE,
+)
+_SENTENCE_END = re.compile(r"(?<=[.!?。！？])\s+|\n+")
 
 
 def read_yes_no(reply: str) -> str | None:
-    """``Yes`` or ``No``: the last one named as the answer, else the first word, else the last."""
-    text = _plain(reply)
-    if named := _NAMED_YES_NO.findall(text):
-        return _YES_NO[named[-1].lower()]
-    words = re.findall(r"[^\W\d_]+", text.lower())
-    if not words:
-        return None
-    return _YES_NO.get(words[0]) or _YES_NO.get(words[-1])
+    """``Yes`` or ``No``: the last one marked or named as the answer, else the first or last word.
+
+    A reply that takes its answer back is read from there on. None if it gives both, only repeats
+    "yes or no", or denies what it names ("the answer is not yes"). "No" before a noun ("no doubt")
+    is not an answer. Understood in the languages of :mod:`letters_lenient`.
+    """
+    text, _ = before_next_question(ends(spoken(reply), _LONGEST_YES_NO).strip())
+    if marked := list(_JSON.finditer(text)) or list(_MARKED.finditer(text)):
+        return _said(marked[-1])
+    text = _EITHER.sub(" ", without_markup(text))
+    found: str | None = None
+    end = 0
+    for named in _NAMED.finditer(text):
+        if _DENIED.search(named["between"]):
+            return None
+        found, end = _said(named), named.end()
+    if found is None:
+        sentences = [one for one in _SENTENCE_END.split(text) if one.strip()]
+        if not sentences:
+            return None
+        found, end = _of_sentence(sentences[0]), text.find(sentences[0]) + 1
+        last = _of_sentence(sentences[-1])
+        if last is None and (tail := _ENDS_WITH.search(sentences[-1])):
+            last = (
+                None
+                if _DENIED.search(re.split(r"[,;:.]", tail["before"].rstrip(" ,;:–—-"))[-1])
+                else _said(tail)
+            )
+        found = found or last
+    if back := _TAKEN_BACK.search(text, end):
+        rest = [one for one in _SENTENCE_END.split(text[back.start() :]) if one.strip()]
+        later = [said for one in rest if (said := _of_sentence(_TAKEN_BACK.sub("", one)))]
+        return later[-1] if later else found
+    return found
+
+
+_LONGEST_YES_NO = 10_000
+_ENDS_WITH = re.compile(
+    rf"(?P<before>^.{{0,2000}}(?:[,:;–—-]|\bso\b|\bbut\b|\bnot yes\b|\bis\b)\W*)(?:"
+    rf"(?P<yes>{_YES})|(?P<no>{_NO}))\W*$",
+    re.IGNORECASE | re.DOTALL,
+)
+
+
+def _of_sentence(sentence: str) -> str | None:
+    """The answer that a sentence opens with, or is as a whole."""
+    found = _WHOLE.fullmatch(sentence) or _OPENS.match(sentence)
+    return _said(found) if found else None
+
+
+def _said(found: re.Match[str]) -> str:
+    return "Yes" if found["yes"] else "No"
 
 
 _LEAD_IN = re.compile(

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -71,6 +74,12 @@ def test_numbers(reply: str, number: str | None) -> None:
 )
 def test_yes_and_no(reply: str, answer: str | None) -> None:
     assert read_yes_no(reply) == answer
+
+
+def test_yes_and_no_in_the_styles_of_many_models() -> None:
+    lines = Path(__file__).with_name("yes_no_replies.jsonl").read_text().splitlines()
+    cases = {case["reply"]: case["answer"] for case in map(json.loads, lines)}
+    assert {reply: read_yes_no(reply) for reply in cases} == cases
 
 
 @pytest.mark.parametrize(
