@@ -144,7 +144,7 @@ COMMANDS: tuple[Command, ...] = (
     Command("samples.go-to", "Go to", "the sample with a number", "number_sign,colon"),
     Command("samples.sort", "Sort", "by score, latency, tokens or cost; or click a head", "S"),
     Command("samples.reverse", "Reverse", "the order of the list the other way round", "R"),
-    Command("samples.columns", "Columns", "latency, tokens, cost, epochs, values", "v", True),
+    Command("samples.columns", "Columns", "latency, tokens, cost, ratings of judges", "v", True),
     Command("samples.export", "Export", "the listed samples, to a CSV or JSON lines file", "E"),
     Command("samples.copy", "Copy", "the question", "y"),
     Command("samples.retry", "Retry", "ask failed, refused or cut samples again", "r"),

@@ -96,6 +96,9 @@ class Took(NamedTuple):
 ORDERS = ("score", "seconds", "input_tokens", "output_tokens", "cost")
 """Measures that samples can be sorted by."""
 
+VALUE = "value:"
+"""Before the name of a score's value, such as a judge's rating, where it is a measure as well."""
+
 
 @dataclass(frozen=True, slots=True)
 class Facets:
@@ -143,6 +146,12 @@ class SampleBrowser:
             if (line := _lines(decoder, [row]).get(row)) is None:
                 return None
             return line, calls_of(decoder, self.journal, {row: line.sample}).get(row, [])
+
+    def value_names(self) -> list[str]:
+        """The names of all values that scores have, sorted; from one scan of scores."""
+        with opened(self.journal) as decoder:
+            used = _column(decoder, "SELECT DISTINCT vals FROM score")
+            return sorted({name for ident in used for name in decoder.values(ident)})
 
     def facets(self) -> Facets:
         """The values available for filtering, from one scan of samples and one of scores."""
@@ -221,18 +230,24 @@ class SampleBrowser:
 
         Args:
             rows: sample numbers, in order.
-            by: one of :data:`ORDERS`.
+            by: one of :data:`ORDERS`, or :data:`VALUE` and the name of a score's value.
             descending: largest first.
         """
         values: dict[int, float] = {}
         with opened(self.journal) as decoder:
-            if by == "score":
+            if by == "score" or by.startswith(VALUE):
+                name = by.removeprefix(VALUE)
                 scores: dict[int, list[float]] = {}
                 told: dict[int, float | None] = {}
                 sql = f"SELECT id >> {EPOCH_BITS}, vals FROM score WHERE outcome <> ?"  # noqa: S608
                 for row, ident in decoder.db.execute(sql, (OUTCOME_CODE[Outcome.ERROR],)):
                     if ident not in told:
-                        told[ident] = headline(decoder.values(ident), self.value)
+                        held_values = decoder.values(ident)
+                        told[ident] = (
+                            headline(held_values, self.value)
+                            if by == "score"
+                            else held_values.get(name)
+                        )
                     if (value := told[ident]) is not None:
                         scores.setdefault(row, []).append(value)
                 values = {row: sum(held) / len(held) for row, held in scores.items()}

@@ -19,6 +19,7 @@ from evalbench.engine.benchmark import Sample
 from evalbench.engine.calls import Call, MediaPart, Outcome, Prompt, Reply, TextPart, generate, user
 from evalbench.engine.journal import CallKey, Journal
 from evalbench.engine.journal.codec import quotable
+from evalbench.engine.journal.schema import EPOCH_BITS
 from evalbench.engine.runs.browse import Filter, SampleBrowser
 from evalbench.engine.runs.status import State
 from evalbench.tui.app import EvalbenchApp
@@ -234,6 +235,38 @@ async def test_columns_order_number_copy_and_export(engine: PretendEngine, tmp_p
         assert [row["row"] for row in csv.DictReader(file)] == ["2", "5", "8", "11"]
     lines = (tmp_path / "listed.jsonl").read_text("utf-8").splitlines()
     assert [json.loads(line)["row"] for line in lines] == [2, 5, 8, 11]
+
+
+async def test_each_judges_ratings_are_a_column_that_sorts(engine: PretendEngine) -> None:
+    rated = {"accuracy": 1.0, "rating/openai/gpt-5-mini": 7.0, "rating/anthropic/claude": 4.0}
+    with sqlite3.connect(engine.folder.journal) as journal:
+        kept = [dict(rated), rated | {"rating/anthropic/claude": 9.0}]
+        for place, values in enumerate(kept):
+            text = json.dumps(values)
+            journal.execute("INSERT INTO name (id, text) VALUES (?, ?)", (900 + place, text))
+        journal.execute(f"UPDATE score SET vals = 900 + (id >> {EPOCH_BITS} = 5)")
+    journal.close()
+    async with samples(engine, (200, 40)) as pilot:
+        app = pilot.app
+        await until_listed(pilot, *range(1, 13))
+        await pilot.press("v")
+        await until_shown(pilot, "rating/anthropic/claude")
+        await pilot.press(*"anth", "enter")
+        await until(pilot, lambda: "shown" in shown(app), "the column's mark")
+        await pilot.press("escape")
+        await until(pilot, lambda: isinstance(app.screen, SamplesPage), "the list")
+        assert load_preferences().columns == "value:rating/anthropic/claude"
+        # After score, latency, tokens in and out, and cost.
+        await pilot.press(*"SSSSSS")
+        await until_listed(pilot, 5, 1, 2, 3, 4, *range(6, 13))
+        head = next(line for line in shown(app).splitlines() if "outcome" in line)
+        assert "claude ▾" in head
+        await pilot.press("R")
+        await until_listed(pilot, 1, 2, 3, 4, *range(6, 13), 5)
+        # Another page of this run has the column from the start.
+        await app.push_screen(SamplesPage(engine.folder))
+        await until_shown(pilot, "…")
+        assert "claude" in shown(app)
 
 
 async def test_failures_are_listed_by_error_and_asked_again(

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, ClassVar
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual import events, on, work
 from textual.app import ComposeResult
@@ -140,7 +140,7 @@ class ComparePage(Page):
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Requires a sample to open."""
         if action == "scatter":
-            return True if self._found and _scatters(self._found) else None
+            return True if self._found and next(_drawable(self._found), None) else None
         if action in ("open", "whose", "side"):
             return True if self._found and self._found.flips else None
         return True
@@ -231,15 +231,19 @@ def _rows(
 def _scatters(found: Compared) -> list[Line]:
     """Each pair's scores against each other; of three or more runs, only the first against each."""
     lines: list[Line] = []
-    for pair in found.pairs:
-        if pair["first"] != found.head["runs"][0]:
-            continue
+    for pair in _drawable(found):
         names = found.letter(pair["first"]), found.letter(pair["second"])
         for title, points in found.scatters(pair):
             if lines:
                 lines.append([])
             lines += draw_scatter(title, points, names, share=found.share)
     return lines
+
+
+def _drawable(found: Compared) -> Iterator[Mapping[str, Any]]:
+    """The pairs that have a scatter."""
+    first = found.head["runs"][0]
+    return (pair for pair in found.pairs if pair["first"] == first and found.has_scatter(pair))
 
 
 def _pairs(found: Compared) -> list[Line]:

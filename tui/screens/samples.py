@@ -17,7 +17,14 @@ from textual.widgets import Input
 from evalbench.engine.errors import EvalbenchError, JournalError
 from evalbench.engine.paths import expand
 from evalbench.engine.process.launch import RETRY
-from evalbench.engine.runs.browse import ORDERS, Facets, Filter, SampleBrowser, TextSearch
+from evalbench.engine.runs.browse import (
+    ORDERS,
+    VALUE,
+    Facets,
+    Filter,
+    SampleBrowser,
+    TextSearch,
+)
 from evalbench.engine.runs.folder import RunFolder
 from evalbench.tui.clipboard import copy
 from evalbench.tui.screens.choose import Choose
@@ -29,7 +36,7 @@ from evalbench.tui.state.run_choices import Choice
 from evalbench.tui.state.run_folders import epochs_of
 from evalbench.tui.state.run_follower import RunFollower
 from evalbench.tui.state.run_list import RESUMABLE
-from evalbench.tui.state.sample_rows import EXTRAS, SampleRows, place_of
+from evalbench.tui.state.sample_rows import EXTRAS, VALUE_WIDTH, SampleRows, place_of
 from evalbench.tui.state.sample_words import STATE_WORDS, question_words
 from evalbench.tui.widgets.footer import Footer
 from evalbench.tui.widgets.table import Column, Table
@@ -70,6 +77,28 @@ _ORDER_NAMES = {
 }
 """Display names of orders, by their names in ``browse.ORDERS``: column titles."""
 
+
+def _order_name(name: str) -> str:
+    """The display name of an order or an optional column."""
+    return _ORDER_NAMES.get(name) or name.removeprefix(VALUE)
+
+
+def _extra_width(name: str) -> int:
+    """The width of an optional column."""
+    return EXTRAS[name][0] if name in EXTRAS else VALUE_WIDTH
+
+
+def _extra_title(name: str, arrow: str) -> str:
+    """An optional column's title; of a long one the end, which tells judges apart."""
+    title, room = _order_name(name), _extra_width(name) - len(arrow)
+    return (title if len(title) <= room else "…" + title[1 - room :]) + arrow
+
+
+def _kept(name: str) -> str:
+    """An optional column's name in the preferences, where names are separated by spaces."""
+    return name.replace(" ", "-")
+
+
 _NOTHING_YET = "No samples yet: the run is still reading its data."
 _NONE = "This run has no samples."
 _NO_MATCH = "No matching samples. Press x to show all."
@@ -100,6 +129,7 @@ class SamplesPage(SeekingPage):
         self._narrowed = narrowed
         self._order, self._descending = "", False
         self._extras: tuple[str, ...] = ()
+        self._values: tuple[str, ...] = ()
         self._rows = SampleRows(self._samples, (), live=not self._watch.ended)
         self._search: TextSearch | None = None
         self._looking = ""
@@ -124,7 +154,9 @@ class SamplesPage(SeekingPage):
         """Everything is shown at first; that needs no scan."""
         self.set_focus(self.query_one(Table))
         chosen = self.the_app.preferences.columns.split()
-        self._extras = tuple(name for name in EXTRAS if name.replace(" ", "-") in chosen)
+        if any(word.startswith(VALUE) for word in chosen):
+            self._values = self._value_columns()
+        self._extras = tuple(name for name in self._offered if _kept(name) in chosen)
         self._show_all()
         if self._narrowed:
             self._set_filter(self._narrowed)
@@ -187,19 +219,39 @@ class SamplesPage(SeekingPage):
             Column(tag, _TAG_WIDTH, drop=len(EXTRAS) + len(self._tags) - place)
             for place, tag in enumerate(self._tags)
         ]
+        arrow = " ▾" if self._descending else " ▴"
+        by = _order_name(self._order) if self._order else ""
         extras = [
-            Column(name, EXTRAS[name][0], right=name != "values", drop=1 + place)
+            Column(
+                _extra_title(name, arrow if _order_name(name) == by else ""),
+                _extra_width(name),
+                right=name != "values",
+                drop=1 + place,
+            )
             for place, name in enumerate(self._extras)
         ]
         number = Column("number", wide, right=True)
-        arrow = "▾" if self._descending else "▴"
-        every = [
-            column._replace(title=f"{column.title} {arrow}")
-            if self._order and column.title == _ORDER_NAMES[self._order]
+        heads = [
+            column._replace(title=column.title + arrow)
+            if column.title and column.title == by
             else column
-            for column in (number, *_HEAD, *extras, *columns, _QUESTION)
+            for column in (number, *_HEAD)
         ]
-        self.query_one(Table).replace_columns(every)
+        self.query_one(Table).replace_columns([*heads, *extras, *columns, _QUESTION])
+
+    def _value_columns(self) -> tuple[str, ...]:
+        """The optional columns of single values; none while the journal cannot be read."""
+        try:
+            names = self._samples.value_names()
+        except JournalError:
+            return ()
+        # A single value is the score itself.
+        return tuple(VALUE + name for name in names) if len(names) > 1 else ()
+
+    @property
+    def _offered(self) -> tuple[str, ...]:
+        """Names of all optional columns."""
+        return (*EXTRAS, *self._values)
 
     def _show(self, numbers: Sequence[int], *, empty: str = "") -> None:
         """Show these samples; the cursor stays at its sample, or goes to the next one."""
@@ -238,7 +290,7 @@ class SamplesPage(SeekingPage):
             said += f" of {figures.count(everything)}"
         said += " sample" if number == 1 and self._filter == Filter() else " samples"
         if self._order:
-            said += f" · by {_ORDER_NAMES[self._order]}"
+            said += f" · by {_order_name(self._order)}"
         if not self._watch.ended:
             said += f" · {self._watch.state}"
         self.query_one(TopLine).tell(right=said)
@@ -392,10 +444,11 @@ class SamplesPage(SeekingPage):
 
     def action_sort(self) -> None:
         """See ``commands.py``."""
-        orders = ("", *ORDERS)
-        by = orders[(orders.index(self._order) + 1) % len(orders)]
+        orders = ("", *ORDERS, *(name for name in self._extras if name.startswith(VALUE)))
+        place = orders.index(self._order) if self._order in orders else 0
+        by = orders[(place + 1) % len(orders)]
         self._order_by(by, descending=by not in ("", "score"))
-        name = _ORDER_NAMES[by]
+        name = _order_name(by)
         first = "greatest first" if self._descending else "least first"
         self.notify(f"by {name}, {first}" if by else "by number", markup=False)
 
@@ -406,8 +459,13 @@ class SamplesPage(SeekingPage):
 
     @on(Table.HeadClicked)
     def _head_clicked(self, event: Table.HeadClicked) -> None:
-        title = event.table.columns[event.index].title.rstrip(" ▾▴")
-        by = next((one for one, name in _ORDER_NAMES.items() if name == title), None)
+        place = event.index - 1 - len(_HEAD)
+        if 0 <= place < len(self._extras):
+            title = _order_name(self._extras[place])
+        else:
+            title = event.table.columns[event.index].title.rstrip(" ▾▴")
+        orders = (*_ORDER_NAMES, *self._values)
+        by = next((one for one in orders if _order_name(one) == title), None)
         if by is not None:
             turned = by == self._order and not self._descending
             self._order_by(by, descending=turned or (by != self._order and by not in ("", "score")))
@@ -416,10 +474,11 @@ class SamplesPage(SeekingPage):
     async def action_columns(self) -> None:
         """See ``commands.py``."""
         place = ""
+        self._values = await asyncio.to_thread(self._value_columns)
         while True:
             choices = [
-                Choice(name, ("shown" if name in self._extras else "–", name), name)
-                for name in EXTRAS
+                Choice(name, ("shown" if name in self._extras else "–", _order_name(name)), name)
+                for name in self._offered
             ]
             dialog = Choose(
                 "Columns: enter shows or hides one, escape is done",
@@ -430,8 +489,10 @@ class SamplesPage(SeekingPage):
             if not (place := await self.app.push_screen_wait(dialog) or ""):
                 return
             kept = set(self._extras) ^ {place}
-            self._extras = tuple(name for name in EXTRAS if name in kept)
-            self.the_app.prefer(columns=" ".join(name.replace(" ", "-") for name in self._extras))
+            self._extras = tuple(name for name in self._offered if name in kept)
+            here = set(map(_kept, self._offered))
+            others = (w for w in self.the_app.preferences.columns.split() if w not in here)
+            self.the_app.prefer(columns=" ".join([*map(_kept, self._extras), *others]))
             self._order_by(self._order, descending=self._descending)
 
     # -- actions on the listed samples -------------------------------------------

@@ -136,12 +136,17 @@ class Compared:
         Right-or-wrong scores are informative only in groups.
         """
         found = []
-        if pair["both_right"] is None and len(pair.get("points") or ()) > 1:
+        if _has_points(pair):
             found.append(("samples", [(x, y, n) for x, y, n in pair["points"]]))
         if groups := pair.get("groups"):
             points = [(x, y, 1) for _, x, y, _ in groups]
             found.append((f"groups by {pair['grouped_by']}", points))
         return found
+
+    @staticmethod
+    def has_scatter(pair: Line) -> bool:
+        """Whether :meth:`scatters` gives any plot."""
+        return _has_points(pair) or bool(pair.get("groups"))
 
     def gap(self, number: float | None) -> str:
         """A score difference: ``+1.9 points``, or a plain number."""
@@ -244,3 +249,8 @@ def score_words(score: float, *, share: bool) -> str:
     if share and score in (0, 1):
         return "right" if score else "wrong"
     return f"{score:g}" if score == round(score, 3) else f"{score:.3f}"
+
+
+def _has_points(pair: Line) -> bool:
+    """Whether a pair's scores are grades, which can be plotted one by one."""
+    return pair["both_right"] is None and len(pair.get("points") or ()) > 1

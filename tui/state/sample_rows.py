@@ -7,7 +7,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 
 from evalbench.engine.errors import JournalError
-from evalbench.engine.runs.browse import SampleBrowser, SampleLine, Took
+from evalbench.engine.runs.browse import VALUE, SampleBrowser, SampleLine, Took
 from evalbench.tui.state import figures
 from evalbench.tui.state.sample_words import (
     gold_words,
@@ -41,7 +41,20 @@ EXTRAS: Mapping[str, tuple[int, Callable[[SampleLine, Took, int], str]]] = {
     "epochs": (7, lambda line, _, epochs: f"{len(line.scores)} of {epochs}"),
     "values": (26, lambda line, _, __: _ratings(line)),
 }
-"""Optional columns: width, and the content of a cell."""
+"""Optional columns: width, and the content of a cell. Those of one value each are further ones,
+called :data:`VALUE` and the value's name."""
+
+VALUE_WIDTH = 14
+"""Width of a column that shows one value."""
+
+
+def _extra(name: str, line: SampleLine, took: Took, epochs: int) -> str:
+    """The content of an optional column's cell; of a value, that of every epoch."""
+    if not name.startswith(VALUE):
+        return EXTRAS[name][1](line, took, epochs)
+    value = name.removeprefix(VALUE)
+    told = (score.values[value] for score in line.scores if value in score.values)
+    return ", ".join(map(value_word, told))
 
 
 class SampleRows:
@@ -137,7 +150,7 @@ class SampleRows:
             (found.word, found.tone),
             read_words(detail)[:_LONGEST],
             gold_words(line.sample, detail, short=True)[:_LONGEST],
-            *((EXTRAS[name][1](line, took, self._epochs), "") for name in self._extras),
+            *((_extra(name, line, took, self._epochs), "") for name in self._extras),
             *((line.sample.tags.get(tag, "")[:_LONGEST], "dim") for tag in self._tags),
             question_words(line.sample.inputs).lstrip()[:_LONGEST],
         )

@@ -235,7 +235,7 @@ async def test_samples_are_ordered_by_what_they_scored_or_took(tmp_path: Path) -
             usage = Usage(input_tokens=10 * row, output_tokens=tokens)
             reply = Reply("x", usage=usage, cost=Decimal(row)) if row < 4 else None
             await ask(into, row, one, generate(f"Say {row}"), reply)
-            values = {} if value is None else {"accuracy": value}
+            values = {} if value is None else {"accuracy": value, "rating/a": 9.0 - row % 3}
             outcome = Outcome.ERROR if value is None else Outcome.OK
             error = f"Kind{row}: it said [/]" + " and more" * 300
             into.store_score(row, 0, {}, outcome, values, {"error": error} if row == 4 else {})
@@ -243,6 +243,8 @@ async def test_samples_are_ordered_by_what_they_scored_or_took(tmp_path: Path) -
     rows = browser.rows()
     assert list(browser.ordered(rows, "score")) == [3, 1, 2, 4]
     assert list(browser.ordered(rows, "score", descending=True)) == [2, 1, 3, 4]
+    assert browser.value_names() == ["accuracy", "rating/a"]
+    assert list(browser.ordered(rows, "value:rating/a")) == [2, 1, 3, 4]
     # Equal ones keep their order, those without any come last.
     assert list(browser.ordered(rows, "output_tokens")) == [1, 3, 2, 4]
     assert list(browser.ordered([4, 2], "cost", descending=True)) == [2, 4]
