@@ -12,18 +12,23 @@ from __future__ import annotations
 import argparse
 import asyncio
 import random
+import tempfile
+import time
 from dataclasses import dataclass, field
 from decimal import Decimal
+from pathlib import Path
 from statistics import median
 from typing import ClassVar
 
-from evalbench.engine.calls import Call, ModelRef, Provider, RateLimits, Reply, generate
+from evalbench.engine.calls import Call, ModelRef, Provider, RateLimits, Reply, Usage, generate
 from evalbench.engine.cost.budget import Budget
 from evalbench.engine.cost.meter import CostMeter
 from evalbench.engine.cost.unit_prices import Rates, UnitPrices
+from evalbench.engine.dispatch import shared_limits
 from evalbench.engine.dispatch.base import SendLog
 from evalbench.engine.dispatch.limiter import Limiter
 from evalbench.engine.dispatch.realtime import RealtimeDispatcher
+from evalbench.engine.dispatch.shared_limits import SharedLimits
 from evalbench.engine.errors import Overloaded, ProviderError, RateLimited, ServerFault
 from tests.unit.engine.virtual_time import VirtualTimeLoop
 
@@ -68,6 +73,7 @@ class Server:
 
     latency: float = 0.05
     calls: int = 2000
+    engines: int = 1
 
     def __init__(self, dice: random.Random) -> None:
         self.dice = dice
@@ -153,6 +159,17 @@ class Rate500(Rate):
     calls = 10000
 
 
+class Three(Rate):
+    """Three engines on one key."""
+
+    engines = 3
+    calls = 4500
+
+
+class ThreeSlow(Rate5):
+    engines = 3
+
+
 class Changing(Rate):
     calls = 5000
 
@@ -231,6 +248,8 @@ REGIMES: dict[str, type[Server]] = {
     "50 a second, retry-after 1": Rate50Told,
     "500 a second": Rate500,
     "50, then 25, then 100 a second": Changing,
+    "50 a second for three engines": Three,
+    "5 a second for three engines": ThreeSlow,
     "8 at once, the rest queued": Queue,
     "16 at once, the rest refused": Cap,
     "tokens per minute, reported in headers": Tokens,
@@ -250,7 +269,8 @@ class Simulated(Provider):
         self._server = server
 
     async def answer(self, call: Call) -> Reply:
-        return Reply(text="A", limits=await self._server.answer())
+        limits = await self._server.answer()
+        return Reply(text="A", limits=limits, usage=Usage(60, 40))
 
 
 @dataclass(frozen=True)
@@ -269,27 +289,55 @@ class Pace:
 
 
 async def _run(server: Server, concurrency: int | None) -> Pace:
+    with tempfile.TemporaryDirectory() as folder:
+        shared_limits.time = asyncio.get_running_loop()  # type: ignore[attr-defined]
+        engines = [
+            _engine(server, concurrency, Path(folder), server.calls // server.engines)
+            for _ in range(server.engines)
+        ]
+        try:
+            told = await asyncio.gather(*engines)
+        finally:
+            shared_limits.time = time  # type: ignore[attr-defined]
+    answered = sum(count for count, _ in told)
+    return Pace(_now(), answered, server.refused / max(1, server.asked), told[0][1])
+
+
+async def _engine(
+    server: Server, concurrency: int | None, folder: Path, left: int
+) -> tuple[int, tuple[tuple[int, int], ...]]:
+    """Ask so many calls; returns how many were answered, and how the concurrency went."""
     free = UnitPrices(Rates(Decimal(0), Decimal(0)))
+    shared = SharedLimits(folder, "key", "m") if server.engines > 1 else None
     realtime = RealtimeDispatcher(
         Simulated(server),
-        Limiter(concurrency=concurrency),
+        Limiter(concurrency=concurrency, shared_limits=shared),
         CostMeter(Budget(), free),
         attempts=8,
         report=lambda kind, **body: None,
     )
     call = Call(ModelRef("simulated", "m"), generate("?", max_tokens=1))
-    left, answered = server.calls, 0
-    working: set[asyncio.Task[Reply]] = set()
+    answered = working = 0
+    ended: asyncio.Queue[bool] = asyncio.Queue()
+
+    async def one() -> None:
+        reply = await realtime.answer(call, "", SendLog())
+        ended.put_nowait(not reply.error)
+
     seen: list[tuple[int, int]] = []
+    tasks: set[asyncio.Task[None]] = set()
     while left or working:
-        while left and len(working) < realtime.window:
-            left -= 1
-            working.add(asyncio.create_task(realtime.answer(call, "", SendLog())))
-        done, working = await asyncio.wait(working, timeout=1, return_when=asyncio.FIRST_COMPLETED)
-        answered += sum(not task.result().error for task in done)
+        while left and working < realtime.window:
+            left, working = left - 1, working + 1
+            task = asyncio.create_task(one())
+            tasks.add(task)
+            task.add_done_callback(tasks.discard)
+        answered += await ended.get()
+        working -= 1
         if not seen or _now() - seen[-1][0] > 2:
             seen.append((round(_now()), realtime.gauges()["concurrency"]))
-    return Pace(_now(), answered, server.refused / max(1, server.asked), tuple(seen))
+    await realtime.close()
+    return answered, tuple(seen)
 
 
 def measure(kind: type[Server], concurrency: int | None, seed: int) -> Pace:

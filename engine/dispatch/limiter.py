@@ -11,6 +11,7 @@ import asyncio
 import contextlib
 import itertools
 from collections import deque
+from math import inf
 
 from evalbench.engine.calls import RateLimits
 from evalbench.engine.dispatch.retry import LONGEST_OUTAGE_S
@@ -26,7 +27,10 @@ GENTLE_HOLD_S = 10.0
 _LAST = 20
 _SHARE_S = 0.25
 _MOMENT_S = 0.001
+_LOOK_S = 0.05
 _LONGEST_KEPT_S = 5.0
+_KEPT_S = 0.5
+"""How long to keep a refused call's permit before it is known how long an answer takes."""
 _WEIGHT = 0.1
 """Weight of the latest reply in the moving average of tokens."""
 _BYTES_IN_FLIGHT = 256 * 1024 * 1024
@@ -131,6 +135,9 @@ class Limiter:
         self._steering = Steering()
         self._takes_s = 0.0
         self._answered = False
+        self._refused = False
+        self._out = 0
+        self._left = inf
         self._numbers = itertools.count()
         self._kept: dict[int, tuple[asyncio.TimerHandle, int]] = {}
         self._last_shrink = float("-inf")
@@ -141,6 +148,7 @@ class Limiter:
         self._level = self.semaphore.size
         self._grown = 0
         self._shared = float("-inf")
+        self._shrunk = 0.0
         if self._shared_limits and not self.fixed:
             self._agree(start)
 
@@ -154,7 +162,7 @@ class Limiter:
 
     async def until_allowed(self, unless: asyncio.Event) -> None:
         """Wait until no pause or rate limit holds a call back, or ``unless`` is set."""
-        if self._qps is None and self._tpm is None:
+        if self._qps is None and self._tpm is None and not self._paced and not self._counts_left:
             await self._until_unpaused(unless)
             return
         async with self._line:
@@ -171,7 +179,17 @@ class Limiter:
             await _sleep(wait, unless)
 
     def _next_slot(self, now: float) -> float:
-        """Take the next turn at the configured rate; returns seconds until a retry, or 0."""
+        """Take the next turn at the configured and the found rate.
+
+        Returns:
+            0 if it was taken, else seconds until a retry.
+        """
+        if self._counts_left and self._left < 1 and self._out > 0:
+            return _LOOK_S
+        if self._paced and (wait := self._steering.pace.wait(now)) > 0:
+            return wait
+        if self._qps is None and self._tpm is None:
+            return 0.0
         qps = self._rate()
         if self._shared_limits:
             return self._shared_limits.next_slot(qps)
@@ -186,6 +204,18 @@ class Limiter:
         if self._tpm is not None and self._tokens:
             rate = min(rate, self._tpm / 60.0 / self._tokens)
         return rate
+
+    @property
+    def _counts_left(self) -> bool:
+        """Whether calls wait for what the provider says is left, as it does refuse.
+
+        The next answer will tell how much there is then; without a call in flight one is sent.
+        """
+        return self._refused and self._left < inf and not self.fixed
+
+    @property
+    def _paced(self) -> bool:
+        return self._steering.pace.found and not self.fixed and not self._gentle
 
     @property
     def wants_sizes(self) -> bool:
@@ -203,8 +233,8 @@ class Limiter:
 
     @property
     def in_flight(self) -> int:
-        """Calls that hold a permit and have not returned."""
-        return self.semaphore.taken - len(self._kept)
+        """Calls that were sent and have not returned."""
+        return self._out
 
     def succeeded(
         self, limits: RateLimits | None, took_s: float = 0.0, tokens: int | None = None
@@ -222,22 +252,32 @@ class Limiter:
         if self._gentle:
             if self.semaphore.waiting and self._level < MOST:
                 self._grow(self._step())
-        elif (left := self._steer(answered=True)) < 1:
-            self.share(refused=True, left=left)
+        else:
+            self._steer(answered=True)
         self.share()
 
-    def _steer(self, *, answered: bool) -> float:
-        """Adjust the concurrency to an outcome; returns the share of it that is left."""
+    def _steer(self, *, answered: bool) -> None:
+        """Adjust the concurrency to an outcome."""
         wanted = self.semaphore.waiting > 0 and self._level < MOST
         size = self.semaphore.size
         now = asyncio.get_running_loop().time()
-        change = self._steering.heard(answered=answered, size=size, wanted=wanted, now=now)
+        change = self._steering.heard(
+            answered=answered,
+            size=size,
+            wanted=wanted,
+            now=now,
+            paced=self._held_back,
+        )
+        self._changed(size, change)
+
+    def _changed(self, size: int, change: int) -> None:
         if change > 0:
             self._grow(change)
-        elif change < 0 and self._alone:
-            self._level = size + change
-            self.semaphore.resize(self._level)
-        return min(1.0, (size + change) / size)
+        elif change < 0:
+            if self._alone:
+                self._level = size + change
+                self.semaphore.resize(self._level)
+            self.share(refused=True, left=(size + change) / size)
 
     def _step(self) -> int:
         """How much a gentle rise grows for the time since its last step; at most a doubling."""
@@ -262,6 +302,7 @@ class Limiter:
         if not isinstance(error, RateLimited | Overloaded):
             return
         now = asyncio.get_running_loop().time()
+        self._refused = True
         self._note(answered=False)
         limits = error.limits
         self._learn(limits if isinstance(limits, RateLimits) else None)
@@ -271,8 +312,6 @@ class Limiter:
             self._recent.clear()
         if self._gentle:
             self._gently_refused(error, now)
-        elif not self.fixed and not self._counted_later:
-            self._count_refused()
 
     def _gently_refused(self, error: ProviderError, now: float) -> None:
         self._stepped = now + GENTLE_HOLD_S
@@ -299,35 +338,42 @@ class Limiter:
         enough = self._whole_rounds
         return len(self._recent) == enough and self._recent.count(False) > enough // 2
 
+    def sent(self) -> None:
+        """Count a call that leaves now."""
+        self._out += 1
+        self._left -= 1
+
+    def returned(self) -> None:
+        """Count one that came back, answered or not."""
+        self._out -= 1
+
     def keep(self, weight: int) -> None:
         """Keep the permit of a refused call unused for as long as an answer takes.
 
-        If some calls are refused at any load, the refusal counts only then, as answers do:
-        otherwise refusals of the latest calls would count before their answers.
+        The refusal counts only then, as answers do: otherwise refusals of the latest calls would
+        count before their answers.
         """
         if self.fixed or self._gentle:
             self.semaphore.give(weight)
             return
-        later = self._counted_later
         loop = asyncio.get_running_loop()
         number = next(self._numbers)
-        wait = min(self._takes_s, _LONGEST_KEPT_S)
-        timer = loop.call_later(wait, self._give, number, later)
+        wait = min(self._takes_s or _KEPT_S, _LONGEST_KEPT_S)
+        timer = loop.call_later(wait, self._give, number, True)
         self._kept[number] = timer, weight
+        size = self.semaphore.size
+        change = self._steering.crowded(len(self._kept), size, loop.time(), self._held_back)
+        self._changed(size, change)
 
     @property
-    def _counted_later(self) -> bool:
-        return self._steering.always > 0
-
-    def _count_refused(self) -> None:
-        if (left := self._steer(answered=False)) < 1:
-            self.share(refused=True, left=left)
+    def _held_back(self) -> bool:
+        return self._paced and self._line.locked()
 
     def _give(self, number: int, count: bool = False) -> None:
         _, weight = self._kept.pop(number)
         self.semaphore.give(weight)
         if count and not self.fixed:
-            self._count_refused()
+            self._steer(answered=False)
 
     def wake(self) -> None:
         """Stop keeping permits unused, so that nothing waits for them."""
@@ -355,9 +401,13 @@ class Limiter:
             size=self.semaphore.size, wanted=wanted, grown=self._grown, refused=refused, left=left
         )
         self._grown = 0
+        size, shrunk, self._shrunk = self.semaphore.size, self._shrunk, part.shrunk
+        if part.shrunk > shrunk and not refused and not self._alone and part.size < size:
+            now = asyncio.get_running_loop().time()
+            self._steering.cut_elsewhere(size, part.size, now, self._held_back)
         self._alone, self._level = part.alone, part.level
         self._steering.ramping = self._steering.ramping and part.ramping
-        if part.size != self.semaphore.size:
+        if part.size != size:
             self.semaphore.resize(part.size)
 
     def close(self) -> None:
@@ -369,6 +419,10 @@ class Limiter:
         if limits is None:
             return
         now = asyncio.get_running_loop().time()
+        self._left = min(
+            _calls_left(limits.requests_remaining, limits.requests_reset_s, 1),
+            _calls_left(limits.tokens_remaining, limits.tokens_reset_s, self._tokens),
+        )
         for left, reset, what in (
             (limits.requests_remaining, limits.requests_reset_s, "requests"),
             (limits.tokens_remaining, limits.tokens_reset_s, "tokens"),
@@ -405,6 +459,13 @@ class Limiter:
         self._alone = True
 
 
+def _calls_left(remaining: int | None, reset_s: float | None, each: float) -> float:
+    """Calls that may still be sent until a limit renews; infinite if that is not known."""
+    if remaining is None or not reset_s or reset_s > LONGEST_OUTAGE_S or each <= 0:
+        return inf
+    return remaining / each
+
+
 async def _sleep(seconds: float, unless: asyncio.Event) -> None:
     """Sleep, or return early when ``unless`` is set."""
     with contextlib.suppress(TimeoutError):
@@ -429,8 +490,10 @@ class Permit:
         except BaseException:
             self._limiter.semaphore.give(self._weight)
             raise
+        self._limiter.sent()
 
     async def __aexit__(self, _kind: object, error: BaseException | None, _where: object) -> None:
+        self._limiter.returned()
         if isinstance(error, RateLimited | Overloaded):
             self._limiter.keep(self._weight)
         else:

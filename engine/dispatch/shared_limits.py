@@ -42,12 +42,14 @@ class Share:
         level: calls that all engines together may have in flight.
         alone: no other engine has adaptive concurrency on this key.
         ramping: nothing has been refused yet.
+        shrunk: when the level was cut last; 0 if it was not.
     """
 
     size: int
     level: int
     alone: bool
     ramping: bool
+    shrunk: float = 0.0
 
 
 class SharedLimits:
@@ -153,7 +155,7 @@ class SharedLimits:
             state.update(engines=held, level=level, ramping=ramping)
             self._alone = alone
         mine = level if alone else allot(level, {n: one[2] for n, one in held.items()})[self._name]
-        return Share(mine, level, alone, ramping)
+        return Share(mine, level, alone, ramping, 0.0 if alone else state.get("shrunk", 0.0))
 
     def leave(self) -> None:
         """Return this engine's share to the others."""

@@ -12,8 +12,11 @@ and the next step up is tried less and less often while it keeps failing.
 
 from __future__ import annotations
 
-from math import sqrt
+from collections import deque
+from math import ceil, sqrt
 from typing import NamedTuple
+
+from evalbench.engine.dispatch.pacing import Pace
 
 SHRINK = 0.7
 """Share of the concurrency kept after refusals that do not show how far it was exceeded."""
@@ -21,7 +24,11 @@ _MOST_LEFT, _LEAST_LEFT = 0.9, 0.3
 
 _FEWEST = 20
 """Minimum number of outcomes per judgement; also at least twice the calls in flight."""
-_MANY = 8
+_FEWEST_PACED = 40
+"""More where the limit is nearly known: one refusal in twenty is too many there."""
+_FEW = 16
+"""Up to this many calls in flight, one more or less is too much of a step: a rate fits better."""
+_MANY = 6
 _SURELY = 0.25
 """This many refusals are judged at once if their share is this far above the baseline."""
 _TOLERATED = 0.03
@@ -59,25 +66,33 @@ class Steering:
     Attributes:
         ramping: no limit has been hit yet: each answer allows one more call.
         always: the baseline share of refusals, which come at any load.
+        pace: the request rate that was found.
     """
 
     def __init__(self) -> None:
+        self.pace = Pace()
         self.ramping = True
         self.always = 0.0
+        self._last: _Before | None = None
+        self._times: deque[float] = deque(maxlen=2 * _FEWEST_PACED)
         self._answered = self._refused = 0
         self._due = _FEWEST
         self._before: _Before | None = None
-        self._begun = 0.0
+        self._begun: float | None = None
+        self._counted_since = 0.0
         self._alike = 0
         self._too_much: int | None = None
         self._rest = 0
         self._patience = 1
         self._step = 1
         self._down: int | None = None
+        self._sound = 0
         self._passed_over = 0
         self._judged = 0
 
-    def heard(self, *, answered: bool, size: int, wanted: bool, now: float) -> int:
+    def heard(
+        self, *, answered: bool, size: int, wanted: bool, now: float, paced: bool = False
+    ) -> int:
         """By how many calls to change the concurrency after another outcome.
 
         Args:
@@ -85,43 +100,80 @@ class Steering:
             size: the current concurrency limit.
             wanted: whether more calls are waiting than the limit allows.
             now: seconds, on any clock.
+            paced: whether calls are held back by the pace.
         """
         if self._passed_over > 0:
             # It was sent before the last cut.
             self._passed_over -= 1
+            self._begun = self._counted_since = now
             return 0
-        if not self._answered and not self._refused:
+        if answered and self._down is not None:
+            was, self._down = self._down, None
+            self._answered = self._refused = 0
+            self._begun, self._due = now, max(_FEWEST, 2 * was)
+            return max(0, was - size)
+        if self._begun is None:
             self._begun = now
         if answered:
             self._answered += 1
+            self._times.append(now)
         else:
             self._refused += 1
         count = self._answered + self._refused
-        many = self._refused >= _MANY and self._refused > count * (self.always + _SURELY)
+        enough = max(_MANY, size // 8)
+        many = self._refused >= enough and self._refused > count * (self.always + _SURELY)
         if count >= self._due or many:
-            change = self._judge(size, wanted, self._answered / max(now - self._begun, 1e-6))
+            rate = self._answered / max(now - self._begun, 1e-6)
+            some = self._refused > 0
+            change = self._judge(size, wanted, rate, now, paced)
             self._answered = self._refused = 0
-            self._due = max(_FEWEST, (size + change) * (1 if self.ramping else 2))
+            self._begun = now
+            long = self.pace.found and not self._before and some
+            self._due = max(
+                _FEWEST_PACED if long else _FEWEST,
+                0 if paced else (size + change) * (1 if self.ramping else 2),
+            )
             return change
         return 1 if answered and self.ramping and wanted else 0
 
     def paused(self, size: int) -> None:
         """Note a pause of all calls: the next outcomes do not reflect a single concurrency."""
         self._before, self._alike = None, 0
+        self._times.clear()
         self._answered = self._refused = 0
-        self._passed_over = size
+        self._passed_over = max(size, self._passed_over)
 
-    def _judge(self, size: int, wanted: bool, rate: float) -> int:
+    def crowded(self, refused: int, size: int, now: float, paced: bool) -> int:
+        """Like :meth:`heard`, when this many of the calls in flight are known to be refused.
+
+        Their outcomes are heard only when answers of the same age are, but so many need not be
+        waited for.
+        """
+        share = refused / size
+        few = refused < max(_MANY, 2 + size * (self.always + _SURELY))
+        if few or self._passed_over > 0 or self._down is not None:
+            return 0
+        rate = self._answer_rate(now)
+        self._before, self._alike = _Before(share, size, rate), 0
+        self._answered = self._refused = 0
+        change = self._cut(size, share, now, paced)
+        self._due = max(_FEWEST, 2 * (size + change))
+        return change
+
+    def cut_elsewhere(self, size: int, left: int, now: float, paced: bool) -> None:
+        """Note that another engine on the key was refused too much, so that all were cut."""
+        self._before, self._alike = None, 0
+        self._answered = self._refused = 0
+        self._cut(size, 1 - left / size, now, paced)
+        self._due = max(_FEWEST, 2 * left)
+
+    def _judge(self, size: int, wanted: bool, rate: float, now: float, paced: bool) -> int:
         refused, count = self._refused, self._answered + self._refused
         share = refused / count
         before, self._before = self._before, None
         if share >= _NOBODY:
             return self._nobody_answers(size)
-        if self._down is not None:
-            was, self._down = self._down, None
-            if was > size:
-                return was - size
-        if before and before.size > size and before.is_the_same(share, size, self.always):
+        if before and size <= 0.9 * before.size and before.is_the_same(share, size, self.always):
             self._alike += 1
             if self._alike < _TRIALS:
                 # Saved-up burst capacity or calls sent earlier may mislead once.
@@ -132,36 +184,84 @@ class Steering:
                 self.always = min(_MOST_ALWAYS, (share + before.share) / 2)
                 # The limit has not been found yet.
                 self._too_much, self.ramping = None, True
+                self.pace.forget()
                 return before.size - size
         self._alike = 0
         self._judged += 1
         if self.always > _TOLERATED and self._judged % _EXAMINED_EVERY == 0:
             self._before = _Before(share, size, rate)
             return self._less(size, share)
+        if self.ramping and self._grows(size, rate, share):
+            return 1 if wanted else 0
         usual = count * self.always
         doubt = 2 * sqrt(usual * (1 - self.always))
         if refused > usual + doubt + max(1.0, _TOLERATED * count):
             self._before = _Before(share, size, rate)
-            return self._cut(size, share)
+            return self._cut(size, share, now, paced)
+        self._sound = size
         self.always = min(self.always, self.always + 0.2 * (share - self.always))
+        if size > _FEW:
+            self.pace.forget()
+        elif paced:
+            if share <= self.always + _TOLERATED / 2:
+                self.pace.rise()
+            return 0
         return self._raise(size) if wanted else 0
+
+    def _grows(self, size: int, rate: float, share: float) -> bool:
+        """Whether more calls bring more answers, so that refusals do not matter so far."""
+        last, self._last = self._last, _Before(share, size, rate)
+        if share > _MOST_ALWAYS:
+            return False
+        if last is None:
+            return True
+        self.always = min(self.always, self.always + 0.2 * (share - self.always))
+        more = size / last.size
+        if rate < last.rate * (0.9 + (more - 1) / 2):
+            return False
+        if more > 1.5 and min(share, last.share) > 2 * _TOLERATED:
+            self.always = max(self.always, min(share, last.share))
+        return True
+
+    def _answer_rate(self, now: float) -> float:
+        """Answers a second lately: over a second at least, and over enough of them; 0: too few."""
+        times = self._times
+        if len(times) < _FEWEST // 2 or self._begun is None:
+            return 0.0
+        first = max(0, len(times) - _FEWEST_PACED)
+        while first > 0 and now - times[first] < 1.0:
+            first -= 1
+        since = times[first - 1] if first else min(self._counted_since, times[0])
+        return (len(times) - first) / max(now - since, 1e-6)
 
     def _nobody_answers(self, size: int) -> int:
         """Send less and less; the first answer restores the previous level."""
-        self._down = self._down or size
+        self._down = self._down or max(size, self._sound)
+        self.pace.forget()
+        self._times.clear()
         return self._less(size, 1 - SHRINK)
 
-    def _cut(self, size: int, share: float) -> int:
+    def _cut(self, size: int, share: float, now: float, paced: bool) -> int:
+        change = self._less(size, share, up=not paced)
+        # What came before the first cut may have been saved up.
+        rate = 0.0 if self.ramping else self._answer_rate(now)
+        self.ramping = False
+        self._times.clear()
+        if size + change > _FEW:
+            self.pace.forget()
+        elif rate:
+            self.pace.cut(rate / (1 - share), rate / (1 - self.always))
         near = self._too_much is not None and abs(size - self._too_much) <= max(1, size // 8)
         self._patience = min(_LONGEST_REST, 2 * self._patience) if near else 1
         self._too_much, self._rest, self._step = size, self._patience, 1
-        self.ramping = False
-        return self._less(size, share)
+        # A pace that did not help was not what the limit is about.
+        return change
 
-    def _less(self, size: int, share: float) -> int:
+    def _less(self, size: int, share: float, *, up: bool = False) -> int:
         """Cut to what was answered, which is what the model can take if load is to blame."""
         self._passed_over = size
-        return max(1, int(size * min(_MOST_LEFT, max(_LEAST_LEFT, 1 - share)))) - size
+        left = size * min(_MOST_LEFT, max(_LEAST_LEFT, 1 - share))
+        return max(1, ceil(left) if up else int(left)) - size
 
     def _raise(self, size: int) -> int:
         if self.ramping:

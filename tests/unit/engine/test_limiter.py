@@ -266,15 +266,28 @@ async def test_it_does_not_grow_when_nobody_waits() -> None:
     assert limiter.semaphore.size == START
 
 
+async def refuse(limiter: Limiter, calls: int) -> None:
+    """Send calls of which each is refused."""
+
+    async def one() -> None:
+        async with limiter.turn():
+            error = Overloaded("full")
+            limiter.refused(error)
+            raise error
+
+    for _ in range(calls):
+        with pytest.raises(Overloaded):
+            await one()
+
+
 @virtual_time
 async def test_many_refusals_shrink_it_and_a_few_do_not() -> None:
     limiter = Limiter(concurrency=None)
     limiter.semaphore.resize(100)
-    for _ in range(7):
-        limiter.refused(RateLimited("slow down"))
+    await refuse(limiter, 26)
     assert limiter.semaphore.size == 100
-    limiter.refused(Overloaded("full"))
-    assert limiter.semaphore.size == 70
+    await refuse(limiter, 1)
+    assert limiter.semaphore.size == 73
 
 
 @virtual_time
@@ -326,9 +339,8 @@ async def test_a_size_that_is_let_go_changes_again_from_where_it_was() -> None:
     limiter = Limiter(concurrency=12)
     limiter.resize(None)
     assert limiter.semaphore.size == 12
-    for _ in range(8):
-        limiter.refused(RateLimited("slow down"))
-    assert limiter.semaphore.size == 8
+    await refuse(limiter, 6)
+    assert limiter.semaphore.size == 6
 
 
 @virtual_time
