@@ -339,6 +339,15 @@ class Benchmark(ABC):
         self.shared = shared
 
     @classmethod
+    def named(cls, task: str) -> type[Benchmark]:
+        """The benchmark of one task, for families with names such as ``lm-eval/gsm8k``.
+
+        Raises:
+            SpecError: it is no family.
+        """
+        raise SpecError("benchmark", f"{cls.name} has no tasks of its own, such as {task!r}")
+
+    @classmethod
     def default_model(cls, options: Any) -> str:
         """The model of a run that names none; empty for the usual default.
 

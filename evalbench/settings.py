@@ -92,6 +92,16 @@ class Settings(TypedDict, total=False):
     program_seconds: float | None
     unsafe_run_code: bool | None
 
+    # lm-eval
+    include_path: str | Path | None
+    num_fewshot: int | None
+    apply_chat_template: bool | None
+    fewshot_as_multiturn: bool | None
+    system_instruction: str | Path | None
+    gen_kwargs: str | None
+    unsafe_task_code: bool | None
+    task: str | Sequence[str] | None
+
     # mmlu
     family: Literal["original", "chat", "cot"] | None
     style: Literal["default", "permuted", "uppercase", "randomcase", "duplicatewrong"] | None

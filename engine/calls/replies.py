@@ -160,7 +160,8 @@ class Reply:
         provider_model: the id of the answering model, as reported by the provider.
         request_id: the provider's id, for support requests.
         params: how each requested parameter was handled.
-        raw: the response body, as parsed JSON.
+        raw: the response body, as parsed JSON; for ``choose`` it may have ``greedy``, which says of
+            each continuation whether every token of it is the likeliest one.
         error: for outcome ``error``: class name and message.
         possibly_billed: an error that may have been charged.
         attempts: how often the call was sent to get this reply; 0 if reused.

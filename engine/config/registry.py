@@ -120,13 +120,21 @@ def provider_names() -> list[str]:
 
 
 def benchmark_class(name: str) -> type[Benchmark]:
-    """The class registered under a benchmark's name.
+    """The class registered under a benchmark's name; for ``FAMILY/TASK``, that of the task.
 
     Raises:
         SpecError: unknown name, with the closest ones, or a plug-in that cannot be imported.
     """
+    family, slash, task = name.partition("/")
+    if slash and family in installed()["evalbench.benchmarks"]:
+        name = family
     loaded: type[Benchmark] = _load("evalbench.benchmarks", "benchmark", name, Benchmark)
-    return loaded
+    return loaded.named(task) if slash else loaded
+
+
+def is_benchmark(word: str) -> bool:
+    """Whether a word is the name of a benchmark, or of a task of a family of them."""
+    return word.partition("/")[0] in benchmark_names()
 
 
 def provider_class(name: str) -> type[BaseProvider]:

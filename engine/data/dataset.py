@@ -81,7 +81,7 @@ def prepared_path(spec: RunSpec, cache: Path) -> Path:
     if bench.seeded_data:
         body.append(spec.settings.seed)
     key = hashlib.sha256(orjson.dumps(body, option=orjson.OPT_SORT_KEYS)).hexdigest()[:24]
-    return cache / "data" / f"{bench.name}-{key}.jsonl"
+    return cache / "data" / f"{bench.name.replace('/', '-')}-{key}.jsonl"
 
 
 def _fingerprint(bench: Benchmark, spec: RunSpec) -> list[Any]:

@@ -36,6 +36,7 @@ class _Job:
     context: int
     targets: list[tuple[int, ...]]
     logprobs: list[float | None]
+    greedy: list[bool]
     cut: int = 0
     began: float = field(default_factory=time.monotonic)
 
@@ -88,7 +89,8 @@ class Scoring:
             raise CallRejected("the call has no continuations to choose from")
         targets = [choice.targets for choice in choices]
         cut = max(choice.cut for choice in choices)
-        job = self._jobs[key] = _Job(key, context, targets, [None] * len(choices), cut)
+        unknown: list[float | None] = [None] * len(choices)
+        job = self._jobs[key] = _Job(key, context, targets, unknown, [False] * len(choices), cut)
         self.tokens_asked += context + sum(len(tokens) - 1 for tokens in targets)
         for index, choice in enumerate(choices):
             row = Row(
@@ -191,9 +193,12 @@ class Scoring:
         steps = torch.arange(row.take, device=logits.device)
         wanted = self._model.tensor([job.targets[index] for job, index in users])
         chosen = logits[steps, wanted] - logits.logsumexp(dim=-1)
+        greedy = (logits.argmax(dim=-1) == wanted).all(dim=-1).tolist()
         answers: list[Answer] = []
-        for (job, index), value in zip(users, chosen.cpu().double().sum(-1).tolist(), strict=True):
+        values = chosen.cpu().double().sum(-1).tolist()
+        for (job, index), value, likeliest in zip(users, values, greedy, strict=True):
             job.logprobs[index] = value
+            job.greedy[index] = likeliest
             if None not in job.logprobs:
                 del self._jobs[job.key]
                 answers.append((job.key, _reply(job)))
@@ -213,6 +218,7 @@ def _reply(job: _Job) -> Reply | ProviderError:
         logprobs=logprobs,
         usage=Usage(input_tokens=tokens, output_tokens=0),
         latency_s=round(time.monotonic() - job.began, 3),
+        raw={"greedy": job.greedy},
         params=(CUT,) if job.cut else (),
         cut_tokens=job.cut,
     )

@@ -82,6 +82,8 @@ def test_extras_are_told_by_their_names() -> None:
     text = (ROOT / "docs/installing.md").read_text("utf-8")
     table = text[text.index("| extra | for |") :].partition("\n\n")[0]
     told = {
-        name for row in table.splitlines()[2:] for name in re.findall(r"`(\w+)`", row.split("|")[1])
+        name
+        for row in table.splitlines()[2:]
+        for name in re.findall(r"`([\w-]+)`", row.split("|")[1])
     }
     assert told == set(PROJECT["optional-dependencies"]) - {"dev"}

@@ -7,6 +7,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from evalbench.engine.benchmark import Benchmark
+from evalbench.engine.benchmarks.lm_eval.index import (
+    LM_EVAL,
+    all_tasks,
+    has_words,
+    known_tasks,
+    library_version,
+    search,
+)
 from evalbench.engine.calls.options import Option, parse_options
 from evalbench.engine.calls.templates import template_file
 from evalbench.engine.config import registry
@@ -28,6 +36,11 @@ def declare(parser: Parser, words: Sequence[str]) -> None:
     """Arguments; with ``--prompts`` also a run's settings, since they affect the prompts."""
     parser.short_usage("[NAME|FILE.toml] [--prompts N [settings of evalbench run NAME]]")
     parser.add_argument("target", metavar="NAME|FILE.toml", nargs="?", help="benchmark to describe")
+    parser.add_argument(
+        "--search",
+        metavar="WORDS",
+        help="list the benchmarks with all these words, the tasks of lm-eval included",
+    )
     parser.add_argument("--json", action="store_true", help="print one JSON object per line")
     parser.add_argument(
         "--prompts",
@@ -47,6 +60,7 @@ def declare(parser: Parser, words: Sequence[str]) -> None:
         "evalbench benchmarks mmlu",
         "evalbench benchmarks mmlu --prompts 3 --shots 2 --subject anatomy",
         "evalbench benchmarks my.toml --prompts 1",
+        "evalbench benchmarks --search 'arabic mmlu'",
     )
 
 
@@ -62,6 +76,8 @@ def execute(args: argparse.Namespace) -> int:
 
         show_prompts(out, args, _PROMPTS.parse(args.prompts))
         return 0
+    if args.search is not None:
+        return _search(out, args)
     name = benchmark_name(args.target) if args.target else ""
     if args.template:
         _print_template(out, name)
@@ -78,6 +94,41 @@ def execute(args: argparse.Namespace) -> int:
         print_columns(
             out, ("name", "title", "what it is"), [(b.name, b.title, b.summary) for b in found]
         )
+    return code
+
+
+_TASK_KINDS = {"GROUP": "group", "TAG": "tag"}
+
+
+def _search(out: Out, args: argparse.Namespace) -> int:
+    """The benchmarks whose name or description has all words, ours first."""
+    words = args.search.split()
+    if args.target or not words:
+        raise UsageError(
+            "--search takes words, and no benchmark's name",
+            hint="evalbench benchmarks --search 'arabic mmlu'",
+        )
+    found, code = _loaded(registry.benchmark_names())
+    rows = [
+        (bench.name, bench.title, bench.summary)
+        for bench in found
+        if has_words(f"{bench.name} {bench.title} {bench.summary}", words)
+    ]
+    if library_version():
+        if known_tasks() is None:
+            stderr().line("reading the tasks of lm-evaluation-harness, once")
+        for name, entry in search(all_tasks(), words):
+            kind = _TASK_KINDS.get(entry.kind) or entry.output_type
+            rows.append((f"{LM_EVAL}/{name}", entry.alias or name, f"{kind}  {entry.data}".strip()))
+    if args.json:
+        from evalbench.tui.cli import jsonlines
+
+        for name, title, summary in rows:
+            jsonlines.write(out, "found", name=name, title=title, summary=summary)
+    elif rows:
+        print_columns(out, ("name", "title", "what it is"), rows)
+    else:
+        out.line("no benchmark has all these words")
     return code
 
 

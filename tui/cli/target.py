@@ -76,8 +76,8 @@ def declare_target_settings(parser: Parser, words: Sequence[str]) -> None:
         _declare_settings_of_config(parser, expand(target))
     elif target and not names_file(target):
         models = flag_values(words, "--model") + models_by_id(words) or [DEFAULT_MODEL]
-        known = registry.benchmark_names()
-        for word in dict.fromkeys([target, *(w for w in bare if w in known or _is_own(w))]):
+        named = (w for w in bare if registry.is_benchmark(w) or _is_own(w))
+        for word in dict.fromkeys([target, *named]):
             declare_settings(parser, registry.benchmark_class(benchmark_name(word)), models)
         declare_bedrock_flags(parser, models)
 
@@ -93,9 +93,8 @@ def _declare_settings_of_config(parser: Parser, path: Path) -> None:
 
 
 def _target(words: Sequence[str]) -> str | None:
-    known = registry.benchmark_names()
     return next(
-        (word for word in words if word in known or names_file(word)),
+        (word for word in words if registry.is_benchmark(word) or names_file(word)),
         words[0] if words else None,
     )
 

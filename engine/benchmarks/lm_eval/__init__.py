@@ -1,0 +1,1 @@
+"""Any task of lm-evaluation-harness, through the library itself."""

@@ -1,0 +1,463 @@
+"""The child process that loads lm-evaluation-harness: the only module that imports it.
+
+Requests and answers are JSON lines on its pipes, and it serves until its input ends::
+
+    {"ask": "index"}                      ->  {"answer": {NAME: [KIND, PATH, OUTPUT_TYPE, ...]}}
+    {"ask": "open", "settings": {...}}    ->  {"answer": {"tasks": {...}, "groups": [...], ...}}
+    {"ask": "items"}                      ->  {"item": {...}} ..., {"answer": COUNT}
+    {"ask": "score", "task": T, "doc_id": N, "doc_hash": H, "results": [...]}
+                                          ->  {"answer": {"values": {...}, "parsed": {...}}}
+
+A failure is ``{"error": WHAT, "why": WHY, "hint": HINT}``. What the library does in ``evaluate``
+(version 0.4.13) is done here in the same order: overrides of the configuration, few-shot seed,
+requests, filters, ``process_results``.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import math
+import os
+import random
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+_SEED = 1234
+"""The library's default seed of few-shot examples and of NumPy; its own for Python is 0."""
+_CHAT = "\x00evalbench-chat:"
+_LONGEST = 20_000
+"""Most characters of a text in a document that are kept for display."""
+
+
+class Refused(Exception):
+    """A request that cannot be answered; what happened, why, and what to do."""
+
+    def __init__(self, what: str, why: str = "", hint: str = "") -> None:
+        super().__init__(what)
+        self.told = {"error": what, "why": why, "hint": hint}
+
+
+def _tasks_folder() -> Path:
+    import lm_eval.tasks
+
+    return Path(lm_eval.tasks.__file__).resolve().parent
+
+
+def _index(folders: list[Path]) -> dict[str, list[Any]]:
+    """Kind, file, output type, description, data set and members of every name."""
+    from lm_eval.tasks._index import TaskIndex
+
+    base = _tasks_folder()
+    found = {}
+    for name, entry in TaskIndex.build(folders).items():
+        config = entry.cfg or {}
+        members = sorted(entry.tags)
+        if entry.kind.name == "GROUP":
+            members = _members(name, config.get("task") or [])
+        path = entry.yaml_path
+        found[str(name)] = [
+            entry.kind.name,
+            str(path.relative_to(base) if path and path.is_relative_to(base) else path or ""),
+            str(config.get("output_type") or "generate_until"),
+            str(config.get("task_alias") or config.get("group_alias") or ""),
+            " ".join(str(config.get(key) or "") for key in ("dataset_path", "dataset_name")),
+            members,
+            bool(config.get("unsafe_code")),
+        ]
+    return found
+
+
+def _members(group: str, listed: Any) -> list[str]:
+    names = []
+    for one in listed if isinstance(listed, list) else [listed]:
+        if isinstance(one, dict):
+            if "group" in one and isinstance(one.get("task"), list):
+                names += _members(group, one["task"])
+            else:
+                names.append(str(one.get("task") or one.get("group")))
+        else:
+            names.append(str(one))
+    return names
+
+
+def _forbid_code(base: Path) -> None:
+    """Let task files outside the library neither name functions nor load metrics' scripts."""
+    import evaluate
+    from jinja2.sandbox import ImmutableSandboxedEnvironment
+    from lm_eval import utils
+    from lm_eval.tasks import _yaml_loader
+
+    resolve = _yaml_loader._import_func_in_yml
+
+    def checked(qualified: str, folder: Path) -> Any:
+        if not Path(folder).resolve().is_relative_to(base):
+            raise Refused(
+                f"a task file in {folder} runs code of its own: !function {qualified}",
+                hint="if you trust it: --unsafe-task-code",
+            )
+        return resolve(qualified, folder)
+
+    def no_script(path: str, *_: Any, **__: Any) -> Any:
+        raise Refused(
+            f"the metric {path!r} is a script that would be run",
+            hint="if you trust the task files: --unsafe-task-code",
+        )
+
+    _yaml_loader._import_func_in_yml = checked
+    evaluate.load = no_script
+    plain = utils.env
+    utils.env = ImmutableSandboxedEnvironment(
+        loader=plain.loader, undefined=plain.undefined, keep_trailing_newline=True
+    )
+    utils.env.filters.update(plain.filters)
+
+
+class Session:
+    """The tasks of one run, loaded."""
+
+    def __init__(self, settings: Mapping[str, Any]) -> None:
+        """Load the tasks.
+
+        Args:
+            settings: ``task``, ``index`` (of the library's own tasks), ``include_path``,
+                ``num_fewshot``, ``gen_kwargs``, ``system_instruction``,
+                ``apply_chat_template``, ``fewshot_as_multiturn``, ``unsafe_task_code``,
+                ``unsafe_run_code``.
+        """
+        self._settings = settings
+        self._docs: dict[str, Any] = {}
+        self._hashes: dict[tuple[str, int], str] = {}
+        self._aggregated: dict[str, dict[str, str]] = {}
+        loaded = self._load()
+        self.tasks: dict[str, Any] = loaded["tasks"]
+        self.groups: dict[str, Any] = loaded.get("groups") or {}
+        for name, task in self.tasks.items():
+            self._check(name, task)
+            self._override(task)
+
+    def _load(self) -> Any:
+        import numpy as np
+        from lm_eval.tasks import TaskManager
+        from lm_eval.tasks._index import Entry, Kind
+
+        given = self._settings
+        if given["include_path"] and not given["unsafe_task_code"]:
+            _forbid_code(_tasks_folder())
+        if given["unsafe_run_code"]:
+            os.environ["HF_ALLOW_CODE_EVAL"] = "1"
+        random.seed(0)
+        np.random.seed(_SEED)
+        manager = TaskManager(
+            include_path=given["include_path"] or None, include_defaults=False, metadata={}
+        )
+        base = _tasks_folder()
+        own = {
+            name: Entry(name, Kind[kind], base / path if path else None, None, set(members))
+            for name, (kind, path, _, _, _, members, _) in given["index"].items()
+        }
+        manager._index = {**own, **manager._index}
+        return manager.load([given["task"]])
+
+    def _check(self, name: str, task: Any) -> None:
+        if getattr(task, "UNSAFE_CODE", False) and not self._settings["unsafe_run_code"]:
+            raise Refused(
+                f"{name} runs code that models write, without a sandbox",
+                hint="if you accept that: --unsafe-run-code",
+            )
+        if getattr(task, "MULTIMODAL", False):
+            raise Refused(f"{name} shows pictures or plays sounds, which is not supported here")
+
+    def _override(self, task: Any) -> None:
+        """As ``simple_evaluate`` does before it builds requests."""
+        given = self._settings
+        if task.get_config("output_type") == "generate_until" and given["gen_kwargs"]:
+            task.set_config("generation_kwargs", dict(given["gen_kwargs"]), update=True)
+        shots = task.get_config("num_fewshot")
+        if given["num_fewshot"] is not None and shots != 0:
+            task.set_config("num_fewshot", given["num_fewshot"])
+        elif shots is None:
+            task.set_config("num_fewshot", 0)
+        task.set_fewshot_seed(_SEED)
+
+    def facts(self) -> dict[str, Any]:
+        """What is needed besides the documents: metrics, filters, groups, configurations."""
+        return {
+            "tasks": {name: self._task_facts(name, task) for name, task in self.tasks.items()},
+            "groups": [_group_facts(group) for group in _bottom_up(self.groups)],
+        }
+
+    def _task_facts(self, name: str, task: Any) -> dict[str, Any]:
+        config = _plain(task.dump_config())
+        return {
+            "alias": config.get("task_alias") or name,
+            "version": _plain(task.VERSION),
+            "output_type": task.OUTPUT_TYPE,
+            "num_fewshot": config.get("num_fewshot", 0),
+            "aggregation": self._aggregations(task),
+            "higher_is_better": _plain(task.higher_is_better()),
+            "filters": [one.name for one in getattr(task, "_filters", ())],
+            "config": config,
+        }
+
+    def _aggregations(self, task: Any) -> dict[str, str]:
+        from lm_eval.api.registry import AGGREGATION_REGISTRY
+
+        names = {id(held): name for name, held in _registered(AGGREGATION_REGISTRY)}
+        return {
+            str(metric): names.get(id(used)) or f"!{getattr(used, '__name__', used)}"
+            for metric, used in task.aggregation().items()
+        }
+
+    def items(self) -> Iterator[dict[str, Any]]:
+        """Every document with the requests that the task makes of it."""
+        given = self._settings
+        for name, task in self.tasks.items():
+            task.build_all_requests(
+                system_instruction=given["system_instruction"] or None,
+                apply_chat_template=given["apply_chat_template"],
+                fewshot_as_multiturn=given["fewshot_as_multiturn"],
+                chat_template=_recorded if given["apply_chat_template"] else None,
+            )
+            by_doc: dict[int, list[Any]] = {}
+            for instance in task.instances:
+                by_doc.setdefault(instance.doc_id, []).append(instance)
+            for doc_id, instances in by_doc.items():
+                instances.sort(key=lambda one: one.idx)
+                doc = instances[0].doc
+                yield {
+                    "task": name,
+                    "doc_id": doc_id,
+                    "doc_hash": _hash(doc),
+                    "doc": _plain(doc),
+                    "target": _plain(task.doc_to_target(doc)),
+                    "repeats": instances[0].repeats or 1,
+                    "requests": [_request(one) for one in instances],
+                }
+
+    def score(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+        """Filters and ``process_results`` for one document.
+
+        ``asked["results"]`` has for each request its results: texts, log-likelihoods with whether
+        the continuation is greedy, or rolling log-likelihoods.
+        """
+        from lm_eval.api.instance import Instance
+
+        name, task = asked["task"], self.tasks[asked["task"]]
+        doc = self._doc(name, asked["doc_id"])
+        if self._hash_of(name, asked["doc_id"], doc) != asked["doc_hash"]:
+            raise Refused(
+                f"document {asked['doc_id']} of {name} is no longer the one that was asked about",
+                why="its data has changed since the run began",
+            )
+        instances = []
+        for number, (kind, results) in enumerate(asked["results"]):
+            told = [tuple(one) if isinstance(one, list) else one for one in results]
+            place = (name, asked["doc_id"], len(told))
+            instances.append(Instance(kind, doc, (), number, place, resps=told))
+        values: dict[str, float] = {}
+        parsed: dict[str, Any] = {}
+        task._instances = instances
+        task.apply_filters()
+        for filtered in instances[0].filtered_resps:
+            said = [one.filtered_resps[filtered] for one in instances]
+            parsed[str(filtered)] = _plain(said[0] if len(said) == 1 else said)
+            for metric, value in task.process_results(doc, said).items():
+                used = task.aggregation().get(metric)
+                values |= _values(f"{metric},{filtered}", value, used)
+        return {"values": values, "parsed": parsed}
+
+    def _doc(self, name: str, number: int) -> Any:
+        if name not in self._docs:
+            self._docs[name] = self.tasks[name].eval_docs
+        return self._docs[name][number]
+
+    def _hash_of(self, name: str, number: int, doc: Any) -> str:
+        if (name, number) not in self._hashes:
+            self._hashes[name, number] = _hash(doc)
+        return self._hashes[name, number]
+
+
+def _registered(registry: Any) -> list[tuple[str, Any]]:
+    return [(name, registry[name]) for name in registry]
+
+
+def _recorded(turns: list[dict[str, str]], add_generation_prompt: bool = True) -> str:
+    """In place of a model's chat template: the turns themselves, for the model's provider."""
+    return _CHAT + json.dumps([turns, not add_generation_prompt])
+
+
+def _request(instance: Any) -> dict[str, Any]:
+    kind, args = instance.request_type, instance.args
+    if kind == "loglikelihood_rolling":
+        return {"kind": kind, "text": str(args[0])}
+    context = args[0]
+    if isinstance(context, str) and context.startswith(_CHAT):
+        turns, goes_on = json.loads(context.removeprefix(_CHAT))
+        context = [[turn["role"], turn["content"]] for turn in turns]
+        if goes_on:
+            raise Refused(
+                "this task begins the model's answer itself, which a chat template cannot express",
+                hint="leave --apply-chat-template out",
+            )
+    if kind == "loglikelihood":
+        return {"kind": kind, "context": context, "continuation": str(args[1])}
+    if kind == "generate_until":
+        from lm_eval.models.utils import normalize_gen_kwargs
+
+        settings = _plain(normalize_gen_kwargs(args[1]))
+        return {"kind": kind, "context": context, "gen_kwargs": settings}
+    raise Refused(f"a request of kind {kind!r} is not supported")
+
+
+def _bottom_up(groups: Mapping[str, Any]) -> list[Any]:
+    from lm_eval.evaluator_utils import _collect_groups_bottom_up
+
+    found: list[Any] = _collect_groups_bottom_up(dict(groups))
+    return found
+
+
+def _group_facts(group: Any) -> dict[str, Any]:
+    return {
+        "name": group.name,
+        "alias": group.alias or group.name,
+        "version": _plain(group.version),
+        "children": list(group.child_names),
+        "tasks": [task.task_name for task in group.get_all_tasks()],
+        "metrics": [
+            {
+                "metric": one.metric,
+                "filters": [one.filter_list]
+                if isinstance(one.filter_list, str)
+                else list(one.filter_list or ()),
+                "weight_by_size": bool(one.weight_by_size),
+            }
+            for one in group.aggregate_metric_list or ()
+        ],
+    }
+
+
+def _values(name: str, value: Any, used: Callable[..., Any] | None) -> dict[str, float]:
+    """A metric of one document as numbers that can be added up over documents.
+
+    Texts that are compared over the whole corpus become the counts which their metric adds up.
+    """
+    if isinstance(value, list | tuple) and any(isinstance(part, str | list) for part in value):
+        counts = _corpus_counts(value, getattr(used, "__name__", ""))
+        return {f"{name}#{number}": float(part) for number, part in enumerate(counts)}
+    parts = _numbers(value)
+    if parts is None:
+        return {}
+    if not isinstance(value, list | tuple):
+        return {name: parts[0]} if math.isfinite(parts[0]) else {}
+    return {f"{name}#{number}": part for number, part in enumerate(parts) if math.isfinite(part)}
+
+
+def _numbers(value: Any) -> list[float] | None:
+    import numpy as np
+
+    if value is None or isinstance(value, str):
+        return None
+    if isinstance(value, bool | int | float | np.generic):
+        return [float(value)]
+    found: list[float] = []
+    for part in value if not isinstance(value, Mapping) else ():
+        own = _numbers(part)
+        if own is None:
+            return None
+        found += own
+    return found
+
+
+def _corpus_counts(value: Any, used: str) -> list[float]:
+    """What sacrebleu adds up over segments, of one of them; empty for other metrics."""
+    from lm_eval.api.metrics import _sacreformat
+    from sacrebleu.metrics import BLEU, CHRF, TER
+
+    made = {
+        "bleu": BLEU,
+        "chrf": CHRF,
+        "chrfpp": lambda: CHRF(word_order=2),
+        "ter": TER,
+    }.get(used)
+    if made is None:
+        return []
+    refs, preds = _sacreformat([value[0]], [value[1]])
+    found: list[float] = made()._extract_corpus_statistics(list(preds), refs)[0]
+    return found
+
+
+def _hash(doc: Any) -> str:
+    from lm_eval.utils import handle_non_serializable
+
+    text = json.dumps(doc, indent=2, default=handle_non_serializable, ensure_ascii=False)
+    return hashlib.sha256(text.encode("utf-8")).hexdigest()
+
+
+def _plain(value: Any) -> Any:
+    """A JSON value for a value of the library; what has no JSON form becomes text."""
+    if value is None or isinstance(value, bool | int):
+        return value
+    if isinstance(value, str):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else str(value)
+    if isinstance(value, Mapping):
+        return {str(key): _plain(own) for key, own in value.items()}
+    if isinstance(value, list | tuple | set):
+        return [_plain(own) for own in value]
+    if hasattr(value, "tolist"):
+        return _plain(value.tolist())
+    if isinstance(value, bytes):
+        return f"{len(value)} bytes"
+    return str(value)[:_LONGEST]
+
+
+def _served(session: Session | None, request: Mapping[str, Any], say: Any) -> Any:
+    match request["ask"]:
+        case "index":
+            folder = request.get("folder")
+            return _index([Path(folder)] if folder else [_tasks_folder()])
+        case "open":
+            return None
+        case "items":
+            assert session
+            count = 0
+            for item in session.items():
+                say({"item": item})
+                count += 1
+            return count
+    assert session
+    return session.score(request)
+
+
+def main() -> None:
+    """Serve requests from standard input."""
+    pipe = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    logging.disable(logging.WARNING)
+
+    def say(message: Any) -> None:
+        pipe.write(json.dumps(message, ensure_ascii=True).encode() + b"\n")
+
+    session: Session | None = None
+    for line in sys.stdin.buffer:
+        request = json.loads(line)
+        try:
+            if request["ask"] == "open":
+                session = Session(request["settings"])
+                say({"answer": session.facts()})
+            else:
+                say({"answer": _served(session, request, say)})
+        except Refused as error:
+            say(error.told)
+        except Exception as error:  # from the library, or from code of a task
+            say({"error": f"{type(error).__name__}: {error}"[:2000], "why": "", "hint": ""})
+        pipe.flush()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,148 @@
+"""The names of all tasks and groups of the installed lm-evaluation-harness.
+
+Reading its thirteen thousand files takes a process of its own many seconds; the result is kept in
+the cache folder, for each version of the library.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import orjson
+
+from evalbench.engine.benchmarks.lm_eval.harness import Harness, require_library
+from evalbench.engine.paths import cache_dir, make_private, write_file
+
+_FORMAT = 1
+LM_EVAL = "lm-eval"
+"""What names of its tasks begin with, before a slash."""
+LOGLIKELIHOODS = frozenset({"loglikelihood", "loglikelihood_rolling", "multiple_choice"})
+"""Output types of tasks that need log-likelihoods."""
+
+
+class Entry(NamedTuple):
+    """A task, a group of tasks or a tag.
+
+    Attributes:
+        kind: ``TASK``, ``PY_TASK`` (a class), ``GROUP`` or ``TAG``.
+        path: its file, relative to the library's tasks if it is one of them.
+        output_type: for tasks; as far as their files say it.
+        alias, data: display name; the data set and its configuration.
+        members: what groups and tags contain.
+        runs_code: whether it runs code that models write.
+    """
+
+    kind: str
+    path: str
+    output_type: str
+    alias: str
+    data: str
+    members: list[str]
+    runs_code: bool
+
+
+Index = Mapping[str, Entry]
+
+
+def library_version() -> str:
+    """The version of the installed library; empty if there is none."""
+    try:
+        return version("lm-eval")
+    except PackageNotFoundError:
+        return ""
+
+
+def index_path() -> Path:
+    """Where the index of the installed version is kept."""
+    return cache_dir() / "lm-eval" / f"tasks-{library_version()}-{_FORMAT}.json"
+
+
+def known_tasks() -> Index | None:
+    """The index, if it has been made."""
+    try:
+        path = index_path()
+        return _read(path, path.stat().st_mtime_ns)
+    except OSError:
+        return None
+
+
+def all_tasks() -> Index:
+    """The index, made now if necessary.
+
+    Raises:
+        UsageError: the library is not installed.
+    """
+    require_library("an lm-eval benchmark")
+    found = known_tasks()
+    if found is not None:
+        return found
+    path = index_path()
+    make_private(path.parent)
+    write_file(path, orjson.dumps(_made({"ask": "index"})))
+    return _read(path, path.stat().st_mtime_ns)
+
+
+def tasks_in(folder: str) -> Index:
+    """The tasks of a folder of the user's own.
+
+    Raises:
+        UsageError: the library is not installed.
+    """
+    require_library("an lm-eval benchmark")
+    return {name: Entry(*held) for name, held in _made({"ask": "index", "folder": folder}).items()}
+
+
+def _made(request: Mapping[str, Any]) -> dict[str, Any]:
+    harness = Harness()
+    try:
+        found: dict[str, Any] = harness.ask(request)
+        return found
+    finally:
+        harness.close()
+
+
+@lru_cache(2)
+def _read(path: Path, _changed: int) -> Index:
+    return {name: Entry(*held) for name, held in orjson.loads(path.read_bytes()).items()}
+
+
+def leaves(index: Index, name: str) -> Iterator[tuple[str, Entry]]:
+    """The tasks that a name stands for."""
+    seen: set[str] = set()
+    waiting = [name]
+    while waiting:
+        one = waiting.pop()
+        if one in seen or one not in index:
+            continue
+        seen.add(one)
+        entry = index[one]
+        if entry.kind in ("GROUP", "TAG"):
+            waiting += entry.members
+        else:
+            yield one, entry
+
+
+def needs_of(index: Index, name: str) -> frozenset[str]:
+    """The kinds of calls that the tasks of a name make."""
+    found = {entry.output_type for _, entry in leaves(index, name)}
+    kinds = {"choose" if one in LOGLIKELIHOODS else "generate" for one in found}
+    return frozenset(kinds or {"generate"})
+
+
+def search(index: Index, words: Sequence[str]) -> list[tuple[str, Entry]]:
+    """Names that contain all words, in the name, alias or data set; shortest names first."""
+    found = []
+    for name, entry in index.items():
+        if has_words(f"{name} {entry.alias} {entry.data}", words):
+            found.append(((not has_words(name, words), len(name), name), (name, entry)))
+    return [one for _, one in sorted(found)]
+
+
+def has_words(text: str, words: Sequence[str]) -> bool:
+    """Whether a text contains all words, whatever their case."""
+    folded = text.casefold()
+    return all(word.casefold() in folded for word in words)

@@ -1,0 +1,221 @@
+"""Tasks of lm-evaluation-harness, with what the library says written by hand."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from evalbench.engine.benchmark import Asked, Sample, Score, SequentialAsk
+from evalbench.engine.benchmarks.lm_eval import benchmark, index
+from evalbench.engine.benchmarks.lm_eval.aggregation import aggregate, over_tasks, rows_of
+from evalbench.engine.benchmarks.lm_eval.benchmark import LmEval
+from evalbench.engine.benchmarks.lm_eval.harness import Harness
+from evalbench.engine.benchmarks.lm_eval.index import Entry
+from evalbench.engine.calls import Capabilities, Outcome, Prompt, Reply
+from evalbench.engine.calls.options import parse_options
+from evalbench.engine.config import registry
+from evalbench.engine.errors import SpecError
+from evalbench.engine.scoring.tally import Tally
+
+OPTIONS = parse_options(LmEval.options, {}, "lm-eval")
+
+
+class Scripted(SequentialAsk):
+    """Answers texts with ``text``, and scores continuations by their length."""
+
+    def __init__(self, text: str = "", *, greedy: bool = True) -> None:
+        self.asked: list[Asked] = []
+        self._text, self._greedy = text, greedy
+
+    async def __call__(
+        self, role: str, prompt: Prompt, *, step: str = "answer", repeat: int = 0
+    ) -> Reply:
+        self.asked.append((role, prompt, step, repeat))
+        if prompt.kind == "generate":
+            return Reply(text=self._text)
+        numbers = tuple(-float(len(text)) for text in prompt.continuations)
+        flags = {"greedy": [number > -3 for number in numbers]}
+        return Reply(logprobs=numbers, raw=flags if self._greedy else None)
+
+
+def facts(output_type: str, **aggregations: str) -> dict[str, Any]:
+    return {
+        "output_type": output_type,
+        "aggregation": aggregations,
+        "filters": ["none"],
+        "config": {},
+    }
+
+
+def solved(
+    ask: Scripted,
+    requests: list[dict[str, Any]],
+    monkeypatch: pytest.MonkeyPatch,
+    of: Mapping[str, Any],
+    parsed: Any = "said",
+    repeats: int = 1,
+) -> tuple[Score, Any]:
+    """The score of one document, and what the library was asked to score."""
+    handed: list[Any] = []
+
+    async def score(self: Harness, settings: Any, request: Any) -> Any:
+        handed.append(request)
+        return {"values": {"acc,none": 1.0}, "parsed": {"none": parsed}}
+
+    monkeypatch.setattr(Harness, "score", score)
+    shared = {"tasks": {"t": of}, "groups": [], "folder": "."}
+    bench = LmEval.named("t")(OPTIONS, shared=shared)
+    inputs = {"task": "t", "doc_id": 3, "doc_hash": "h", "repeats": repeats, "requests": requests}
+    found = asyncio.run(bench.solve(Sample("s", inputs, None, {"task": "t"}), ask))
+    return found, handed[0] if handed else None
+
+
+def loglikelihood(context: Any, continuation: str) -> dict[str, Any]:
+    return {"kind": "loglikelihood", "context": context, "continuation": continuation}
+
+
+def generate(context: Any, **settings: Any) -> dict[str, Any]:
+    given = {"until": ["\n", ""], "max_gen_toks": 9, "temperature": 0.0, **settings}
+    return {"kind": "generate_until", "context": context, "gen_kwargs": given}
+
+
+def test_each_kind_of_request(monkeypatch: pytest.MonkeyPatch) -> None:
+    choice = facts("multiple_choice", acc="mean")
+    ask = Scripted()
+    requests = [loglikelihood("Q", " a"), loglikelihood("Q", " bcd"), loglikelihood("", " a")]
+    score, request = solved(ask, requests, monkeypatch, choice)
+    # Neighbours with one context are one call.
+    assert [one[1].continuations for one in ask.asked] == [(" a", " bcd"), (" a",)]
+    assert [one[2] for one in ask.asked] == ["request-1", "request-2"]
+    assert request["results"] == [
+        ["loglikelihood", [[-2.0, True]]],
+        ["loglikelihood", [[-4.0, False]]],
+        ["loglikelihood", [[-2.0, True]]],
+    ]
+    assert (request["task"], request["doc_id"], request["doc_hash"]) == ("t", 3, "h")
+    assert (score.outcome, score.values) == (Outcome.OK, {"acc,none": 1.0})
+
+    ask = Scripted("42\nQ: more")
+    turns = [["system", "Be brief."], ["user", "6*7"]]
+    text = facts("generate_until", acc="mean")
+    score, request = solved(ask, [generate(turns)], monkeypatch, text, repeats=2)
+    (_, prompt, step, _), (*_, repeat) = ask.asked
+    assert [(turn.role, turn.text) for turn in prompt.messages] == [tuple(one) for one in turns]
+    assert (prompt.params.max_tokens, prompt.params.stop, step, repeat) == (9, ("\n",), "answer", 1)
+    assert request["results"] == [["generate_until", ["42", "42"]]]
+
+    ask = Scripted()
+    rolling = [{"kind": "loglikelihood_rolling", "text": "A text."}]
+    _, request = solved(ask, rolling, monkeypatch, facts("loglikelihood_rolling"))
+    assert ask.asked[0][1].messages[0].text == ""
+    assert request["results"] == [["loglikelihood_rolling", [-7.0]]]
+
+
+def test_replies_that_are_no_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = facts("generate_until", exact_match="mean")
+    score, _ = solved(Scripted("?"), [generate("Q")], monkeypatch, text, parsed="[invalid]")
+    assert score.outcome is Outcome.UNPARSED
+    score, _ = solved(Scripted("?"), [generate("Q", num_beams=4)], monkeypatch, text)
+    assert score.note == "not sent: num_beams=4"
+    # Whether a continuation is the likeliest decides the score, and this model does not say.
+    exact = facts("loglikelihood", acc="mean")
+    ask = Scripted(greedy=False)
+    score, request = solved(ask, [loglikelihood("Q", " a")], monkeypatch, exact)
+    assert (score.outcome, score.values, request) == (Outcome.UNPARSED, {}, None)
+    choice = facts("multiple_choice", acc="mean")
+    score, _ = solved(ask, [loglikelihood("Q", " a")], monkeypatch, choice)
+    assert score.outcome is Outcome.OK
+
+
+def test_the_library_s_aggregations() -> None:
+    def rows(*documents: tuple[float, ...]) -> list[tuple[tuple[float, ...], int]]:
+        return [(document, 1) for document in documents]
+
+    def value(how: str, *documents: tuple[float, ...]) -> float:
+        found = aggregate(rows(*documents), how).value
+        assert found is not None
+        return found
+
+    mean = aggregate([((1.0,), 3), ((0.0,), 1)], "mean")
+    assert (mean.value, mean.n) == (0.75, 4)
+    assert mean.stderr == pytest.approx(math.sqrt(0.75 / 3) / 2)
+    assert value("median", (3.0,), (1.0,), (2.0,)) == 2.0
+    assert value("perplexity", (-1.0,), (-3.0,)) == pytest.approx(math.exp(2))
+    assert value("weighted_perplexity", (-6.0, 2), (-4.0, 3)) == pytest.approx(math.exp(2))
+    assert value("bits_per_byte", (-6.0, 2), (-4.0, 3)) == pytest.approx(2 / math.log(2))
+    # As sklearn gives them for gold 1, 0, 1, 1 and predictions 1, 0, 0, 1.
+    pairs = [(1.0, 1.0), (0.0, 0.0), (1.0, 0.0), (1.0, 1.0)]
+    assert value("f1", *pairs) == pytest.approx(0.8)
+    assert value("matthews_corrcoef", *pairs) == pytest.approx(0.5773502691896258)
+    assert value("brier_score", (0.0, 0.5, 0.5), (1.0, 0.0, 1.0)) == pytest.approx(0.25)
+    assert aggregate(rows((1.0,)), "!own").value is None
+    assert aggregate([], "mean").value is None
+
+    one, other = aggregate([((1.0,), 1), ((0.0,), 1)], "mean"), aggregate([((1.0,), 6)], "mean")
+    assert over_tasks([one, other], by_size=True).value == pytest.approx(7 / 8)
+    plain = over_tasks([one, other], by_size=False)
+    assert (plain.value, plain.stderr) == (0.75, pytest.approx(0.25))
+
+
+def test_metrics_of_a_group_and_of_its_tasks() -> None:
+    group = {
+        "name": "g",
+        "tasks": ["a", "b"],
+        "metrics": [{"metric": "acc", "filters": [], "weight_by_size": False}],
+    }
+    tasks = {name: facts("multiple_choice", acc="mean") for name in ("a", "b")}
+    bench = LmEval.named("g")(OPTIONS, shared={"tasks": tasks, "groups": [group]})
+    tally = Tally()
+    tally.add({"task": "a"}, Outcome.OK, {"acc,none": 1.0}, 3)
+    tally.add({"task": "a"}, Outcome.OK, {"acc,none": 0.0}, 1)
+    tally.add({"task": "b"}, Outcome.OK, {"acc,none": 0.0}, 2)
+    found = {one.name: one for one in bench.metrics(tally)}
+    assert next(iter(found)) == "acc,none"
+    assert found["acc,none"].value == 0.375
+    assert (found["acc,none/task=a"].k, found["acc,none/task=a"].n) == (3, 4)
+    assert found["acc_stderr,none/task=b"].value == 0
+    assert rows_of(tally, "acc,none") == [((1.0,), 3), ((0.0,), 3)]
+    assert bench.metrics(Tally())[0].value is None
+
+
+INDEX = {
+    "gsm8k": Entry("TASK", "gsm8k.yaml", "generate_until", "", "openai/gsm8k main", [], False),
+    "arc_easy": Entry("TASK", "arc.yaml", "multiple_choice", "", "allenai/ai2_arc", [], False),
+    "ai2_arc": Entry("TAG", "", "", "", "", ["arc_easy"], False),
+    "all": Entry("GROUP", "all.yaml", "", "Everything", "", ["ai2_arc", "gsm8k", "all"], False),
+}
+
+
+def test_names_and_what_they_need(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert [name for name, _ in index.search(INDEX, ["ARC"])] == ["ai2_arc", "arc_easy"]
+    assert [name for name, _ in index.search(INDEX, ["openai"])] == ["gsm8k"]
+    assert index.needs_of(INDEX, "ai2_arc") == {"choose"}
+    assert index.needs_of(INDEX, "all") == {"choose", "generate"}
+
+    monkeypatch.setattr(benchmark, "all_tasks", lambda: INDEX)
+    named = registry.benchmark_class("lm-eval/gsm8k")
+    assert named is registry.benchmark_class("lm-eval/gsm8k")
+    assert (named.name, registry.is_benchmark("lm-eval/gsm8k")) == ("lm-eval/gsm8k", True)
+
+    def adapted(name: str, *, choose: bool, **given: Any) -> Mapping[str, Any]:
+        values = parse_options(LmEval.options, given, "lm-eval")
+        able = Capabilities(choose=choose)
+        return registry.benchmark_class(name).adapted(values, given, lambda: able)
+
+    assert adapted("lm-eval/gsm8k", choose=False)["apply_chat_template"]
+    assert not adapted("lm-eval/gsm8k", choose=True)["apply_chat_template"]
+    given = adapted("lm-eval/gsm8k", choose=False, apply_chat_template=False)
+    assert not given["apply_chat_template"]
+    with pytest.raises(SpecError, match="no task 'gsm8'") as wrong:
+        adapted("lm-eval/gsm8", choose=True)
+    assert "gsm8k" in wrong.value.hint
+    with pytest.raises(SpecError, match="needs the name of a task"):
+        adapted("lm-eval", choose=True)
+    with pytest.raises(SpecError, match="--gen-kwargs cannot be"):
+        adapted("lm-eval/gsm8k", choose=True, gen_kwargs="max_gen_toks")
+    with pytest.raises(SpecError, match="has no tasks"):
+        registry.benchmark_class("mmlu/anatomy")
