@@ -171,7 +171,7 @@ class InferenceServer:
         raise WorkerFailed(
             f"{self.kind.title} has ended {how}",
             why=f"it said last:{said}" if said else "no output",
-            hint=f"{self.kind.program} --help lists its options; pass them after --",
+            hint=f"{self.kind.program} --help lists its options",
         )
 
     def healthy(self) -> bool:

@@ -181,13 +181,9 @@ class ServedModel:
         command = [*kind.command(path, name, port), *words]
         server = InferenceServer(kind, command, port, _log, env=whole, key=self._key)
         self._server = server
-        began = time.monotonic()
-        waited = -1
+        self._wire.progress(f"starting {kind.title}", 0, None, "")
         while not server.healthy():
             server.check()
-            if (now := int(time.monotonic() - began)) != waited:
-                waited = now
-                self._wire.progress(f"starting {kind.title}, {waited} s", 0, None, "")
             wait_a_moment()
         return server
 
