@@ -21,6 +21,7 @@ import sys
 import time
 from collections import defaultdict
 from collections.abc import Iterator
+from dataclasses import replace
 
 import orjson
 
@@ -73,9 +74,8 @@ def longer(run: RunFolder, size: int) -> RunFolder:
         db.execute("DELETE FROM run WHERE key = 'sums'")
         db.execute("COMMIT")
     status = copy.status()
-    status.total = status.done = size
-    status.outcomes = {name: count * (size // begun) for name, count in status.outcomes.items()}
-    copy.write_status(status)
+    outcomes = {name: count * (size // begun) for name, count in status.outcomes.items()}
+    copy.write_status(replace(status, total=size, done=size, outcomes=outcomes))
     return copy
 
 

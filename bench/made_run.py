@@ -10,6 +10,7 @@ import asyncio
 import hashlib
 import random
 import time
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 
@@ -117,11 +118,17 @@ def make(parent: Path, size: int, seed: int = 7) -> RunFolder:
     failed = outcomes["error"]
     scored = size - failed
     metric = Metric("accuracy", right / scored, k=right, n=scored, title="Accuracy")
-    status = folder.status()
-    status.state, status.exit_code = State.COMPLETE, 2 if failed else 0
-    status.done, status.failed, status.outcomes = size, failed, outcomes
-    status.metrics = metrics_json([metric])
-    folder.write_status(status)
+    folder.write_status(
+        replace(
+            folder.status(),
+            state=State.COMPLETE,
+            exit_code=2 if failed else 0,
+            done=size,
+            failed=failed,
+            outcomes=outcomes,
+            metrics=metrics_json([metric]),
+        )
+    )
     return folder
 
 

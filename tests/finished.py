@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -103,9 +103,13 @@ async def _finished(
         keys={"candidate": {"provider": "openai", "source": "environment", "name": "SECRET_PLACE"}},
     )
     await journal.close()
-    status.state, status.done, status.outcomes = State.COMPLETE, status.total, tally.outcomes()
-    status.failed = status.outcomes["error"]
-    status.exit_code = exit_code(status, None)
-    status.metrics = {name: held for name, held in metrics.items() if not held["group"]}
-    folder.write_status(status)
+    done = replace(
+        status,
+        state=State.COMPLETE,
+        done=status.total,
+        outcomes=tally.outcomes(),
+        failed=tally.outcomes()["error"],
+        metrics={name: held for name, held in metrics.items() if not held["group"]},
+    )
+    folder.write_status(replace(done, exit_code=exit_code(done, None)))
     return folder

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import socket
 import sqlite3
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -34,14 +35,14 @@ class PretendEngine:
 
     def status(self, state: State = State.RUNNING, *, alive: bool = True, **fields: Any) -> None:
         """Replace the status."""
-        status = self.folder.status()
-        status.state = state
-        status.host = socket.gethostname()
-        status.pid = os.getpid()
-        status.pid_started = process_start(os.getpid()) if alive else GONE
-        for name, value in fields.items():
-            setattr(status, name, value)
-        self.folder.write_status(status)
+        status = replace(
+            self.folder.status(),
+            state=state,
+            host=socket.gethostname(),
+            pid=os.getpid(),
+            pid_started=process_start(os.getpid()) if alive else GONE,
+        )
+        self.folder.write_status(replace(status, **fields))
 
     def event(self, kind: str, count: int = 1, at_ms: int = 1500, **body: Any) -> None:
         """Add an event."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import partial
 from typing import Any
@@ -43,7 +43,7 @@ class OpenedRun:
         fits: as in :class:`.request.RunRequest`.
         loaded: whether the journal has all samples.
         size: number of samples, if the journal has all of them and records it.
-        seconds: time worked so far, over all engines.
+        status: as left by earlier engines, with the time worked so far over all of them.
         lost_usd: cost of replies that are no longer in the journal.
     """
 
@@ -53,7 +53,7 @@ class OpenedRun:
     fits: Mapping[str, Any]
     loaded: bool
     size: int | None
-    seconds: float
+    status: Status
     lost_usd: Decimal
 
 
@@ -67,7 +67,7 @@ async def open_journal(
     """Open or create a run's journal and check that a resumed run has not changed.
 
     Args:
-        folder, spec, status: of the run; ``status.mixed`` is set when changes are accepted.
+        folder, spec, status: of the run.
         inputs: what the caller passes in.
         options: which changes are accepted and what is asked again.
 
@@ -110,9 +110,7 @@ async def _take_up(
     ask_again = options.ask_again
     stored = journal.query(RowDecoder.meta)
     if of_another_run(status, stored.get("created")):
-        fresh = first_status(folder, spec, created=stored["created"], total=status.total)
-        for field in fields(Status):
-            setattr(status, field.name, getattr(fresh, field.name))
+        status = first_status(folder, spec, created=stored["created"], total=status.total)
     loaded = bool(stored.get("loaded"))
     size: int | None = stored.get("samples") if loaded else None
     header = read_header(inputs.samples) if inputs.samples else None
@@ -126,7 +124,7 @@ async def _take_up(
             finished = journal.query(partial(count_scores, ignoring=ask_again))
             if not options.accept_changes and (lost or finished):
                 raise refuse(changes, lost, finished)
-            status.mixed = status.mixed or bool(finished)
+            status = replace(status, mixed=status.mixed or bool(finished))
             loaded = loaded and _same_samples(then, now)
             _mark_changed(journal, then, now, mixed=status.mixed, loaded=loaded)
             journal.event("changes-accepted", changes=changes, asked_again=lost)
@@ -143,7 +141,7 @@ async def _take_up(
         loaded,
         size,
         # The status file knows about an engine that was killed, the journal about one that exited.
-        max(stored.get("seconds", 0.0), status.seconds),
+        replace(status, seconds=max(stored.get("seconds", 0.0), status.seconds)),
         Decimal(stored.get("lost_usd", "0")),
     )
     facts: dict[str, Any] = {"identity": now}

@@ -8,9 +8,8 @@ replayed keep their scores; scoring that takes too long fails the sample.
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -120,10 +119,13 @@ async def _rescore(
         journal.set(identity=now)
     journal.set(metrics=after, outcomes=tally.outcomes())
     journal.event("rescored", scored=scored, changed=changed, kept=kept)
-    status = folder.status()
-    status.outcomes = tally.outcomes()
-    status.failed = status.outcomes.get(Outcome.ERROR.value, 0)
-    status.metrics = {name: metric for name, metric in after.items() if not metric["group"]}
-    status.updated = time.time()
-    folder.write_status(status)
+    outcomes = tally.outcomes()
+    folder.write_status(
+        replace(
+            folder.status(),
+            outcomes=outcomes,
+            failed=outcomes.get(Outcome.ERROR.value, 0),
+            metrics={name: metric for name, metric in after.items() if not metric["group"]},
+        )
+    )
     return Rescored(scored, changed, kept, meta.get("metrics") or {}, after, failed)

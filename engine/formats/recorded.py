@@ -11,7 +11,7 @@ import asyncio
 import shutil
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -148,13 +148,17 @@ async def _write(recorded: Recorded, folder: RunFolder) -> None:
         )
     finally:
         await journal.close()
-    status.state, status.done = State.COMPLETE, status.total
-    status.outcomes, status.failed = outcomes, outcomes[Outcome.ERROR.value]
-    status.errors = scoring.errors
-    status.latest = [(row, 0) for row, _ in samples[-_LATEST:]]
-    status.exit_code = exit_code(status, None)
-    status.metrics = {name: metric for name, metric in metrics.items() if not metric["group"]}
-    folder.write_status(status)
+    done = replace(
+        status,
+        state=State.COMPLETE,
+        done=status.total,
+        outcomes=outcomes,
+        failed=outcomes[Outcome.ERROR.value],
+        errors=scoring.errors,
+        latest=[(row, 0) for row, _ in samples[-_LATEST:]],
+        metrics={name: metric for name, metric in metrics.items() if not metric["group"]},
+    )
+    folder.write_status(replace(done, exit_code=exit_code(done, None)))
 
 
 def _compared(

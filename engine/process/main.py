@@ -18,6 +18,7 @@ import os
 import signal
 import sys
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
@@ -192,10 +193,14 @@ def main() -> None:
 def _note_crash(folder: RunFolder, limit: SystemLimit | None) -> None:
     status = folder.status()
     if status.pid == os.getpid() and not status.at_rest:
-        status.state, status.exit_code = State.FAILED, limit.exit_code if limit else 6
-        status.problem = str(limit or f"the engine crashed; see {folder.engine_log}")
+        failed = replace(
+            status,
+            state=State.FAILED,
+            exit_code=limit.exit_code if limit else 6,
+            problem=str(limit or f"the engine crashed; see {folder.engine_log}"),
+        )
         with contextlib.suppress(OSError):
-            folder.write_status(status)
+            folder.write_status(failed)
 
 
 def _line(fd: int) -> bytes:

@@ -45,7 +45,7 @@ from evalbench.engine.process.status_file import StatusFile
 from evalbench.engine.runs.folder import Lock, RunFolder
 from evalbench.engine.runs.grid import FILE as GRID_FILE
 from evalbench.engine.runs.grid import set_budget
-from evalbench.engine.runs.status import State, exit_code, metrics_json
+from evalbench.engine.runs.status import State, Status, exit_code, metrics_json
 from evalbench.engine.telemetry.supervisor import TraceSupervisor
 
 log = logging.getLogger("evalbench")
@@ -74,7 +74,6 @@ class RunSession:
         self._options = options
         self.spec = folder.spec()
         self._roles = self.spec.roles()
-        self.status = folder.status()
         self._lock = Lock(folder)
         self._driver: Driver | None = None
         self._earlier: EarlierReplies | None = None
@@ -86,6 +85,10 @@ class RunSession:
         self._watch = watch
         self._budget = Budget()
         self._traces = TraceSupervisor(folder, self.spec, self._secrets)
+
+    @property
+    def _status(self) -> Status:
+        return self._shown.status
 
     @property
     def local(self) -> bool:
@@ -103,7 +106,7 @@ class RunSession:
         """
         options = self._options
         self._opened = opened = await open_journal(
-            self.folder, self.spec, self.status, self._brought, options
+            self.folder, self.spec, self.folder.status(), self._brought, options
         )
         self.journal = opened.journal
         self._binding = RoleBinding(
@@ -123,11 +126,10 @@ class RunSession:
             ),
         )
         self._count_spent()
-        self.status.seconds = opened.seconds
         priced = all(opened.prices.get(role) for role in self._roles)
         self._shown = StatusFile(
             self.folder,
-            self.status,
+            opened.status,
             self._binding,
             self._budget,
             opened.journal,
@@ -147,8 +149,8 @@ class RunSession:
             RunChanged: it was not.
         """
         if not self._options.accept_changes:
-            raise refuse(changes, 0, self.status.done)
-        self.status.mixed = True
+            raise refuse(changes, 0, self._status.done)
+        self._shown.change(mixed=True)
         self.journal.set(mixed=True)
         self.journal.event("changes-accepted", changes=changes, asked_again=0)
 
@@ -181,7 +183,7 @@ class RunSession:
         try:
             opened, expected = self._opened, self._expected_samples()
             if not opened.loaded:
-                samples, total = self._brought.samples, self.status.total
+                samples, total = self._brought.samples, self._status.total
                 assert samples is not None
                 loading = asyncio.create_task(
                     load_samples(self.journal, samples, self.spec, opened.benchmark, total)
@@ -205,7 +207,7 @@ class RunSession:
             )
             self._shown.follow(driver)
             driver.open(opened.size if opened.loaded else expected)
-            driver.progress.notes = dict(self.status.params)
+            driver.progress.notes = dict(self._status.params)
             self.journal.event("started", pid=os.getpid(), host=socket.gethostname())
             self.journal.flush()
             await self._traces.start()
@@ -258,13 +260,13 @@ class RunSession:
         None if the journal already has samples: those must be matched with the data first.
         """
         any_there = self.journal.query(lambda s: s.db.execute("SELECT 1 FROM sample").fetchone())
-        if any_there or not self.status.total:
+        if any_there or not self._status.total:
             return None
-        return int(self.status.total // self.spec.settings.epochs)
+        return int(self._status.total // self.spec.settings.epochs)
 
     def _pilot_rows(self) -> frozenset[int] | None:
         """The samples of a pilot, by their rows in a fresh journal; None for all."""
-        size = self.status.total // self.spec.settings.epochs
+        size = self._status.total // self.spec.settings.epochs
         if self._options.pilot is None or self._options.pilot >= size:
             return None
         draw = random.Random(self.spec.settings.seed)  # noqa: S311
@@ -376,7 +378,7 @@ class RunSession:
                 self._driver.give_up(error)
 
     async def _rest(self, state: State, problem: EvalbenchError | None) -> int:
-        status, shown = self.status, self._shown
+        shown = self._shown
         if self._storing:
             await asyncio.wait(self._storing)
         shown.write()
@@ -384,32 +386,31 @@ class RunSession:
             state, problem = State.FAILED, self._crash(shown.metrics_fault)
         if state is State.COMPLETE:
             await self._write_results()
-        status.state = state
-        status.problem = str(problem) if problem else ""
-        status.exit_code = exit_code(status, problem)
-        status.gauges = {}
+        shown.change(state=state, problem=str(problem) if problem else "", gauges={})
+        code = exit_code(shown.status, problem)
+        shown.change(exit_code=code)
         with contextlib.suppress(JournalError):
             if problem:
                 self.journal.event("problem", **error_to_json(problem))
-            self.journal.event("ended", state=state, exit_code=status.exit_code)
+            self.journal.event("ended", state=state, exit_code=code)
             self.journal.set(
                 state=state,
-                exit_code=status.exit_code,
-                seconds=status.seconds,
+                exit_code=code,
+                seconds=shown.status.seconds,
                 metrics=metrics_json(shown.metrics()),
-                outcomes=status.outcomes,
-                params=status.params,
+                outcomes=shown.status.outcomes,
+                params=shown.status.params,
                 reused=self.journal.query(partial(reused_replies, path=self.journal.path)),
             )
             self.journal.flush()
         if self._traces.told:
             # The run is over, whatever happens to its traces.
-            status.tracing = True
+            shown.change(tracing=True)
             shown.store()
         self._letting_go = asyncio.create_task(self._let_go())
         if not self._traces.told:
             await self._letting_go
-        return status.exit_code
+        return code
 
     async def _write_results(self) -> None:
         """Write the results to the requested files, in a child process that knows the formats."""
@@ -443,7 +444,7 @@ class RunSession:
             await self._tell_the_rest()
         with contextlib.suppress(JournalError):
             await self.journal.close()
-        self.status.tracing = False
+        self._shown.change(tracing=False)
         self._shown.store()
         self._lock.release()
 
@@ -455,7 +456,7 @@ class RunSession:
     async def _tell_the_rest(self) -> None:
         """Wait briefly for the last traces; how many arrived is recorded in any case."""
         if told := await self._traces.end():
-            self.status.traces = told
+            self._shown.change(traces=told)
             self.journal.set(traces=told)
             for report in told:
                 self.journal.event("traces", **report)

@@ -7,6 +7,7 @@ import contextlib
 import logging
 import os
 import socket
+from dataclasses import replace
 from typing import Any
 
 from evalbench.engine.config.roles import CANDIDATE
@@ -20,6 +21,7 @@ from evalbench.engine.paths import identity
 from evalbench.engine.runs.folder import RunFolder, process_start
 from evalbench.engine.runs.status import State, Status, metrics_json
 from evalbench.engine.scoring.tally import Metric
+from evalbench.engine.stored import Gauges
 
 log = logging.getLogger("evalbench")
 
@@ -28,7 +30,7 @@ class StatusFile:
     """The status of a run while it is driven, as others see it.
 
     Attributes:
-        status: the content of the file, now or after the next write.
+        status: the content of the file, now or after the next write; see :meth:`change`.
         metrics_fault: why the benchmark cannot compute its metrics, if it cannot.
     """
 
@@ -68,14 +70,20 @@ class StatusFile:
         """Show this driver's progress from now on."""
         self._driver = driver
 
+    def change(self, **changes: Any) -> None:
+        """Change fields of the status, to be written next."""
+        self.status = replace(self.status, **changes)
+
     def set_state(self, state: State) -> None:
         """Record that this process drives the run, and its state."""
-        self.status.state = state
-        self.status.pid = os.getpid()
-        self.status.pid_started = process_start(os.getpid())
-        self.status.host = socket.gethostname()
-        self.status.exit_code = None
-        self.status.problem = ""
+        self.change(
+            state=state,
+            pid=os.getpid(),
+            pid_started=process_start(os.getpid()),
+            host=socket.gethostname(),
+            exit_code=None,
+            problem="",
+        )
         self.write()
 
     async def look(self) -> None:
@@ -93,7 +101,7 @@ class StatusFile:
         """
         with contextlib.suppress(JournalError):
             self._journal.flush()
-        self.status.replies = self._journal.replies
+        self.change(replies=self._journal.replies)
         if self._driver:
             self._show_progress(self._driver)
         if self._binding.dispatchers:
@@ -109,7 +117,7 @@ class StatusFile:
             if identity(self._folder.path.stat()) != self._place:
                 log.warning("status of %s not written: another folder is there", self._folder.id)
                 return
-            self._folder.write_status(self.status)
+            self.status = self._folder.write_status(self.status)
         except OSError as error:
             log.warning("status of %s not written: %s", self._folder.id, error)
 
@@ -118,7 +126,8 @@ class StatusFile:
 
         The next time the dispatchers are checked, it is cleared.
         """
-        self.status.gauges = {**self.status.gauges, "scoring": {"row": row, "seconds": seconds}}
+        scoring: Gauges = {"scoring": {"row": row, "seconds": seconds}}
+        self.change(gauges={**self.status.gauges, **scoring})
         self.store()
 
     def metrics(self) -> list[Metric]:
@@ -134,33 +143,36 @@ class StatusFile:
             return []
 
     def _show_progress(self, driver: Driver) -> None:
-        status, progress = self.status, driver.progress
-        status.total = progress.total
-        status.done = progress.done
-        status.failed = progress.failed
-        status.sent = progress.sent
-        status.from_journal = progress.from_journal
-        status.reused = progress.reused
-        status.input_tokens = progress.input_tokens
-        status.output_tokens = progress.output_tokens
-        status.rate = round(progress.rate(), 3)
-        status.seconds = round(self._seconds_before + progress.seconds, 3)
-        status.outcomes = progress.tally.outcomes()
-        status.errors = progress.errors
-        status.params = progress.notes
-        status.roles = {
-            role: {**counts, "in_flight": self._in_flight(role)}
-            for role, counts in progress.roles.items()
-        }
-        status.latest = list(progress.latest) or status.latest
-        status.metrics = metrics_json([m for m in self.metrics() if not m.group])
+        progress, money = driver.progress, {}
         if self._priced:
-            status.spend_usd = float(self._budget.spent)
-            status.possible_usd = float(self._budget.possible)
+            money["spend_usd"] = float(self._budget.spent)
+            money["possible_usd"] = float(self._budget.possible)
         ceiling = self._budget.ceiling
         if ceiling is None and self._budget.pool:
             ceiling = self._budget.pool.ceiling
-        status.budget_usd = None if ceiling is None else float(ceiling)
+        self.change(
+            total=progress.total,
+            done=progress.done,
+            failed=progress.failed,
+            sent=progress.sent,
+            from_journal=progress.from_journal,
+            reused=progress.reused,
+            input_tokens=progress.input_tokens,
+            output_tokens=progress.output_tokens,
+            rate=round(progress.rate(), 3),
+            seconds=round(self._seconds_before + progress.seconds, 3),
+            outcomes=progress.tally.outcomes(),
+            errors=progress.errors,
+            params=progress.notes,
+            roles={
+                role: {**counts, "in_flight": self._in_flight(role)}
+                for role, counts in progress.roles.items()
+            },
+            latest=list(progress.latest) or self.status.latest,
+            metrics=metrics_json([m for m in self.metrics() if not m.group]),
+            budget_usd=None if ceiling is None else float(ceiling),
+            **money,
+        )
 
     def _in_flight(self, role: str) -> int:
         """Calls of one role in flight; if roles share a worker, they count for the first."""
@@ -168,10 +180,9 @@ class StatusFile:
         return dispatcher.gauges().get("in_flight", 0) if dispatcher else 0
 
     def _show_dispatchers(self) -> None:
-        status = self.status
-        status.gauges = self._binding.dispatchers[CANDIDATE].gauges()
+        gauges = self._binding.dispatchers[CANDIDATE].gauges()
         cards = [card for one in self._binding.locals for card in one.cards()]
-        if told_of := [*self._gpu_readings, *cards]:
-            status.gauges["gpus"] = told_of
-        if told := [batch for one in self._binding.batching for batch in one.shown()]:
-            status.batches = told
+        if gpus := [*self._gpu_readings, *cards]:
+            gauges["gpus"] = gpus
+        batches = [batch for one in self._binding.batching for batch in one.shown()]
+        self.change(gauges=gauges, batches=batches or self.status.batches)

@@ -27,6 +27,7 @@ import subprocess
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -168,9 +169,13 @@ class RunFolder:
         except (OSError, ValueError) as error:
             return Status(self.id, unreadable=f"status.json: {why_unread(error)}")
 
-    def write_status(self, status: Status) -> None:
-        """Replace the status file; if the disk is full, overwrite the old one in place."""
-        status.updated = time.time()
+    def write_status(self, status: Status) -> Status:
+        """Replace the status file; if the disk is full, overwrite the old one in place.
+
+        Returns:
+            The status as written, with the time in ``updated``.
+        """
+        status = replace(status, updated=time.time())
         path = self.path / "status.json"
         try:
             write_file(path, orjson.dumps(status.to_json()))
@@ -178,6 +183,7 @@ class RunFolder:
             if error.errno not in NO_SPACE or not path.exists():
                 raise
             _write_over(path, status)
+        return status
 
     def live_pid(self, status: Status | None = None) -> int | None:
         """Process id of the engine that drives this run now, or None."""

@@ -29,9 +29,12 @@ class State(StrEnum):
     BUDGET = "budget"
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Status:
     """The status of a run in lists and on screens. Times are seconds since the epoch.
+
+    Never changed: ``dataclasses.replace`` makes the next one. While an engine drives the run,
+    :class:`evalbench.engine.process.status_file.StatusFile` does.
 
     ``metrics`` holds the headline and everything ungrouped; the full table is in the journal.
     ``seconds`` is the total over all engines that drove the run. ``spend_usd`` is None if prices
@@ -102,9 +105,8 @@ class Status:
         """
         STATUS(value)
         known = cls.__dataclass_fields__.keys() - {"unreadable"}
-        status = cls(**{name: held for name, held in value.items() if name in known})
-        status.state = State(status.state)
-        return status
+        held = {name: part for name, part in value.items() if name in known}
+        return cls(**held | {"state": State(held.get("state", State.CREATED))})
 
     @property
     def name(self) -> str:

@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -248,9 +249,7 @@ def test_a_suite_run_again_does_only_what_is_missing(cli: CommandLine, tmp_path:
     nothing = cli("run", str(suite))
     assert (nothing.code, len(cli.runs())) == (0, 2)
     assert "2 of the suite's 2 runs are already complete" in nothing.out
-    status = first.status()
-    status.state = State.STOPPED
-    first.write_status(status)
+    first.write_status(replace(first.status(), state=State.STOPPED))
     resumed = cli("run", str(suite), "--json")
     assert [line["run"] for line in resumed.lines if line["event"] == "start"] == [first.id]
     assert cli("run", str(suite), "--again", "--json").code == 0

@@ -6,7 +6,7 @@ import asyncio
 import sqlite3
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
@@ -233,9 +233,8 @@ async def _three_runs(_patch: pytest.MonkeyPatch) -> None:
     for number, (own, model) in enumerate(zip(marks, MODELS, strict=True)):
         more: dict[str, Any] = {"temperature": 0.7} if number == 1 else {}
         folder = await score_run(right_or_wrong(own), model, groups=11, **more)
-        status = folder.status()
-        status.created = time.time() - (number + 1.5) * DAY_S
-        folder.write_status(status)
+        created = time.time() - (number + 1.5) * DAY_S
+        folder.write_status(replace(folder.status(), created=created))
         folder.path.rename(folder.path.with_name(f"20260101-00000{number}-run"))
 
 

@@ -122,11 +122,19 @@ def _samples(path: Path, lines: Iterator[bytes], head: Mapping[str, Any]) -> Ite
 
 def _status(head: Mapping[str, Any]) -> Status:
     status = Status.from_json(head["status"])
-    if status.state not in AT_REST or status.state is State.WAITING:
-        # Its engine, or its batches, are on another machine.
-        status.state = State.STOPPED
+    resting = status.state in AT_REST and status.state is not State.WAITING
     # The export may contain less than the journal did: earlier attempts are left out.
-    return replace(status, host="", pid=None, pid_started="", batches=[], gauges={}, replies=None)
+    return replace(
+        status,
+        # Its engine, or its batches, are on another machine.
+        state=status.state if resting else State.STOPPED,
+        host="",
+        pid=None,
+        pid_started="",
+        batches=[],
+        gauges={},
+        replies=None,
+    )
 
 
 async def _write(
@@ -163,10 +171,8 @@ async def _write(
         journal.set(**facts)
     finally:
         await journal.close()
-    status.run = folder.id
-    if status.exit_code is None:
-        status.exit_code = exit_code(status, None)
-    folder.write_status(status)
+    code = exit_code(status, None) if status.exit_code is None else status.exit_code
+    folder.write_status(replace(status, run=folder.id, exit_code=code))
 
 
 class _TimedJournal(Journal):

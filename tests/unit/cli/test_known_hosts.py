@@ -26,6 +26,7 @@ from evalbench.engine.process.run_keys import (
 )
 from evalbench.engine.runs.folder import RunFolder, make_run
 from evalbench.engine.runs.status import State
+from evalbench.engine.stored import BatchStatus
 from evalbench.tui.cli import confirm, key_hosts
 from evalbench.tui.cli.main import main
 
@@ -75,9 +76,7 @@ def judged(**more: Any) -> RunSpec:
 
 def folder(of: RunSpec, state: State = State.PAUSED) -> RunFolder:
     run = make_run(of, None, total=1)
-    status = run.status()
-    status.state = state
-    run.write_status(status)
+    run.write_status(replace(run.status(), state=state))
     return run
 
 
@@ -275,9 +274,8 @@ def test_a_cluster_is_asked_about_though_no_key_is_there() -> None:
 
 def test_cancelling_a_batch_asks_too(sent: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     run = folder(spec(), State.WAITING)
-    status = run.status()
-    status.batches = [{"name": "abc", "id": "batch-1", "stage": "running"}]
-    run.write_status(status)
+    pending: list[BatchStatus] = [{"name": "abc", "id": "batch-1", "stage": "running"}]
+    run.write_status(replace(run.status(), batches=pending))
     assert main(["batches", "cancel", "abc"]) == 1
     assert "--allow-host evil.example" in capsys.readouterr().err
     assert sent == []

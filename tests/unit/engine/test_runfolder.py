@@ -12,6 +12,7 @@ import sys
 import time
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import orjson
 import pytest
@@ -141,12 +142,9 @@ def test_a_folder_without_a_readable_spec_is_no_run(tmp_path: Path, body: bytes 
 
 
 def test_a_status_is_read_as_it_was_written(run: RunFolder) -> None:
-    status = run.status()
-    status.state = State.PAUSED
-    status.outcomes = {"ok": 3}
-    status.metrics = {"accuracy": {"value": 0.5}}
-    run.write_status(status)
-    assert run.status() == status
+    metrics = {"accuracy": {"value": 0.5}}
+    paused = replace(run.status(), state=State.PAUSED, outcomes={"ok": 3}, metrics=metrics)
+    assert run.write_status(paused) == run.status()
     assert run.status().at_rest
 
 
@@ -178,13 +176,10 @@ def test_on_a_full_disk_the_status_is_written_over_the_old_one(
     def full(path: Path, data: bytes) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    status = run.status()
-    status.problem = "x" * 500
-    run.write_status(status)
+    run.write_status(replace(run.status(), problem="x" * 500))
     monkeypatch.setattr(runfolder, "write_file", full)
-    status.state, status.problem = State.FAILED, "the disk is full"
-    run.write_status(status)
-    assert run.status() == status
+    status = replace(run.status(), state=State.FAILED, problem="the disk is full")
+    assert run.write_status(status) == run.status()
     (run.path / "status.json").unlink()
     with pytest.raises(OSError, match="No space"):
         run.write_status(status)
@@ -193,13 +188,10 @@ def test_on_a_full_disk_the_status_is_written_over_the_old_one(
 # -- who is alive -----------------------------------------------------------------------
 
 
-def claimed(pid: int | None, **changes: object) -> Status:
+def claimed(pid: int | None, **changes: Any) -> Status:
     """The status of a running run that some process on this machine drives."""
     status = Status("r", State.RUNNING, pid=pid, host=socket.gethostname(), updated=time.time())
-    status.pid_started = process_start(pid) if pid else ""
-    for name, value in changes.items():
-        setattr(status, name, value)
-    return status
+    return replace(status, **{"pid_started": process_start(pid) if pid else "", **changes})
 
 
 def test_a_living_engine_is_known_by_id_and_start(run: RunFolder) -> None:
@@ -236,7 +228,7 @@ def test_a_run_is_interrupted_when_its_engine_is_gone_and_not_while_it_comes_up(
     monkeypatch.setattr("evalbench.engine.runs.folder.time.time", lambda: status.updated + 11)
     assert run.shown_state(status) == "interrupted"
     monkeypatch.undo()
-    status.state, status.pid, status.host = State.RUNNING, NOBODY, socket.gethostname()
+    status = replace(status, state=State.RUNNING, pid=NOBODY, host=socket.gethostname())
     assert run.shown_state(status) == "interrupted"
 
 
@@ -247,8 +239,8 @@ def test_a_run_at_rest_has_no_engine_whatever_its_status_says(run: RunFolder) ->
 def test_an_engine_on_another_machine_lives_while_it_writes(run: RunFolder) -> None:
     away = claimed(NOBODY, host="elsewhere.example")
     assert run.live_pid(away) == NOBODY
-    away.updated = time.time() - STALE_S - 1
-    assert run.live_pid(away) is None
+    silent = replace(away, updated=time.time() - STALE_S - 1)
+    assert run.live_pid(silent) is None
 
 
 def test_the_start_of_a_process_is_its_own_and_stays() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -121,10 +122,8 @@ def test_judged_runs_have_matrices_agreement_and_grades(home: Path) -> None:
 
 def test_parameters_settings_and_record(home: Path) -> None:
     folder = mmlu_run(SAID, temperature=0.5)
-    status = folder.status()
-    status.params = {"temperature": {"fate": "dropped", "reason": "the model takes none"}}
-    status.spend_usd, status.seconds = 0.25, 61.0
-    folder.write_status(status)
+    dropped = {"temperature": {"fate": "dropped", "reason": "the model takes none"}}
+    folder.write_status(replace(folder.status(), params=dropped, spend_usd=0.25, seconds=61.0))
     report = report_on([folder])
     assert cells(table(report, "Parameters"), "temperature") == ["dropped: the model takes none"]
     assert cells(table(report, "Settings", "Settings"), "temperature") == ["0.5"]
@@ -294,9 +293,8 @@ def check_markdown(text: str) -> None:
 
 def test_hostile_replies_and_a_planted_key_come_out_harmless(home: Path) -> None:
     hostile = mmlu_run((HOSTILE, "B", f"B {HOSTILE}"), tag=HOSTILE, desc=HOSTILE)
-    status = hostile.status()
-    status.errors, status.problem = {HOSTILE: 3}, HOSTILE
-    status.params = {HOSTILE: {"fate": "refused", "reason": HOSTILE}}
+    params = {HOSTILE: {"fate": "refused", "reason": HOSTILE}}
+    status = replace(hostile.status(), errors={HOSTILE: 3}, problem=HOSTILE, params=params)
     hostile.write_status(status)
     other = mmlu_run(("B", "B", "B"), "openai/gpt-5", tag=HOSTILE)
     for runs in ([hostile], [hostile, other], [mt_bench_run(HOSTILE)]):

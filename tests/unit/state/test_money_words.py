@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -62,8 +63,7 @@ def test_spend_in_one_line(fields: dict[str, Any], line: str) -> None:
 
 
 def test_a_run_at_rest_has_no_forecast() -> None:
-    ended = status(spend_usd=0.5, budget_usd=0.0)
-    ended.state = State.BUDGET
+    ended = replace(status(spend_usd=0.5, budget_usd=0.0), state=State.BUDGET)
     assert spend_line(ended) == "spent $0.5000 of $0.00"
     assert spent_words(ended) == "$0.5000 of $0.00"
 

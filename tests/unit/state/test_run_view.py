@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -138,7 +139,7 @@ def test_times_of_scores_are_read_once_and_only_of_this_engine(engine: PretendEn
 
     status = engine.folder.status()
     now = 1000 * round(time.time() - status.created + 100)
-    status.created -= 100
+    status = replace(status, created=status.created - 100)
     engine.folder.write_status(status)
     engine.event("started", at_ms=now - 20_000)
     with sqlite3.connect(engine.folder.journal) as journal:
@@ -265,9 +266,7 @@ def test_time_goes_on_between_two_looks_at_the_status(engine: PretendEngine) -> 
 
 
 def test_pace_of_a_resumed_run_begins_with_its_engine(engine: PretendEngine) -> None:
-    status = engine.folder.status()
-    status.created = time.time() - 86_400
-    engine.folder.write_status(status)
+    engine.folder.write_status(replace(engine.folder.status(), created=time.time() - 86_400))
     engine.event("started", at_ms=1000)
     engine.event("ended", at_ms=9000, state="paused", exit_code=4)
     engine.status(State.CREATED)
