@@ -153,10 +153,15 @@ async def ask_judges(ask: Ask, asks: Sequence[Asked], *, at_least_one: bool = Tr
         return failed.replies
 
 
+def judge_name(role: str) -> str:
+    """The name of a judge for display: its role without the word in front of the model."""
+    return role.partition("/")[2] or role
+
+
 def failed_judgements(asks: Sequence[Asked], replies: Sequence[Reply]) -> list[str]:
     """The judges whose calls failed, with the reason, as text."""
     told = [
-        f"{asked[0].partition('/')[2] or asked[0]}: its call failed: {reply.error}"
+        f"{judge_name(asked[0])}: its call failed: {reply.error}"
         for asked, reply in zip(asks, replies, strict=True)
         if reply.outcome is Outcome.ERROR
     ]

@@ -40,6 +40,9 @@ KEYS_IN_ERRORS = re.compile(
 )
 """Also partial and masked keys, as servers quote them: ``sk-…wxyz``."""
 
+MAYBE_KEYS = re.compile(rf"(?:{_WORDS}|pk|ghp|eyJ)[-_\w.]{{12,}}|[A-Za-z0-9+/_=-]{{32,}}")
+"""Also long opaque texts and tokens of other services, where a setting should have none."""
+
 
 def begins_like_key(text: str) -> bool:
     """Whether a text that should be something else starts like most keys do."""

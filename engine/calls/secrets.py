@@ -11,11 +11,11 @@ import json
 import re
 from collections.abc import Iterable, Mapping
 
+from evalbench.engine.calls.key_shapes import MAYBE_KEYS
 from evalbench.engine.errors import SpecError
 
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 _SENSITIVE = re.compile(r"auth|api-?key|token|secret|passw|cookie|credential", re.IGNORECASE)
-_SHAPED = re.compile(r"(?:sk|gsk|pk|hf|nvapi|xai|ghp|eyJ)[-_\w.]{12,}|[A-Za-z0-9+/_=-]{32,}")
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _QUERY_NAME = re.compile(r"[\w.\-\[\]]+")
 _AFTER = "\n"
@@ -93,7 +93,7 @@ def query(given: str, option: str = "query") -> tuple[str, str]:
 def _without_secret(name: str, value: str, option: str) -> str:
     bare = _VARIABLE.sub("", value)
     bare = re.sub(r"(?i)^(?:bearer|basic|token|api-key)\b", "", bare.strip()).strip()
-    if bare and (_SENSITIVE.search(name) or _SHAPED.search(bare)):
+    if bare and (_SENSITIVE.search(name) or MAYBE_KEYS.search(bare)):
         shown = re.sub(r"\W+", "_", name).upper()
         raise SpecError(
             option,

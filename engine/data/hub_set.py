@@ -18,6 +18,48 @@ _EXAMPLES = "dev"
 """The split of solved examples, which some benchmarks read along with the questions."""
 
 
+def load_splits(
+    hub: HubSet, cache: Path, hint: str, progress: Any = None, *, beside: str = ""
+) -> tuple[dict[str, Any], str]:
+    """Download a split of a data set, and another one if the data set has it.
+
+    Args:
+        hub: the data set.
+        cache: folder for downloads.
+        hint: what to do if that fails.
+        progress: as of a :class:`DataSource`.
+        beside: the other split.
+
+    Returns:
+        The splits by name, the first one first, and their commit.
+
+    Raises:
+        DataError: they cannot be downloaded.
+    """
+    require("data", f"{hub.name} of the Hugging Face hub", "datasets")
+    with fetching(hub.name, progress, hint):
+        import datasets
+        from huggingface_hub import HfApi
+        from huggingface_hub.constants import HF_HUB_OFFLINE
+
+        datasets.disable_progress_bars()
+        commit = hub.revision or "main"
+        if not HF_HUB_OFFLINE:
+            known = HfApi().dataset_info(hub.name, revision=hub.revision or None, timeout=ANSWER_S)
+            commit = known.sha or commit
+        config, names = hub.config or None, []
+        if beside or not hub.split:
+            names = datasets.get_dataset_split_names(hub.name, config, revision=commit)
+        split = hub.split or ("test" if "test" in names else names[0])
+        wanted = dict.fromkeys([split, *([beside] if beside in names else [])])
+        return {
+            one: datasets.load_dataset(
+                hub.name, config, split=one, revision=commit, cache_dir=str(cache)
+            )
+            for one in wanted
+        }, commit
+
+
 def fetch(hub: HubSet, cache: Path, progress: Any = None) -> tuple[Path, str]:
     """The rows as JSON lines in the cache, and their commit.
 
@@ -27,34 +69,17 @@ def fetch(hub: HubSet, cache: Path, progress: Any = None) -> tuple[Path, str]:
     Raises:
         DataError: they cannot be downloaded, or contain what JSON cannot express (images).
     """
-    require("data", f"{hub.name} of the Hugging Face hub", "datasets")
     hint = (
         "check name, ?config= and ?split=, and the network (evalbench keys set huggingface"
         " for a private one), or give a copy with --data PATH"
     )
-    with fetching(hub.name, progress, hint):
-        import datasets
-        from huggingface_hub import HfApi
-
-        datasets.disable_progress_bars()
-        commit = HfApi().dataset_info(hub.name, revision=hub.revision or None, timeout=ANSWER_S).sha
-        commit = commit or hub.revision or "main"
-        config = hub.config or None
-        names = datasets.get_dataset_split_names(hub.name, config, revision=commit)
-        split = hub.split or ("test" if "test" in names else names[0])
-        wanted = dict.fromkeys([split, *([_EXAMPLES] if _EXAMPLES in names else [])])
-        held = {
-            one: datasets.load_dataset(
-                hub.name, config, split=one, revision=commit, cache_dir=str(cache)
-            )
-            for one in wanted
-        }
+    held, commit = load_splits(hub, cache, hint, progress, beside=_EXAMPLES)
     key = hashlib.sha256(repr((hub, commit)).encode()).hexdigest()[:16]
     folder = cache / f"hub-{key}"
     make_private(folder)
     for one, rows in held.items():
         _write(folder / f"{one}.jsonl", rows, hub)
-    return folder / f"{split}.jsonl", commit
+    return folder / f"{next(iter(held))}.jsonl", commit
 
 
 def _write(path: Path, rows: Any, hub: HubSet) -> None:

@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
+from evalbench.engine.benchmark import judge_name
 from evalbench.engine.benchmarks.mt_bench.data import SPACE
 from evalbench.engine.calls import Usage
 from evalbench.engine.config.roles import CANDIDATE, JUDGE
@@ -132,7 +133,7 @@ def _metric(run: RunReader, name: str, metric: Mapping[str, Any]) -> dict[str, A
     if metric["share"]:
         config |= {"score_type": "continuous", "min_score": 0.0, "max_score": 1.0}
     if run.judges:
-        names = [model_name(role.partition("/")[2]) for role in run.judges]
+        names = [model_name(judge_name(role)) for role in run.judges]
         judges = [{"model_info": _model(name, name)} for name in names]
         prompt = "see the messages of role judge in evalbench's own export"
         config["llm_scoring"] = {"judges": judges, "input_prompt": prompt}

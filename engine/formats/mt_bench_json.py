@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from statistics import mean, stdev
 from typing import Any
 
+from evalbench.engine.benchmark import judge_name
 from evalbench.engine.benchmarks.mt_bench.metrics import TURNS
 from evalbench.engine.calls import Outcome
 from evalbench.engine.config.roles import CANDIDATE
@@ -102,7 +103,7 @@ def _model(run: RunReader) -> dict[str, Any]:
 def _add(run: RunReader, held: SampleRecord, ratings: Ratings) -> bool:
     """Add a sample's ratings; returns whether it failed."""
     category = held.sample.tags.get("category", "")
-    judges = [role.partition("/")[2] for role in run.judges]
+    judges = [judge_name(role) for role in run.judges]
     for score in held.scores.values():
         for turn in TURNS:
             for judge in judges:

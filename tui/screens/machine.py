@@ -15,7 +15,7 @@ from evalbench.tui.screens.page import Page
 from evalbench.tui.state import figures
 from evalbench.tui.state.chart import Chart, Series, draw_chart
 from evalbench.tui.state.clean import one_line
-from evalbench.tui.state.machine import Holder, Machine, MachineReading, holder_of
+from evalbench.tui.state.machine import Holder, Machine, MachineReading, card_facts, holder_of
 from evalbench.tui.widgets.bar import Bar
 from evalbench.tui.widgets.footer import Footer
 from evalbench.tui.widgets.gauge import Gauge
@@ -250,12 +250,7 @@ def _used(card: Mapping[str, Any]) -> str:
 
 
 def _facts(card: Mapping[str, Any]) -> list[str]:
-    facts = []
-    if card["temperature"] is not None:
-        facts.append(f"{card['temperature']} °C")
-    if card["power"] is not None:
-        most = f" of {card['power_limit']:.0f}" if card["power_limit"] is not None else ""
-        facts.append(f"{card['power']:.0f}{most} W")
+    facts = card_facts(card["temperature"], card["power"], card["power_limit"])
     if card["clock"] is not None:
         most = f" of {card['clock_limit']}" if card["clock_limit"] is not None else ""
         facts.append(f"{card['clock']}{most} MHz")

@@ -14,10 +14,13 @@ from textual.widgets import Input
 
 from evalbench.tui.bindings import bindings
 from evalbench.tui.clipboard import copy
-from evalbench.tui.widgets.too_small import SMALLEST, TooSmall
+from evalbench.tui.widgets.text import Plain
 
 if TYPE_CHECKING:
     from evalbench.tui.app import EvalbenchApp
+
+SMALLEST = (60, 16)
+"""Minimum columns and rows of a page."""
 
 TURN_S = 0.001
 """Long enough for all waiting tasks to run."""
@@ -29,6 +32,24 @@ _AT_ONCE = (
 )
 """Without priority, Textual sends a key through every widget first, and what is typed right after
 it would go to the previously focused widget."""
+
+
+class TooSmall(Plain):
+    """Shown instead of a page while the terminal is too small for it."""
+
+    DEFAULT_CSS = """
+    TooSmall {
+        layer: notice;
+        dock: top;
+        width: 100%;
+        height: 100%;
+        background: $background;
+    }
+    """
+
+    def __init__(self) -> None:
+        columns, rows = SMALLEST
+        super().__init__(f"evalbench needs {columns}×{rows}. ctrl+q quits; runs keep going.")
 
 
 class Page(Screen[None]):

@@ -6,6 +6,7 @@ from evalbench.engine.stored import Gauges
 from evalbench.tui.state import figures
 from evalbench.tui.state.batch_words import count_words, is_open, saved, stage_words
 from evalbench.tui.state.clean import one_line
+from evalbench.tui.state.machine import card_facts
 from evalbench.tui.state.marks import STATE_MARKS
 from evalbench.tui.state.run_view import Gpu, RunView
 from evalbench.tui.state.scores import ScoreLine, metric_lines
@@ -289,14 +290,9 @@ def _card_lines(card: Gpu) -> list[Line]:
     lines: list[Line] = [[(one_line(card.title), "strong"), (peak, "dim")]]
     if memory := _memory(card):
         lines.append(memory)
-    facts = []
+    facts = card_facts(card.temperature, card.power, card.power_limit)
     if card.utilisation is not None:
-        facts.append(f"{card.utilisation} % busy")
-    if card.temperature is not None:
-        facts.append(f"{card.temperature} °C")
-    if card.power is not None:
-        most = f" of {card.power_limit:.0f}" if card.power_limit is not None else ""
-        facts.append(f"{card.power:.0f}{most} W")
+        facts.insert(0, f"{card.utilisation} % busy")
     if facts:
         line: list[Piece] = [(" · ".join(facts), "dim")]
         if card.history and len(card.history) > 1:

@@ -10,7 +10,7 @@ from typing import Any
 
 import orjson
 
-from evalbench.engine.runs.sanitize import cell
+from evalbench.engine.runs.sanitize import cell, without_keys
 from evalbench.tui.state import figures
 from evalbench.tui.state.clean import one_line
 from evalbench.tui.state.leaderboard import Leaderboard, cell_words, day, latency, total_cost
@@ -127,7 +127,7 @@ def as_markdown(board: Leaderboard) -> str:
 def _md(text: str) -> str:
     if text in ("---", "---:"):
         return text
-    text = html.escape(one_line(text), quote=False)
+    text = html.escape(one_line(without_keys(text)), quote=False)
     for sign in "\\|`*_[]":
         text = text.replace(sign, f"\\{sign}")
     return text
@@ -138,7 +138,9 @@ def as_html(board: Leaderboard) -> str:
     heads, lines = matrix(board)
 
     def tr(tag: str, cells: Sequence[str]) -> str:
-        held = "".join(f"<{tag}>{html.escape(one_line(one))}</{tag}>" for one in cells)
+        held = "".join(
+            f"<{tag}>{html.escape(one_line(without_keys(one)))}</{tag}>" for one in cells
+        )
         return f"<tr>{held}</tr>"
 
     body = "\n".join(tr("td", line) for line in lines)

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from evalbench.engine.hardware.gpu import HISTORY, Gpus
 from evalbench.engine.hardware.system import System, SystemReading, process_name
-from evalbench.engine.runs.folder import RunFolder
+from evalbench.engine.runs.folder import short_id
 from evalbench.tui.state.clean import one_line
 from evalbench.tui.state.run_list import RunLine
 
@@ -136,10 +136,16 @@ def holder_of(pid: str, holders: Sequence[Holder]) -> str:
     """``worker of 20260101-…-ab12``, or program and pid of a foreign process."""
     for one in holders:
         if str(one.pid) == pid:
-            return f"{one.what} of {_short(one.run.folder)}" if one.run else f"{one.what} {pid}"
+            return f"{one.what} of {short_id(one.run.folder)}" if one.run else f"{one.what} {pid}"
     return f"process {pid}"
 
 
-def _short(folder: RunFolder) -> str:
-    """The last part of a run's id, which identifies it on the command line too."""
-    return folder.id.rpartition("-")[2]
+def card_facts(temperature: int | None, power: float | None, limit: float | None) -> list[str]:
+    """A GPU's temperature in degrees Celsius, and its power and power limit in watts."""
+    facts = []
+    if temperature is not None:
+        facts.append(f"{temperature} °C")
+    if power is not None:
+        most = f" of {limit:.0f}" if limit is not None else ""
+        facts.append(f"{power:.0f}{most} W")
+    return facts

@@ -22,6 +22,7 @@ from evalbench.engine.benchmark import (
     answer_outcome,
     ask_judges,
     failed_judgements,
+    judge_name,
 )
 from evalbench.engine.benchmarks.custom import scorers
 from evalbench.engine.benchmarks.custom import work as custom_work
@@ -329,7 +330,7 @@ class Custom(Benchmark):
         told: dict[str, Any] = {}
         outcome, marks = Outcome.OK, []
         for role, judgement in zip(self.judges, replies, strict=True):
-            judge = role.partition("/")[2] or role
+            judge = judge_name(role)
             if judgement.outcome is Outcome.ERROR:
                 outcome = Outcome.ERROR
                 continue
@@ -382,7 +383,7 @@ class Custom(Benchmark):
 
     def _ratings(self, tally: Tally) -> list[Metric]:
         file = self._file()
-        judges = [judge.partition("/")[2] or judge for judge in self.judges]
+        judges = [judge_name(judge) for judge in self.judges]
 
         def mean(part: Tally, of: list[str], name: str, title: str, group: str = "") -> Metric:
             names = [f"rating/{judge}" for judge in of]

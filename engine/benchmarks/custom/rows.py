@@ -15,7 +15,7 @@ from pathlib import Path
 from string import ascii_uppercase
 from typing import Any
 
-from evalbench.engine.benchmark import DataSource, Item
+from evalbench.engine.benchmark import DataSource, HubSet, Item
 from evalbench.engine.benchmarks.custom import work as custom_work
 from evalbench.engine.benchmarks.custom.file import (
     CHOICES_AT_MOST,
@@ -28,12 +28,11 @@ from evalbench.engine.benchmarks.custom.file import (
     together,
 )
 from evalbench.engine.benchmarks.custom.scorers import SCORERS
-from evalbench.engine.data.hub import fetching
+from evalbench.engine.data.hub_set import load_splits
 from evalbench.engine.data.image_size import image_size, image_type
 from evalbench.engine.data.images import MOST_PIXELS
 from evalbench.engine.data.reading import SUFFIXES, Row, read_rows
 from evalbench.engine.errors import DataError, nearest
-from evalbench.engine.installed import require
 from evalbench.engine.limited import LimitedProcess, LimitExceeded, WorkFailed
 from evalbench.engine.scoring.numbers import parse_number
 
@@ -154,26 +153,18 @@ def _beside(path: Path, key: str, name: str) -> Path:
 
 def hub_rows(file: CustomFile, source: DataSource) -> Iterator[Numbered]:
     """The rows of a data set on the Hugging Face Hub."""
-    require("data", f"{file.hub} of the Hugging Face hub", "datasets")
     hint = (
         "check name, config and split, and the network (evalbench keys set huggingface for a"
         " private one), or give a copy with --data FILE"
     )
-    with fetching(file.hub, source.progress, hint):
-        import datasets
+    hub = HubSet(file.hub, file.revision, file.config, file.split)
+    held, _ = load_splits(hub, source.cache, hint, source.progress)
+    (rows,) = held.values()
+    import datasets
 
-        datasets.disable_progress_bars()
-        config, revision = file.config or None, file.revision or None
-        split = file.split
-        if not split:
-            names = datasets.get_dataset_split_names(file.hub, config, revision=revision)
-            split = "test" if "test" in names else names[0]
-        rows = datasets.load_dataset(
-            file.hub, config, split=split, revision=revision, cache_dir=str(source.cache)
-        )
-        for name, feature in rows.features.items():
-            if isinstance(feature, datasets.Image):
-                rows = rows.cast_column(name, datasets.Image(decode=False))
+    for name, feature in rows.features.items():
+        if isinstance(feature, datasets.Image):
+            rows = rows.cast_column(name, datasets.Image(decode=False))
     for number, row in enumerate(rows, 1):
         yield number, dict(row)
 

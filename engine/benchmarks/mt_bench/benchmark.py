@@ -18,6 +18,7 @@ from evalbench.engine.benchmark import (
     Score,
     ask_judges,
     failed_judgements,
+    judge_name,
 )
 from evalbench.engine.benchmarks.mt_bench import data
 from evalbench.engine.benchmarks.mt_bench import metrics as mt_bench_metrics
@@ -212,7 +213,7 @@ class MtBench(Benchmark):
         values: dict[str, float] = {}
         parsed: dict[str, Any] = {RATING: {}, RATING_LENIENT: {}}
         for role in self.judges:
-            judge, turns, unread, judged = _model(role), _judged_turns(sample, role), 0, 0
+            judge, turns, unread, judged = judge_name(role), _judged_turns(sample, role), 0, 0
             for turn in turns:
                 came = [next(replies) for _ in range(self.repeats)]
                 texts = [reply.text for reply in came if reply.outcome is not Outcome.ERROR]
@@ -256,7 +257,7 @@ class MtBench(Benchmark):
         values: dict[str, float] = {}
         parsed: dict[str, Any] = {WINNER: {}, WINNER_LENIENT: {}}
         for role in self.judges:
-            judge, turns, unread, judged = _model(role), _judged_turns(sample, role), 0, 0
+            judge, turns, unread, judged = judge_name(role), _judged_turns(sample, role), 0, 0
             for turn in turns:
                 came = next(replies), next(replies)
                 if Outcome.ERROR in (came[0].outcome, came[1].outcome):
@@ -277,7 +278,7 @@ class MtBench(Benchmark):
 
     def metrics(self, tally: Tally) -> list[Metric]:
         """Mean ratings or win rates, by judge, category and turn, and judges' agreement."""
-        judges = [_model(judge) for judge in self.judges]
+        judges = [judge_name(judge) for judge in self.judges]
         if self.pairwise:
             return mt_bench_metrics.comparisons(tally, judges)
         return mt_bench_metrics.ratings(tally, judges, self.prompt_set())
@@ -287,14 +288,10 @@ _Graded = tuple[dict[str, float], dict[str, Any], list[Asked], list[Reply]]
 """Values, parsed results, questions to the judges and their replies."""
 
 
-def _model(role: str) -> str:
-    return role.partition("/")[2] or role
-
-
 def _judged_turns(sample: Sample, role: str) -> Sequence[int]:
     """The turns on which a judge is asked: both, unless imported results have only one."""
     given: Mapping[str, Sequence[int]] = sample.inputs.get("judged", {})
-    return given.get(_model(role), mt_bench_metrics.TURNS)
+    return given.get(judge_name(role), mt_bench_metrics.TURNS)
 
 
 def _unjudged(reply: Reply) -> bool:
@@ -337,7 +334,7 @@ def _problems(asks: Sequence[Asked], judgements: Sequence[Reply]) -> list[str]:
     for asked, reply in zip(asks, judgements, strict=True):
         if reply.outcome is Outcome.ERROR:
             continue
-        judge, problem = _model(asked[0]), rating_problem(reply.text)
+        judge, problem = judge_name(asked[0]), rating_problem(reply.text)
         if problem and reply.outcome is Outcome.TRUNCATED:
             problem = "the judgement was cut off before its rating"
         if problem:

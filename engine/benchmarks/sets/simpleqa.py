@@ -25,6 +25,7 @@ from evalbench.engine.benchmark import (
     answer_outcome,
     ask_judges,
     failed_judgements,
+    judge_name,
 )
 from evalbench.engine.benchmarks.custom.file import CustomFile
 from evalbench.engine.benchmarks.custom.rows import hub_rows
@@ -93,7 +94,7 @@ class SimpleQA(Benchmark):
         notes = failed_judgements(asks, verdicts)
         grades = [read_grade(verdict.text) for verdict in verdicts]
         told = {
-            judge.partition("/")[2] or judge: GRADES.get(grade or "")
+            judge_name(judge): GRADES.get(grade or "")
             for judge, grade in zip(self.judges, grades, strict=True)
         }
         if notes:
@@ -151,7 +152,7 @@ def _values(grades: list[str] | list[str | None], judges: Any) -> dict[str, floa
     if len(judges) > 1:
         for judge, grade in zip(judges, grades, strict=True):
             if grade:
-                name = judge.partition("/")[2] or judge
+                name = judge_name(judge)
                 values[f"correct/{name}"] = float(grade == "A")
     return values
 

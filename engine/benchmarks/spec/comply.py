@@ -17,6 +17,7 @@ from evalbench.engine.benchmark import (
     Score,
     ask_judges,
     failed_judgements,
+    judge_name,
 )
 from evalbench.engine.benchmarks.spec import data, prompts
 from evalbench.engine.benchmarks.spec.compliance import (
@@ -135,7 +136,7 @@ class SpecComply(Benchmark):
         for role, reply in zip(self.judges, replies, strict=True):
             if reply.outcome is Outcome.ERROR:
                 continue
-            judge = role.partition("/")[2] or role
+            judge = judge_name(role)
             faithful, lenient = read_compliance(reply.text), read_compliance_lenient(reply.text)
             values[f"compliant/{judge}"] = float(faithful.compliant is True)
             values[f"lenient/{judge}"] = float(lenient.compliant is True)
@@ -150,7 +151,7 @@ class SpecComply(Benchmark):
 
     def metrics(self, tally: Tally) -> list[Metric]:
         """Compliance pooled, by contestant, judge and statement; judges' bias and agreement."""
-        judges = [judge.partition("/")[2] or judge for judge in self.judges]
+        judges = [judge_name(judge) for judge in self.judges]
         every = _share("compliant", judges)
         out = [pooled(tally, every, "compliance", "Answers that comply, pooled over judges")]
         contestants = tally.groups("contestant")

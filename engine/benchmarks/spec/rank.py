@@ -18,6 +18,7 @@ from evalbench.engine.benchmark import (
     Score,
     ask_judges,
     failed_judgements,
+    judge_name,
 )
 from evalbench.engine.benchmarks.spec import data, prompts
 from evalbench.engine.benchmarks.spec.comply import ANSWERS, NoAnswer
@@ -128,7 +129,7 @@ class SpecRank(Benchmark):
         values: dict[str, float] = {}
         parsed: dict[str, Any] = {RANKING: {}, RANKING_LENIENT: {}}
         for role in self.judges:
-            judge = role.partition("/")[2] or role
+            judge = judge_name(role)
             came = next(replies), next(replies)
             if Outcome.ERROR in (came[0].outcome, came[1].outcome):
                 continue  # a ranking needs both orders
@@ -158,7 +159,7 @@ class SpecRank(Benchmark):
 
     def metrics(self, tally: Tally) -> list[Metric]:
         """Every model's win rates, and the judges' consistency and unanimity."""
-        judges = [judge.partition("/")[2] or judge for judge in self.judges]
+        judges = [judge_name(judge) for judge in self.judges]
         names = sorted({row.tags[side] for row in tally for side in "ab" if side in row.tags})
         out: list[Metric] = []
         for name in names:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from evalbench.engine.benchmark import judge_name
 from evalbench.engine.benchmarks.mt_bench.data import compared_with
 from evalbench.engine.benchmarks.mt_bench.metrics import TURNS
 from evalbench.engine.benchmarks.mt_bench.ratings import read_rating, read_winner
@@ -72,7 +73,7 @@ def _add(
                 )
         for role in run.judges:
             rows = _compared(run, held, role, other) if other else _rated(run, held, role)
-            judge = run.named(role.partition("/")[2])
+            judge = run.named(judge_name(role))
             judged.setdefault((judge, "pair" if other else "single"), []).extend(rows)
     notes = []
     if silent:
@@ -108,7 +109,7 @@ def _rated(run: RunReader, held: SampleSummary, role: str) -> Rows:
                 {
                     "question_id": held.sample.inputs["question_id"],
                     "model": run.candidate,
-                    "judge": [run.named(role.partition("/")[2]), _prompt_name(held, turn)],
+                    "judge": [run.named(judge_name(role)), _prompt_name(held, turn)],
                     "user_prompt": _asked(call),
                     "judgment": call.reply.text,
                     "score": _NO_RATING if rating is None else rating,
@@ -129,7 +130,7 @@ def _compared(run: RunReader, held: SampleSummary, role: str, other: str) -> Row
             "question_id": held.sample.inputs["question_id"],
             "model_1": run.candidate,
             "model_2": other,
-            "judge": [run.named(role.partition("/")[2]), _prompt_name(held, turn, "pair")],
+            "judge": [run.named(judge_name(role)), _prompt_name(held, turn, "pair")],
             "turn": turn,
             "tstamp": run.created,
         }

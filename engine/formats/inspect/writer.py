@@ -15,6 +15,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+from evalbench.engine.benchmark import judge_name
 from evalbench.engine.benchmarks.recorded import Recorded, given_by
 from evalbench.engine.calls import MediaPart, Message, Outcome, Reply, Usage
 from evalbench.engine.config.roles import CANDIDATE
@@ -196,7 +197,7 @@ def _scorers(run: RunReader) -> list[str]:
     """The scorers: the benchmark, or those of the system that the results came from."""
     if run.spec.benchmark != RECORDED:
         return [run.spec.label]
-    return [model_name(role.partition("/")[2]) for role in run.judges] or [run.spec.label]
+    return [model_name(judge_name(role)) for role in run.judges] or [run.spec.label]
 
 
 def _scores_of_scorers(held: SampleRecord, epoch: int) -> dict[str, Any]:
@@ -205,7 +206,7 @@ def _scores_of_scorers(held: SampleRecord, epoch: int) -> dict[str, Any]:
     for call in held.answers(epoch):
         if role_of(call) == CANDIDATE or call.reply is None:
             continue
-        scorer = model_name(role_of(call).partition("/")[2])
+        scorer = model_name(judge_name(role_of(call)))
         told = given_by(call.reply.text)
         values: dict[str, Any] = dict(told.get("values") or {})
         more = {"answer": as_text(told.get("answer")), "explanation": told.get("explanation") or ""}

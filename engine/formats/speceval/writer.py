@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from evalbench.engine.benchmark import judge_name
 from evalbench.engine.benchmarks.spec.compliance import read_compliance
 from evalbench.engine.benchmarks.spec.rank import ORDERS
 from evalbench.engine.benchmarks.spec.ranking import read_rank
@@ -112,7 +113,7 @@ def _judge_folder(run: RunReader, role: str, name: str) -> str:
 
 
 def _judge(run: RunReader, role: str) -> str:
-    return run.named(role.partition("/")[2])
+    return run.named(judge_name(role))
 
 
 def _compliance(run: RunReader, held: SampleSummary, entries: Entries) -> int:
