@@ -116,12 +116,13 @@ class CodeChoice(CodeBenchmark):
             runs = [run for run, _ in own]
             of_effort = [answer_outcome(reply, run.lenient) for run, reply in own]
             values |= {
-                self.named(name, effort): count for name, count in self._count(sample, runs).items()
+                self.value_name(name, effort): count
+                for name, count in self._count(sample, runs).items()
             }
             values |= self.reply_values(effort, [reply for _, reply in own], of_effort)
             outcomes += of_effort
             for run in runs:
-                step = self.named(self._step(sample, run.order, run.case), effort)
+                step = self.value_name(self._step(sample, run.order, run.case), effort)
                 for parser, choice in ((CHOICE_LENIENT, run.lenient), (CHOICE, run.faithful)):
                     parsed[parser][step] = choice and [choice.program, shown(choice.value)]
         return Score(overall(outcomes), values, parsed)
@@ -136,7 +137,7 @@ class CodeChoice(CodeBenchmark):
         else:
             messages = code_prompts.choose(effort, a, b, call)
         step = self._step(sample, order, case)
-        return "candidate", self.prompt(sample, messages, order), self.named(step, effort)
+        return "candidate", self.prompt(sample, messages, order), self.value_name(step, effort)
 
     def _step(self, sample: Sample, order: int, case: int) -> str:
         step = ("original first", "mutant first")[order]
@@ -211,7 +212,7 @@ class CodeChoice(CodeBenchmark):
             pooled(
                 tally,
                 self.share_of(right + ending, of + ending, effort),
-                self.named(name + ending, effort),
+                self.value_name(name + ending, effort),
                 title if group else self.titled(title, effort),
                 group,
             )

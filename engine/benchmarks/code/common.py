@@ -144,7 +144,7 @@ class CodeBenchmark(Benchmark):
             seed=(self.seed + 1000 * place + offset) % 2**31,
         )
 
-    def named(self, value: str, effort: str) -> str:
+    def value_name(self, value: str, effort: str) -> str:
         """The name of a value or metric; includes the effort if efforts are compared."""
         return f"{value}/effort={effort}" if self.comparing else value
 
@@ -182,7 +182,7 @@ class CodeBenchmark(Benchmark):
         counts = {outcome.value: float(outcomes.count(outcome)) for outcome in _UNREAD}
         counts["replies"] = float(len(replies))
         counts["seconds"] = round(sum(reply.latency_s for reply in replies), 3)
-        return {self.named(name, effort): count for name, count in counts.items()}
+        return {self.value_name(name, effort): count for name, count in counts.items()}
 
     def reply_metrics(self, tally: Tally, effort: str) -> list[Metric]:
         """Shares of replies by outcome, and the mean latency."""
@@ -192,18 +192,18 @@ class CodeBenchmark(Benchmark):
             pooled(
                 tally,
                 self.share_of(outcome.value, "replies", effort),
-                self.named(outcome.value, effort),
+                self.value_name(outcome.value, effort),
                 _UNREAD_TITLES[outcome],
                 group,
             )
             for outcome in _UNREAD
         ]
         times = [row for row in tally if row.outcome is not Outcome.ERROR]
-        n = sum(row.values[self.named("replies", effort)] * row.count for row in times)
-        total = sum(row.values[self.named("seconds", effort)] * row.count for row in times)
+        n = sum(row.values[self.value_name("replies", effort)] * row.count for row in times)
+        total = sum(row.values[self.value_name("seconds", effort)] * row.count for row in times)
         out.append(
             Metric(
-                self.named("seconds", effort),
+                self.value_name("seconds", effort),
                 # Latency means nothing for a reply from a batch.
                 total / n if n and total else None,
                 k=total,
@@ -217,7 +217,7 @@ class CodeBenchmark(Benchmark):
 
     def share_of(self, value: str, of: str, effort: str) -> Counts:
         """Two counts among a sample's values, as numerator and denominator."""
-        right, every = self.named(value, effort), self.named(of, effort)
+        right, every = self.value_name(value, effort), self.value_name(of, effort)
         return lambda values: (values.get(right, 0), values.get(every, 0))
 
     def problem_metrics(self, tally: Tally) -> list[Metric]:

@@ -104,7 +104,7 @@ class CodePrediction(CodeBenchmark):
                 values |= self._graded(sample, effort, program, runs)
                 for place, parser in enumerate(parsed):
                     texts = [[shown(read[place]) for read in run] for run in runs]
-                    parsed[parser][self.named(program, effort)] = (
+                    parsed[parser][self.value_name(program, effort)] = (
                         texts if cases > 1 else [run[0] for run in texts]
                     )
             own = [one for one in asked if one[0] == effort]
@@ -128,7 +128,7 @@ class CodePrediction(CodeBenchmark):
         offset = generation + (_MUTANT_SEED if program == "mutated" else 0)
         step = program if len(sample.inputs["calls"]) == 1 else f"{program}, case {case + 1}"
         prompt = self.prompt(sample, messages, offset)
-        return "candidate", prompt, self.named(step, effort), generation
+        return "candidate", prompt, self.value_name(step, effort), generation
 
     def _graded(
         self, sample: Sample, effort: str, program: str, runs: Sequence[Sequence[Read]]
@@ -144,7 +144,7 @@ class CodePrediction(CodeBenchmark):
             for way in WAYS
         }
         values[right + "_read"] = _share([all(read[0] is not None for read in run) for run in runs])
-        return {self.named(name, effort): value for name, value in values.items()}
+        return {self.value_name(name, effort): value for name, value in values.items()}
 
     # -- metrics ----------------------------------------------------------------------
 
@@ -154,7 +154,7 @@ class CodePrediction(CodeBenchmark):
             pooled(
                 tally,
                 self._generations(name, effort),
-                self.named(name, effort),
+                self.value_name(name, effort),
                 self.titled(title, effort),
             )
             for effort in self.efforts
@@ -171,7 +171,7 @@ class CodePrediction(CodeBenchmark):
     def _generations(self, name: str, effort: str, of: str = "") -> Counts:
         """A share of generations as counts: of all, or of those counted by ``of``."""
         every = self.opt.generations
-        value, whole = self.named(name, effort), self.named(of, effort)
+        value, whole = self.value_name(name, effort), self.value_name(of, effort)
 
         def counts(values: Mapping[str, float]) -> tuple[float, float]:
             if value not in values:
@@ -185,7 +185,7 @@ class CodePrediction(CodeBenchmark):
             pooled(
                 tally,
                 self._generations(name + way.ending, effort),
-                self.named(name + way.ending, effort),
+                self.value_name(name + way.ending, effort),
                 title,
                 self.titled(way.title, effort),
             )
@@ -197,7 +197,7 @@ class CodePrediction(CodeBenchmark):
             pooled(
                 tally,
                 self._generations(name, effort, name + "_read"),
-                self.named(name + "_read", effort),
+                self.value_name(name + "_read", effort),
                 _MAIN[name],
                 group,
             )
@@ -210,7 +210,7 @@ class CodePrediction(CodeBenchmark):
         n = self.opt.generations
 
         def passed(name: str, k: int) -> Counts:
-            value = self.named(name, effort)
+            value = self.value_name(name, effort)
 
             def counts(values: Mapping[str, float]) -> tuple[float, float]:
                 if value not in values:
@@ -224,7 +224,7 @@ class CodePrediction(CodeBenchmark):
             pooled(
                 tally,
                 passed(name, k),
-                self.named(f"{name}_pass_at_{k}", effort),
+                self.value_name(f"{name}_pass_at_{k}", effort),
                 f"{_MAIN[name]}, k = {k}",
                 group,
             )

@@ -90,7 +90,7 @@ def _said(held: SampleRecord, benchmark: CodeBenchmark) -> Said:
         for call in held.answers(0)
         if role_of(call) == CANDIDATE
     }
-    return lambda step, repeat: found.get((benchmark.named(step, effort), repeat))
+    return lambda step, repeat: found.get((benchmark.value_name(step, effort), repeat))
 
 
 def _problem(benchmark: CodeBenchmark, sample: Sample) -> dict[str, Any]:
@@ -145,7 +145,7 @@ def _prediction(run: RunReader, benchmark: CodePrediction, notes: list[str]) -> 
     _missing(notes, skipped)
     effort = benchmark.efforts[0]
     counts = {
-        name: _counts(run, benchmark.named(f"{name.lower()}_faithful", effort))
+        name: _counts(run, benchmark.value_name(f"{name.lower()}_faithful", effort))
         for name in ("OC", "OR", "MC", "MR")
     }
     rates = {name: _rate(one["success"], one["total"]) for name, one in counts.items()}
@@ -172,7 +172,7 @@ def _rate(part: float, whole: float) -> float | None:
 
 
 def _latency(run: RunReader, benchmark: CodeBenchmark) -> float | None:
-    seconds = run.metrics.get(benchmark.named("seconds", benchmark.efforts[0])) or {}
+    seconds = run.metrics.get(benchmark.value_name("seconds", benchmark.efforts[0])) or {}
     return seconds.get("value")
 
 
@@ -258,7 +258,7 @@ def _choice(run: RunReader, benchmark: CodeChoice, notes: list[str]) -> dict[str
     _missing(notes, skipped)
 
     def count(name: str) -> dict[str, float]:
-        return _counts(run, benchmark.named(f"{name}_faithful", benchmark.efforts[0]))
+        return _counts(run, benchmark.value_name(f"{name}_faithful", benchmark.efforts[0]))
 
     chosen = {kind: count(f"preference_{kind}") for kind in ("original", "mutated")}
     invalid = count("invalid_runs")["success"]
