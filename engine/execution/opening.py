@@ -81,7 +81,7 @@ async def open_journal(
         raise lost.refusal(folder.id)
     if not folder.journal.exists():
         create(folder.journal)
-    journal = Journal(folder.journal)
+    journal = Journal(folder.journal, spec.settings.epochs)
     try:
         if lost:
             _accept(journal, lost)

@@ -10,12 +10,13 @@ from functools import partial
 from evalbench.engine.calls import Outcome, Reply
 from evalbench.engine.execution.ask import BoundModel
 from evalbench.engine.journal import Journal
+from evalbench.engine.journal.epoch_means import EpochMeans
 from evalbench.engine.journal.reader import (
     RowDecoder,
     Totals,
     count_samples,
+    epoch_means,
     reused_replies,
-    scores_by_sample,
     tally_of,
     totals,
 )
@@ -93,10 +94,13 @@ class RunProgress:
         self.solved = self.done > 0
         if self._epochs > 1:
             self.tally.epochs = self._epochs
-            self.tally.means = Tally()
-            for row, tags, scores in journal.query(partial(scores_by_sample, path=path)):
-                for score in scores:
-                    self._count_epoch(row, tags, score)
+            known = journal.query(partial(epoch_means, path=path, epochs=self._epochs))
+            self.tally.means, self._epochs_of = known.means, known.begun
+
+    def keep(self, journal: Journal) -> None:
+        """Hand over what the journal's sums do not show, right before it is closed."""
+        if self.tally.means is not None:
+            journal.keep_epoch_means(EpochMeans(self._epochs, self.tally.means, self._epochs_of))
 
     @property
     def done(self) -> int:

@@ -21,8 +21,9 @@ from typing import Any, TypeVar
 
 from evalbench.engine.errors import JournalError
 from evalbench.engine.journal import codec
+from evalbench.engine.journal.epoch_means import EpochMeans
 from evalbench.engine.journal.log_watch import LogWatch
-from evalbench.engine.journal.reader import RowDecoder
+from evalbench.engine.journal.reader import RowDecoder, count_by_sample
 from evalbench.engine.journal.schema import (
     connect,
     journal_mode,
@@ -30,7 +31,7 @@ from evalbench.engine.journal.schema import (
     on_network_disk,
     understand,
 )
-from evalbench.engine.journal.sums import KEY, kept, recount
+from evalbench.engine.journal.sums import KEY, Sums, kept, recount
 from evalbench.engine.paths import identity
 
 T = TypeVar("T")
@@ -63,8 +64,10 @@ class JournalFile:
         broken: the error that ended writing, if any; every later call raises it.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, epochs: int = 1) -> None:
+        """``epochs``: how often each sample is asked, if its means will be wanted."""
         self.path = path
+        self._epochs = epochs
         self.broken: JournalError | None = None
         self.rollback_on = on_network_disk(path)
         self._loop = asyncio.get_running_loop()
@@ -94,8 +97,21 @@ class JournalFile:
         self._decoder = RowDecoder(self._db)
         held = kept(self._db)
         self._kept = held is not None
-        self._sums = self._decoder.live = held or recount(self._db)
+        self._sums = self._decoder.live = held or self._count()
         self._sums.follow(self._db)
+
+    def _count(self) -> Sums:
+        if self._epochs == 1:
+            return recount(self._db)
+        kinds, means = count_by_sample(self._decoder, self._epochs)
+        sums = recount(self._db, kinds)
+        sums.epoch_means = means
+        return sums
+
+    def keep_epoch_means(self, known: EpochMeans) -> None:
+        """Take what the engine counted of each sample, right before the journal is closed."""
+        self._commit()
+        self._sums.epoch_means = known
 
     def query(self, read: Callable[[RowDecoder], T]) -> T:
         """Run a query that also sees everything stored so far."""
@@ -214,6 +230,7 @@ class JournalFile:
     def recount(self) -> None:
         """Count every row, if stored sums are not trusted: rows may have been edited by hand."""
         counted = self.query(lambda decoder: recount(decoder.db))
+        self._sums.epoch_means = None
         if counted != self._sums:
             self._sums.become(counted)
             self._delete("DELETE FROM run WHERE key = ?", [(KEY,)])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
@@ -17,6 +18,7 @@ from evalbench.engine.calls import Outcome, Prompt, Reply
 from evalbench.engine.calls.replies import reply_from_json
 from evalbench.engine.errors import JournalError
 from evalbench.engine.journal import codec
+from evalbench.engine.journal.epoch_means import EpochMeans, Scores
 from evalbench.engine.journal.records import (
     OUTCOMES,
     CallKey,
@@ -33,7 +35,7 @@ from evalbench.engine.journal.schema import (
     has_reused,
     understand,
 )
-from evalbench.engine.journal.sums import Sums, count_by_kind, count_own_replies, kept
+from evalbench.engine.journal.sums import Kind, Sums, count_by_kind, count_own_replies, kept
 from evalbench.engine.scoring.tally import Tally
 from evalbench.engine.shapes import Check, anything
 from evalbench.engine.stored import DETAIL, EVENTS, FACTS, REPLY, STORED_SAMPLE, TAGS, VALUES
@@ -408,13 +410,10 @@ def _event(ident: int, at: int, kind: str, count: int, raw: bytes) -> Event:
 
 
 def tally_of(decoder: RowDecoder, path: Path, epochs: int = 1) -> Tally:
-    """All scores of a journal, grouped; with several epochs this takes a scan."""
+    """All scores of a journal, grouped."""
     tally = Tally(epochs=epochs)
     if epochs > 1:
-        tally.means = Tally()
-        for _, own, scores in scores_by_sample(decoder, path):
-            if len(scores) == epochs:
-                tally.means.add_sample(own, scores)
+        tally.means = epoch_means(decoder, path, epochs).means
     try:
         known = decoder.sums()
         kinds = known.scores if known else count_by_kind(decoder.db)
@@ -425,20 +424,40 @@ def tally_of(decoder: RowDecoder, path: Path, epochs: int = 1) -> Tally:
     return tally
 
 
-def scores_by_sample(
-    decoder: RowDecoder, path: Path
-) -> Iterator[tuple[int, dict[str, str], list[tuple[Outcome, dict[str, float]]]]]:
-    """``(row, tags, (outcome, values) of every epoch)`` of each scored sample, in row order."""
+def epoch_means(decoder: RowDecoder, path: Path, epochs: int) -> EpochMeans:
+    """What a run in several epochs has of each sample; a copy, read with a scan if not known."""
+    known = decoder.sums()
+    if known and (held := known.epoch_means) and held.epochs == epochs:
+        begun = {row: scores.copy() for row, scores in held.begun.items()}
+        return EpochMeans(epochs, Tally(held.means.rows.copy()), begun)
     try:
-        rows = decoder.db.execute("SELECT id, tags, outcome, vals FROM score ORDER BY id")
-        for row, group in groupby(rows, key=lambda columns: columns[0] >> EPOCH_BITS):
-            held = list(group)
-            scores = [
-                (decoder.outcome(code), decoder.values(values)) for _, _, code, values in held
-            ]
-            yield row, decoder.tags(held[0][1]), scores
+        return count_by_sample(decoder, epochs)[1]
     except sqlite3.Error as error:
         raise understand(error, path) from error
+
+
+def count_by_sample(decoder: RowDecoder, epochs: int) -> tuple[dict[Kind, int], EpochMeans]:
+    """Number of scores of each kind, and what there is of each sample, in one scan."""
+    kinds: Counter[Kind] = Counter()
+    samples: Counter[tuple[int, tuple[tuple[int, int], ...]]] = Counter()
+    begun = {}
+    rows = decoder.db.execute("SELECT id, tags, outcome, vals FROM score ORDER BY id")
+    for row, group in groupby(rows, key=lambda columns: columns[0] >> EPOCH_BITS):
+        held = [columns[1:] for columns in group]
+        kinds.update(held)
+        scores = tuple((code, values) for _, code, values in held)
+        if len(scores) == epochs:
+            samples[held[0][0], scores] += 1
+        else:
+            begun[row] = scores
+
+    def decoded(scores: tuple[tuple[int, int], ...]) -> Scores:
+        return [(decoder.outcome(code), decoder.values(values)) for code, values in scores]
+
+    means = Tally()
+    for (tags, scores), count in samples.items():
+        means.add_sample(decoder.tags(tags), decoded(scores), count)
+    return kinds, EpochMeans(epochs, means, {row: decoded(some) for row, some in begun.items()})
 
 
 # Samples come first in the join, so that each reads one contiguous range of the calls.

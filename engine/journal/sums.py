@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 import orjson
 
+from evalbench.engine.journal.epoch_means import EpochMeans
 from evalbench.engine.journal.schema import has_reused
-from evalbench.engine.shapes import list_of, record, whole
+from evalbench.engine.shapes import anything, list_of, record, whole
 
 KEY = "sums"
 """Their key in the table ``run``."""
@@ -32,11 +33,10 @@ _OWN_REPLIES = (
     " coalesce(sum(possible), 0) FROM reply"
 )
 
+_NUMBERS = ("samples", "calls", "replies", "input", "output", "cost", "possible")
 _KEPT = record(
-    dict.fromkeys(
-        ("samples", "calls", "replies", "input", "output", "cost", "possible"), whole(0, 2**63)
-    ),
-    {"scores": list_of(list_of(whole(0, 2**63)))},
+    dict.fromkeys(_NUMBERS, whole(0, 2**63)),
+    {"scores": list_of(list_of(whole(0, 2**63))), "epoch_means": anything},
 )
 
 Kind = tuple[int, int, int]
@@ -53,6 +53,7 @@ class Sums:
         cost, possible: their cost, and possible further cost, in picodollars.
         scores: number of scores of each kind.
         certain: whether they are known to be correct.
+        epoch_means: of a run in several epochs, if they are known.
     """
 
     samples: int = 0
@@ -64,6 +65,7 @@ class Sums:
     possible: int = 0
     scores: dict[Kind, int] = field(default_factory=dict)
     certain: bool = True
+    epoch_means: EpochMeans | None = field(default=None, compare=False)
 
     def count(self, outcomes: Iterable[int]) -> int:
         """Number of scores with one of these outcomes."""
@@ -129,6 +131,7 @@ class Sums:
         self._score(tags, outcome, values, -1)
 
     def _score(self, tags: int, outcome: int, values: int, count: int) -> None:
+        self.epoch_means = None
         kind = tags, outcome, values
         if total := self.scores.get(kind, 0) + count:
             self.scores[kind] = total
@@ -141,8 +144,9 @@ class Sums:
         few = max(_FEW_KINDS, sum(self.scores.values()) // _SCORES_A_KIND)
         if not self.certain or len(scores) > few:
             return None
-        held = asdict(self) | {"scores": scores}
-        del held["certain"]
+        held = {name: getattr(self, name) for name in _NUMBERS} | {"scores": scores}
+        if self.epoch_means and self.epoch_means.size <= few:
+            held["epoch_means"] = self.epoch_means.to_json()
         return orjson.dumps(held)
 
 
@@ -155,19 +159,21 @@ def kept(connection: sqlite3.Connection) -> Sums | None:
         held = orjson.loads(row[0])
         _KEPT(held)
         held["scores"] = {(tags, code, values): n for tags, code, values, n in held["scores"]}
-        return Sums(**held)
-    except (TypeError, ValueError):
+        means = held.pop("epoch_means", None)
+        return Sums(**held, epoch_means=EpochMeans.from_json(means) if means else None)
+    except (AttributeError, KeyError, TypeError, ValueError):
         return None  # edited: the caller recounts
 
 
-def recount(connection: sqlite3.Connection) -> Sums:
-    """Compute the sums from every row."""
+def recount(connection: sqlite3.Connection, scores: dict[Kind, int] | None = None) -> Sums:
+    """Compute the sums from every row; ``scores`` by kind are not counted if they are given."""
     samples, calls, replies = connection.execute(
         "SELECT (SELECT count(*) FROM sample), (SELECT count(*) FROM call),"
         " (SELECT count(*) FROM reply)"
     ).fetchone()
     own = count_own_replies(connection)
-    return Sums(samples, calls, replies, *own, scores=count_by_kind(connection))
+    kinds = count_by_kind(connection) if scores is None else scores
+    return Sums(samples, calls, replies, *own, scores=kinds)
 
 
 def count_own_replies(connection: sqlite3.Connection) -> tuple[int, int, int, int]:

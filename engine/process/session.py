@@ -442,6 +442,8 @@ class RunSession:
         """Give the last traces a little time, then reduce the journal to one file."""
         with contextlib.suppress(JournalError):
             await self._tell_the_rest()
+        if self._driver:
+            self._driver.progress.keep(self.journal)
         with contextlib.suppress(JournalError):
             await self.journal.close()
         self._shown.change(tracing=False)

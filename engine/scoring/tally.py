@@ -88,16 +88,19 @@ class Tally:
         return dict(sorted(parts.items()))
 
     def add_sample(
-        self, tags: Mapping[str, str], scores: Sequence[tuple[Outcome, Mapping[str, float]]]
+        self,
+        tags: Mapping[str, str],
+        scores: Sequence[tuple[Outcome, Mapping[str, float]]],
+        count: int = 1,
     ) -> None:
-        """Count a sample that was asked in several epochs once, with the means of its values."""
+        """Count ``count`` samples that were asked in several epochs, with the means of values."""
         scored = [values for outcome, values in scores if values or outcome is not Outcome.ERROR]
         names = {name for values in scored for name in values}
         means = {
             name: sum(v[name] for v in scored if name in v) / sum(name in v for v in scored)
             for name in names
         }
-        self.add(tags, Outcome.OK if scored else Outcome.ERROR, means)
+        self.add(tags, Outcome.OK if scored else Outcome.ERROR, means, count)
 
     def sums(self, name: str) -> tuple[int, float, float, int]:
         """``(n, sum, sum of squares, failed)`` of value ``name``.
