@@ -20,6 +20,7 @@ from pathlib import Path
 from statistics import median
 from typing import ClassVar
 
+from bench.figures import Figure, declare, tell
 from evalbench.engine.calls import Call, ModelRef, Provider, RateLimits, Reply, Usage, generate
 from evalbench.engine.cost.budget import Budget
 from evalbench.engine.cost.meter import CostMeter
@@ -33,6 +34,9 @@ from evalbench.engine.errors import Overloaded, ProviderError, RateLimited, Serv
 from tests.unit.engine.virtual_time import VirtualTimeLoop
 
 FIXED = (2, 3, 8, 16, 32, 64, 128, 256)
+_BARE = 64
+_LEAST = 0.9
+"""Of the best fixed setting's answers a second: the target."""
 
 
 def _now() -> float:
@@ -69,11 +73,15 @@ class Server:
     Attributes:
         asked, refused: requests, and those that were refused for load.
         inside: requests that are being answered.
+        calls: how many are to be answered, by all engines together.
+        engines: how many engines share the key.
+        most_refused: percent of the requests, the target; None where refusals are not about load.
     """
 
     latency: float = 0.05
     calls: int = 2000
     engines: int = 1
+    most_refused: float | None = 5.0
 
     def __init__(self, dice: random.Random) -> None:
         self.dice = dice
@@ -108,6 +116,7 @@ class Server:
 
 class Random429(Server):
     latency = 0.02
+    most_refused = None
 
     def refuses(self) -> ProviderError | None:
         chance = self.dice.random()
@@ -118,6 +127,7 @@ class Random429(Server):
 
 class Random529(Server):
     latency = 0.5
+    most_refused = None
 
     def refuses(self) -> ProviderError | None:
         if self.dice.random() >= 0.2:
@@ -156,7 +166,7 @@ class Rate50Told(Rate50):
 class Rate500(Rate):
     rate = 500.0
     latency = 0.2
-    calls = 10000
+    calls = 5000
 
 
 class Three(Rate):
@@ -232,6 +242,7 @@ class Loaded(Server):
 
 class Outage(Server):
     latency = 0.3
+    most_refused = None
     calls = 3000
 
     def refuses(self) -> ProviderError | None:
@@ -290,7 +301,7 @@ class Pace:
 
 async def _run(server: Server, concurrency: int | None) -> Pace:
     with tempfile.TemporaryDirectory() as folder:
-        shared_limits.time = asyncio.get_running_loop()  # type: ignore[attr-defined]
+        shared_limits.time = asyncio.get_running_loop()  # type: ignore[attr-defined, assignment]
         engines = [
             _engine(server, concurrency, Path(folder), server.calls // server.engines)
             for _ in range(server.engines)
@@ -340,15 +351,46 @@ async def _engine(
     return answered, tuple(seen)
 
 
-def measure(kind: type[Server], concurrency: int | None, seed: int) -> Pace:
-    """One run of a regime."""
+async def _bare(server: Server) -> Pace:
+    """So many calls at once as a loop over an SDK sends, with the SDK's own retries.
+
+    Two of them, after what is asked for or half a second, a second: the defaults of the clients
+    of OpenAI and Anthropic.
+    """
+    answered = 0
+    numbers = iter(range(server.calls))
+
+    async def call() -> int:
+        for tries in range(3):
+            try:
+                await server.answer()
+                return 1
+            except ProviderError as error:
+                pause = error.retry_after or 0.5 * 2.0**tries * (1 - 0.25 * random.random())
+                if tries < 2:
+                    await asyncio.sleep(pause)
+        return 0
+
+    async def worker() -> None:
+        nonlocal answered
+        for _ in numbers:
+            one = await call()
+            answered += one
+
+    await asyncio.gather(*(worker() for _ in range(_BARE)))
+    return Pace(_now(), answered, server.refused / max(1, server.asked))
+
+
+def measure(kind: type[Server], concurrency: int | None, seed: int, *, bare: bool = False) -> Pace:
+    """One run of a regime, by our engine or by a bare loop over an SDK."""
     with asyncio.Runner(loop_factory=VirtualTimeLoop) as runner:
-        return runner.run(_made(kind, concurrency, seed))
+        return runner.run(_made(kind, concurrency, seed, bare))
 
 
-async def _made(kind: type[Server], concurrency: int | None, seed: int) -> Pace:
+async def _made(kind: type[Server], concurrency: int | None, seed: int, bare: bool) -> Pace:
     random.seed(seed)
-    return await _run(kind(random.Random(seed)), concurrency)
+    server = kind(random.Random(seed))
+    return await (_bare(server) if bare else _run(server, concurrency))
 
 
 def main() -> None:
@@ -357,23 +399,40 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--only", default="", help="part of a regime's name")
     parser.add_argument("--seen", action="store_true", help="show how the concurrency went")
+    declare(parser)
     args = parser.parse_args()
-    print(f"{'regime':42} {'best fixed':>14} {'found':>8} {'ratio':>6} {'refused':>8} {'lost':>5}")
+    print(
+        f"{'regime':42} {'best fixed':>16} {'found':>8} {'ratio':>6} {'refused':>8} {'lost':>5}"
+        f" {'bare loop':>10} {'lost':>6}"
+    )
     for name, kind in REGIMES.items():
         if args.only not in name:
             continue
         fixed = {n: measure(kind, n, 1) for n in FIXED}
         best = max(fixed, key=lambda n: fixed[n].rate)
+        beside = median(measure(kind, best, seed).rate for seed in range(args.rounds))
         found = [measure(kind, None, seed) for seed in range(args.rounds)]
+        bare = measure(kind, None, 1, bare=True)
         rate = median(one.rate for one in found)
+        refused = median(one.refused for one in found)
+        ratio = rate / beside
         print(
-            f"{name:42} {fixed[best].rate:8.1f}/s @{best:<4} {rate:6.1f}/s"
-            f" {rate / fixed[best].rate:6.2f} {median(one.refused for one in found):8.1%}"
+            f"{name:42} {beside:8.1f}/s @{best:<4} {rate:6.1f}/s"
+            f" {ratio:6.2f} {refused:8.1%}"
             f" {sum(kind.calls - one.answered for one in found):5}"
-            f"   ({fixed[best].refused:.1%} with the fixed one)"
+            f" {bare.rate:8.1f}/s {kind.calls - bare.answered:6}"
+            f"   ({fixed[best].refused:.1%} with the fixed one, {bare.refused:.1%} bare)",
+            flush=True,
         )
         if args.seen:
             print("   ", found[0].seen)
+        told = f"pace: {name}"
+        figures = [
+            Figure(f"{told}, of the best fixed concurrency's answers a second", ratio, "of it",
+                   _LEAST, at_least=True, note=f"{best} at once"),
+            Figure(f"{told}, refused", 100 * refused, "%", kind.most_refused),
+        ]  # fmt: skip
+        tell(args.figures, figures)
 
 
 if __name__ == "__main__":

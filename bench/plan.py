@@ -53,6 +53,7 @@ SCRIPTS = (
     ),
     Script("peers", "--rounds 1", "--calls 60 --rounds 1 --latencies 0 --only evalbench"),
     Script("storm", "--calls 2000 --lanes compatible", "--calls 100 --lanes compatible"),
+    Script("pace", "--rounds 3", "--rounds 1 --only 8"),
     Script(
         "batches",
         "--lines 3000 --rounds 3 --megabytes 50",
