@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -39,6 +40,9 @@ _FLAGS = {
 
 _TELLING = (ast.Import, ast.ImportFrom, ast.Call, ast.Attribute, ast.Assign, ast.Dict)
 _NAMES = frozenset(("CERT_NONE", "CURLOPT_SSL_VERIFYPEER", "disable_warnings"))
+_WORDS = {word.rpartition(".")[2] for word in (*_MODULES, *_CALLS, *_METHODS, *_FLAGS, *_NAMES)}
+_TOLD = re.compile(rf"\b(?:{'|'.join(sorted(_WORDS))})\b")
+"""What a module must hold to be worth a closer look, which takes a hundred times as long."""
 
 
 def dotted(node: ast.expr) -> str:
@@ -91,12 +95,16 @@ def _turned_off(node: ast.AST) -> Iterator[str]:
             yield f"{name}={value.value}"
 
 
+def _worth_it(text: str) -> str:
+    return text if _TOLD.search(text) else ""
+
+
 def test_nothing_shipped_runs_data_or_turns_a_protection_off() -> None:
     found = [
         f"{module.relative_to(ROOT)}:{line}: {what}"
         for room in ROOMS
         for module in (ROOT / room).rglob("*.py")
-        for line, what in unsafe(ast.parse(module.read_text("utf-8")))
+        for line, what in unsafe(ast.parse(_worth_it(module.read_text("utf-8"))))
     ]
     assert not found, "\n".join(found)
 
@@ -120,7 +128,7 @@ def test_nothing_shipped_runs_data_or_turns_a_protection_off() -> None:
     ],
 )
 def test_the_search_finds(written: str) -> None:
-    assert list(unsafe(ast.parse(written)))
+    assert list(unsafe(ast.parse(_worth_it(written))))
 
 
 def test_the_search_finds_no_more_than_that() -> None:
