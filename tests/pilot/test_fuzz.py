@@ -162,6 +162,7 @@ async def test_a_search_for_nasty_text_finds_it(engine: PretendEngine) -> None:
         check(app)
 
 
+@pytest.mark.slow
 @pytest.mark.share(5)
 @pytest.mark.parametrize("part", PARTS, ids=", ".join)
 @pytest.mark.parametrize("size", SIZES)

@@ -84,6 +84,7 @@ async def test_a_judge_is_asked_for_first_checked_in_place_and_priced(
     assert folder.spec().get("judge") == ("scripted/good,qps=300", "scripted/better")
 
 
+@pytest.mark.slow
 async def test_given_answers_need_no_model(home: Path, tmp_path: Path, shared_data: Path) -> None:
     app = EvalbenchApp(Preferences(welcomed=True, benchmark="spec-comply", model="scripted/good"))
     sample = shared_data / "speceval" / "sample" / "specs" / "sample.jsonl"

@@ -217,6 +217,7 @@ async def test_settings_become_flags_only_where_they_differ(home: Path) -> None:
         assert app.clipboard == command(pilot)
 
 
+@pytest.mark.slow
 async def test_the_estimate_is_called_off_when_something_changes(home: Path) -> None:
     app = an_app(benchmark="synthetic", model="scripted/good")
     async with app.run_test(size=(120, 40)) as pilot:
@@ -228,6 +229,7 @@ async def test_the_estimate_is_called_off_when_something_changes(home: Path) -> 
         await until_shown(pilot, "10 samples")
 
 
+@pytest.mark.slow
 async def test_models_that_cannot_answer_are_greyed_with_the_reason(home: Path) -> None:
     app = an_app(benchmark="mmlu", model="scripted/good")
     async with app.run_test(size=(120, 40)) as pilot:
