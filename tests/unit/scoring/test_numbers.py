@@ -81,3 +81,10 @@ def test_right_answers_are_numbers_as_tables_write_them(cell: str, value: float)
 @pytest.mark.parametrize("cell", ["", " ", "n/a", "none", "nan", "inf", "Paris", "3 or 4"])
 def test_what_is_no_number_is_none(cell: str) -> None:
     assert parse_number(cell) is None
+
+
+def test_a_number_has_at_most_300_digits() -> None:
+    assert parse_number("9" * 300) == 10**300 - 1
+    assert parse_number("9" * 301) is None
+    assert read_number("9" * 300) == "9" * 300
+    assert read_number("9" * 301) is None
