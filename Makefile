@@ -7,10 +7,10 @@ BIN := $(VENV)/bin
 
 PYTEST_ARGS ?=
 BENCH_ARGS ?=
-# How many processes share the tests (auto: two for each processor); JOBS=0 runs them in one, in
-# order.
+# How many processes share the tests (auto: two for each processor, logical: one); JOBS=0 runs them
+# in one, in order.
 JOBS ?= auto
-PYTEST := $(BIN)/python -m pytest -n $(JOBS) --maxprocesses 8 --dist worksteal
+PYTEST = $(BIN)/python -m pytest -n $(JOBS) --maxprocesses 8 --dist worksteal
 # Of tests that have many cases alike, only some run; `make all-tests` runs them all.
 SHARE ?= --share
 INSTALL := .ci/install $(BIN)/python
@@ -60,6 +60,8 @@ demo: .make/local
 test: .make/dev
 	$(PYTEST) -m 'not slow' $(SHARE) $(PYTEST_ARGS)
 
+# These wait for nothing.
+quick: JOBS = logical
 quick: lint imports
 	$(PYTEST) -m 'pure and not slow' $(SHARE) tests/unit $(PYTEST_ARGS)
 

@@ -116,8 +116,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
-def pytest_xdist_auto_num_workers() -> int:
-    """Twice as many as there are processors: a test that waits leaves its own to another."""
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
+    """``auto``: two for each processor, as a test that waits leaves its own to another."""
+    if config.option.numprocesses != "auto":
+        return None
     ours = os.sched_getaffinity(0) if sys.platform == "linux" else range(os.cpu_count() or 1)
     return 2 * len(ours)
 
