@@ -15,6 +15,7 @@ from evalbench.engine.runs.reader import RunReader, SampleRecord, role_of
 FIXED = {
     "run": str,
     "benchmark": str,
+    "title": str,
     "model": str,
     "sample": str,
     "row": int,
@@ -69,6 +70,7 @@ def row_of(run: RunReader, held: SampleRecord, epoch: int, headline: str) -> dic
     return {
         "run": run.id,
         "benchmark": run.spec.label,
+        "title": run.status.title,
         "model": run.spec.model,
         "sample": held.sample.id,
         "row": held.row,

@@ -656,3 +656,17 @@ def test_the_json_is_as_it_is_documented(home: Path, tmp_path: Path) -> None:
     page = (Path(__file__).parents[2] / "docs" / "export-schema.md").read_text("utf-8")
     for name in sample["calls"][0]["reply"]:
         assert f"`{name}`" in page
+
+
+def test_tables_and_results_have_the_title_of_an_own_benchmark(home: Path, tmp_path: Path) -> None:
+    run = mmlu_run(("A",))
+    status = run.status()
+    status.title = "Little sums"
+    run.write_status(status)
+    [table] = export_runs([run], "csv", tmp_path / "csv").files
+    assert [row["title"] for row in csv.DictReader(table.open())] == ["Little sums"]
+    [whole] = export_runs([run], "json", tmp_path / "json").files
+    assert json.loads(whole.read_text())["status"]["title"] == "Little sums"
+    files = export_runs([run], "lm-eval", tmp_path / "lm-eval").files
+    [results] = [path for path in files if path.name.startswith("results")]
+    assert json.loads(results.read_text())["results"]["mmlu"]["alias"] == "Little sums"

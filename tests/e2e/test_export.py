@@ -67,7 +67,7 @@ def test_formats_are_listed_and_what_does_not_fit_is_told(cli: CommandLine, tmp_
     assert "is there already" in again.err
     streamed = cli("export", "last", "--format", "csv", "-o", "-")
     assert streamed.code == 0
-    assert streamed.out.startswith("run,benchmark,model,")
+    assert streamed.out.startswith("run,benchmark,title,model,")
     assert not (cli.home.parent / "-").exists()
     assert "several files" in cli("export", "last", "--format", "lm-eval", "-o", "-").err
     refused = cli("run", "recorded", "--model", "scripted/good")

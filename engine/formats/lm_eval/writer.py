@@ -52,7 +52,8 @@ def write(run: RunReader, files: Files) -> list[str]:
 
 def _results(run: RunReader, task: str, model: str, written: int) -> dict[str, Any]:
     plain = {name: held for name, held in run.metrics.items() if not held["group"]}
-    table: dict[str, Any] = {"alias": task}
+    title = run.status.title or task
+    table: dict[str, Any] = {"alias": title}
     for name, metric in plain.items():
         metric_name, _, filtered = _named(run, name).partition(",")
         table[f"{metric_name},{filtered or 'none'}"] = metric["value"]
@@ -66,6 +67,7 @@ def _results(run: RunReader, task: str, model: str, written: int) -> dict[str, A
         "configs": {
             task: {
                 "task": task,
+                "task_alias": title,
                 "dataset_path": str(data.get("origin") or task),
                 "metric_list": [{"metric": _named(run, name).partition(",")[0]} for name in plain],
                 "num_fewshot": shots,
