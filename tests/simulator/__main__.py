@@ -21,6 +21,7 @@ def main() -> None:
     parser.add_argument("--latency", type=float, default=0.0, help="seconds of every answer")
     parser.add_argument("--count-only", action="store_true", help="keep no journal entries")
     parser.add_argument("--standing", action="store_true", help="a clock that only you advance")
+    parser.add_argument("--any-model", action="store_true", help="answer to any model name")
     gc.set_threshold(50_000)
     asyncio.run(_serve(parser.parse_args()))
 
@@ -29,6 +30,7 @@ async def _serve(options: argparse.Namespace) -> None:
     simulator = Simulator(Clock(running=not options.standing))
     simulator.world.brain.seed = options.seed
     simulator.world.latency = Latency(base=options.latency)
+    simulator.world.catalogue.any_name = options.any_model
     simulator.ledger.keep = not options.count_only
     url = await simulator.start(options.port)
     print(json.dumps({"url": url, "base_urls": simulator.base_urls()}), flush=True)  # noqa: T201

@@ -85,11 +85,17 @@ _DATE = re.compile(r"-(\d{8}|\d{4}-\d{2}-\d{2})$")
 
 
 class Catalogue:
-    """The models of every API; a test may change or add some."""
+    """The models of every API; a test may change or add some.
+
+    Attributes:
+        any_name: whether an API with models answers to every other name too, as its newest
+            active model would.
+    """
 
     def __init__(self, tables: Mapping[str, Iterable[Model]]) -> None:
         self._tables = tables
         self._models: dict[str, dict[str, Model]] = {}
+        self.any_name = False
         self.reset()
 
     def reset(self) -> None:
@@ -105,7 +111,12 @@ class Catalogue:
         """A model by its name, or the name of its dated snapshot; retired or not."""
         models = self._models.get(api, {})
         model = models.get(name)
-        return model or (models.get(_DATE.sub("", name)) if name[-1:].isdigit() else None)
+        if model is None and name[-1:].isdigit():
+            model = models.get(_DATE.sub("", name))
+        if model is None and self.any_name and name and models:
+            active = [one for one in self.list(api) if one.lifecycle == "active"]
+            model = replace((active or self.list(api))[0], id=name, title=name)
+        return model
 
     def change(self, api: str, name: str, **facts: Any) -> None:
         """Change facts of a model, or add one: ``like`` then names the model to start from.
