@@ -419,7 +419,7 @@ def _problems(place: _Place, file: CustomFile) -> Iterator[FileFault]:
 
 def _prompt_problems(place: _Place, file: CustomFile) -> Iterator[FileFault]:
     if file.max_tokens < 1:
-        yield place.wrong("max_tokens is out of range", "prompt", "max_tokens")
+        yield place.wrong("max_tokens is out of range: 1 or more", "prompt", "max_tokens")
     if not 0 <= file.temperature <= 2:
         yield place.wrong("temperature is out of range: 0 to 2", "prompt", "temperature")
     yield from _shots_problems(place, file)

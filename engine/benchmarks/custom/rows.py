@@ -436,7 +436,8 @@ class _Reader:
                 raise ValueError(f"an option in {name!r} is empty")
             found += [str(one) for one in cells]
         if not 2 <= len(found) <= CHOICES_AT_MOST:
-            raise ValueError(f"there are {len(found)} options; 2 to {CHOICES_AT_MOST} can be told")
+            are = "is 1 option" if len(found) == 1 else f"are {len(found)} options"
+            raise ValueError(f"there {are}; a question has 2 to {CHOICES_AT_MOST}")
         order = list(range(len(found)))
         if file.shuffle:
             random.Random(f"{self._seed}/{number}/{found}").shuffle(order)  # noqa: S311
