@@ -116,7 +116,7 @@ COMMANDS: tuple[Command, ...] = (
     Command("new.start", "Start", "start the run", "f9", True),
     Command("new.estimate", "Estimate", "update the estimate", "f8", True),
     Command("new.probe", "Probe", "ask the model one short question", "f7", True),
-    Command("new.key", "Set key", "store the provider's key in the keychain", "ctrl+t", True),
+    Command("new.key", "Key", "store the provider's key in the keychain", "ctrl+t", True),
     Command("new.fix", "Fix", "use what would put right what is wrong", "ctrl+g", True),
     Command("new.setups", "Set-ups", "save this set-up under a name, or take one", "ctrl+y", True),
     Command("new.clear", "Start over", "every setting at its default again", "ctrl+n"),

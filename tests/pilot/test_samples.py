@@ -191,7 +191,7 @@ async def test_columns_order_number_copy_and_export(engine: PretendEngine, tmp_p
         app = pilot.app
         await until_listed(pilot, *range(1, 13))
         await pilot.press("v")
-        await until_shown(pilot, "Columns: enter shows")
+        await until_shown(pilot, "enter: show or hide")
         await pilot.press("enter")
         await until(pilot, lambda: "shown" in shown(app), "the column's mark")
         await pilot.press("escape")

@@ -1,4 +1,4 @@
-"""The table: any number of rows, only those in view, by keys, wheel and clicks, at any size."""
+"""The table, with any number of rows, by keys, wheel and clicks; the picker over it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,10 @@ from rich.cells import cell_len
 from textual import events
 from textual.app import App, ComposeResult
 from textual.pilot import Pilot
+from textual.widgets import Input
 
+from evalbench.tui.state.run_choices import Choice
+from evalbench.tui.widgets.picker import Picker
 from evalbench.tui.widgets.table import Cell, Column, ListRows, Table
 from tests.pilot.driving import shown, until, until_shown
 
@@ -260,3 +263,20 @@ async def test_moving_is_told_once() -> None:
         assert app.moved == [1, 2, 3, 2]
         await press(pilot, "home", "home", "up")
         assert app.moved == [1, 2, 3, 2, 0]
+
+
+async def test_a_folded_picker_shows_what_is_chosen_later() -> None:
+    picker = Picker("model", (Column("name"),), hint="Type to filter", id="model")
+
+    class Folded(App[None]):
+        def compose(self) -> ComposeResult:
+            yield picker
+
+    async with Folded().run_test():
+        picker.show([Choice("gpt", ("gpt",), "gpt")])
+        picker.fold(True)
+        assert picker.query_one(Input).placeholder == "Type to filter"
+        picker.choose("gpt")
+        assert picker.query_one(Input).placeholder == "gpt"
+        picker.fold(False)
+        assert picker.query_one(Input).placeholder == "Type to filter"

@@ -9,7 +9,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from evalbench.engine.errors import UsageError
-from evalbench.engine.runs.folder import RunFolder, all_runs, find_run
+from evalbench.engine.runs.folder import RunFolder, all_runs, find_run, short_ids
 from evalbench.tui.cli.output import Out, stdout
 from evalbench.tui.cli.parser import Parser
 from evalbench.tui.state import figures
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 _FLIPS = 10
 _DIGITS, _MOST_POINTS = 3, 2_000
 """Digits to which samples' scores are grouped into points, and the maximum number of points."""
+_WIDE = 120
+"""From this many columns on, runs are shown by their whole ids."""
 _LONGEST = 72
 """Maximum characters of a question in the list of flips."""
 
@@ -236,10 +238,15 @@ def _print(out: Out, found: Compared) -> None:
     if found.head["warnings"]:
         out.line()
     columns = ("", "model", "score", "95 %", "place", "failed", "run")
-    print_columns(out, columns, found.standings())
+    standings = found.standings()
+    if out.console().width < _WIDE:
+        short = short_ids(all_runs())
+        standings = [(*row[:-1], short.get(row[-1], row[-1])) for row in standings]
+    print_columns(out, columns, standings, name="model")
     out.line()
     if effort := found.efforts():
-        print_columns(out, ("", "model", "cost", "tokens in", "out", "latency", "p95"), effort)
+        columns = ("", "model", "cost", "tokens in", "out", "latency", "p95")
+        print_columns(out, columns, effort, name="model")
         out.line()
     if len(found.pairs) == 1:
         _print_facts(out, found.pair_facts(found.pairs[0]))
@@ -275,5 +282,5 @@ def _print_flips(out: Out, found: Compared, letters: Sequence[str]) -> None:
         )
         for flip in found.flips
     ]
-    print_columns(out, (f"in {letters[0]}", *letters, "", "question"), rows)
+    print_columns(out, (f"in {letters[0]}", *letters, "", "question"), rows, text="question")
     out.line(f"look at one: evalbench show {one_line(found.head['runs'][0])} --sample N")

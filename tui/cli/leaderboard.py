@@ -77,14 +77,10 @@ def execute(args: argparse.Namespace) -> int:
         out.line("no complete run has a score" + (" among these" if args.tag or since else ""))
         out.line("start some: evalbench run mmlu gsm8k --model A --model B")
         return 0
-    from rich.text import Text
-
-    from evalbench.tui.cli.table import plain_table, print_table
+    from evalbench.tui.cli.table import print_columns
 
     heads, rows = matrix(board)
-    table = plain_table(*map(one_line, heads), right=frozenset(range(1, len(heads))))
-    for row in rows:
-        table.add_row(*(Text(one_line(one)) for one in row))
-    print_table(out, table)
-    out.line("score (95 % interval) · places that the intervals allow; the newest complete runs")
+    right = frozenset(range(1, len(heads)))
+    print_columns(out, [*map(one_line, heads)], rows, name=one_line(heads[0]), right=right)
+    out.line("score (95 % interval) · places that intervals allow; the newest complete runs")
     return 0

@@ -142,6 +142,8 @@ def _fitted(columns: list[str], rows: Sequence[dict[str, str]], width: int) -> l
     """
     from rich.cells import cell_len
 
+    from evalbench.tui.cli.table import cut_name
+
     def taken() -> int:
         widest = [max(len(name), *(cell_len(row[name]) for row in rows)) for name in columns]
         return sum(widest) + _GAP * (len(columns) - 1)
@@ -152,23 +154,12 @@ def _fitted(columns: list[str], rows: Sequence[dict[str, str]], width: int) -> l
             longest = max(cell_len(row[name]) for row in rows)
             keep = max(least, longest - over)
             for row in rows:
-                row[name] = _cut(row[name], keep)
+                row[name] = cut_name(row[name], keep)
     columns = list(columns)
     for name in ("age", "spent", "done", "benchmark"):
         if taken() > width and name in columns:
             columns.remove(name)
     return columns
-
-
-def _cut(text: str, width: int) -> str:
-    """A name cut to a number of columns; its end is kept, being more informative."""
-    from rich.cells import cell_len
-
-    if cell_len(text) <= width:
-        return text
-    while cell_len(text) > width - 1:
-        text = text[1:]
-    return "…" + text
 
 
 def _headline(metrics: Mapping[str, Mapping[str, Any]], *, with_interval: bool) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from evalbench.tui.cli.output import Out
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 FEW = 12
 """A longer section of the score table is left to ``evalbench show``."""
+
+_LEAST_NAME = 12
 
 Metrics = Mapping[str, Mapping[str, Any]]
 
@@ -39,14 +41,73 @@ def print_table(out: Out, table: Table) -> None:
         out.line(line.rstrip())
 
 
-def print_columns(out: Out, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Print a plain table of untrusted texts, each on one line."""
+def print_columns(
+    out: Out,
+    columns: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    *,
+    name: str = "",
+    text: str = "",
+    right: frozenset[int] = frozenset(),
+) -> None:
+    """Print a plain table of untrusted texts, each on one line.
+
+    Args:
+        out: output stream.
+        columns: titles.
+        rows: cells.
+        name: title of the column of names, whose beginnings are cut if the table is too wide.
+        text: title of the column of texts, whose ends are cut then.
+        right: right-aligned columns.
+    """
     from rich.text import Text
 
-    table = plain_table(*columns)
-    for row in rows:
-        table.add_row(*(Text(one_line(cell)) for cell in row))
+    cells = [[one_line(cell) for cell in row] for row in rows]
+    for title, cut in ((name, cut_name), (text, _cut_text)):
+        if title:
+            _narrow(columns, cells, columns.index(title), out.console().width, cut)
+    table = plain_table(*columns, right=right)
+    for row in cells:
+        table.add_row(*map(Text, row))
     print_table(out, table)
+
+
+def _narrow(
+    columns: Sequence[str],
+    rows: Sequence[list[str]],
+    place: int,
+    width: int,
+    cut: Callable[[str, int], str],
+) -> None:
+    """Cut the cells of one column so that no line wraps, if that leaves enough of them."""
+    from rich.cells import cell_len
+
+    widest = [
+        max(cell_len(text) for text in (title, *(row[at] for row in rows)))
+        for at, title in enumerate(columns)
+    ]
+    over = sum(widest) + 2 * (len(columns) - 1) - width
+    keep = max(_LEAST_NAME, widest[place] - over)
+    if over > 0:
+        for row in rows:
+            row[place] = cut(row[place], keep)
+
+
+def cut_name(text: str, width: int) -> str:
+    """A name cut to a number of columns; its end is kept, being more informative."""
+    from rich.cells import cell_len
+
+    if cell_len(text) <= width:
+        return text
+    while cell_len(text) > width - 1:
+        text = text[1:]
+    return "…" + text
+
+
+def _cut_text(text: str, width: int) -> str:
+    from rich.cells import cell_len, set_cell_size
+
+    return text if cell_len(text) <= width else set_cell_size(text, width - 1) + "…"
 
 
 def print_scores(out: Out, metrics: Metrics, *, all_groups: bool) -> None:

@@ -32,17 +32,18 @@ class Choose(Dialog[str]):
         *,
         chosen: str = "",
         hint: str = "",
+        keys: str = "enter: accept · escape: cancel",
     ) -> None:
         super().__init__()
         self._title, self._columns, self._choices = title, columns, choices
-        self._chosen, self._hint = chosen, hint
+        self._chosen, self._hint, self._keys = chosen, hint, keys
 
     def compose(self) -> ComposeResult:
         """Title, list, key hints."""
         with Vertical(id="box"):
             yield Plain(self._title, classes="title")
             yield Picker("", self._columns, hint=self._hint, id="choices")
-            yield Plain("enter: accept · escape: cancel", classes="dim")
+            yield Plain(self._keys, classes="dim")
 
     def on_mount(self) -> None:
         """Fill the list and focus its filter."""

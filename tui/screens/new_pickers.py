@@ -51,7 +51,7 @@ class Pickers(Horizontal):
         yield Picker(
             "model",
             _MODEL_COLUMNS[:1],
-            hint="Type to filter, or enter a model name",
+            hint="Type to filter, or a name",
             id="model",
             typed="use",
             goes_on=True,

@@ -481,10 +481,12 @@ class SamplesPage(SeekingPage):
                 for name in self._offered
             ]
             dialog = Choose(
-                "Columns: enter shows or hides one, escape is done",
+                "Columns",
                 (Column("", 6), Column("column")),
                 choices,
                 chosen=place,
+                hint="Type to filter",
+                keys="enter: show or hide · escape: done",
             )
             if not (place := await self.app.push_screen_wait(dialog) or ""):
                 return

@@ -23,6 +23,9 @@ class _Key(NamedTuple):
         return len(self.text) + len(self.title) + 3
 
 
+_LAST = 2
+
+
 class Footer(Widget):
     """The commands shown in the footer, in one line; they can be clicked too.
 
@@ -77,7 +80,7 @@ class Footer(Widget):
         """The line."""
         width, base = self.size.width, self.rich_style
         segments: list[Segment] = []
-        for key in self._keys:
+        for key in self._fitting():
             names = ("key", "title") if key.enabled else ("disabled", "disabled")
             styles = [self.get_component_rich_style(f"footer--{name}") for name in names]
             if key == self._hovered:
@@ -89,11 +92,18 @@ class Footer(Widget):
             ]
         return Strip(segments).adjust_cell_length(width, base)
 
+    def _fitting(self) -> list[_Key]:
+        """The keys there is room for. The last two, help and the way back, always are."""
+        keys, room = list(self._keys), self.size.width + 1
+        while len(keys) > _LAST and sum(key.width for key in keys) > room:
+            del keys[-_LAST - 1]
+        return keys
+
     # -- mouse -------------------------------------------------------------------
 
     def _at(self, x: int) -> _Key | None:
         """The key at this position."""
-        for key in self._keys:
+        for key in self._fitting():
             if x < key.width:
                 return key
             x -= key.width

@@ -91,6 +91,7 @@ class Picker(Vertical):
         self._choices: Sequence[Choice] = ()
         self._shown: list[Choice] = []
         self._columns = tuple(columns)
+        self._folded = False
         self.chosen = ""
 
     def compose(self) -> ComposeResult:
@@ -115,6 +116,8 @@ class Picker(Vertical):
     def choose(self, ident: str) -> None:
         """Mark a line as chosen and move the cursor to it."""
         self.chosen = ident
+        if self._folded:
+            self.fold(True)
         self._filter()
         self._stand_on(ident)
 
@@ -135,6 +138,7 @@ class Picker(Vertical):
 
     def fold(self, folded: bool) -> None:
         """While the list is hidden, the filter shows what was chosen."""
+        self._folded = folded
         words = one_line(self.chosen) if folded and self.chosen else self._hint
         self.query_one(Input).placeholder = words
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import io
 from typing import Any
 
+from rich.console import Console
+
 from evalbench.tui.cli.output import Out
-from evalbench.tui.cli.table import FEW, print_scores
+from evalbench.tui.cli.table import FEW, print_columns, print_scores
 
 
 def _metric(k: int, n: int, **more: Any) -> dict[str, Any]:
@@ -54,3 +56,20 @@ def test_bounds_have_a_column_when_something_failed() -> None:
 def test_names_from_outside_are_text() -> None:
     lines = _printed({"a": _metric(1, 2, title="[red]x\x1b[2J[/red]")}, all_groups=True)
     assert lines[1].startswith("[red]x[/red]  50.0 %")
+
+
+def test_names_and_texts_are_cut_where_a_terminal_is_narrow() -> None:
+    class Narrow(Out):
+        def console(self) -> Console:
+            return Console(file=text, width=40, markup=False, highlight=False)
+
+    text = io.StringIO()
+    name, score, question = "compatible/Qwen/Qwen2.5-7B-Instruct", "10.0 %", "Why is it? " * 9
+    print_columns(Narrow(text), ("model", "score"), [(name, score)], name="model")
+    print_columns(Narrow(text), ("score", "question"), [(score, question)], text="question")
+    assert text.getvalue().splitlines() == [
+        "model                             score",
+        "…atible/Qwen/Qwen2.5-7B-Instruct  10.0 %",
+        "score   question",
+        "10.0 %  Why is it? Why is it? Why is it…",
+    ]
