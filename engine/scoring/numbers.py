@@ -551,7 +551,7 @@ def _is_factorial(text: str, value: Fraction, begun: int, end: int) -> bool:
 
 
 _VAGUE = re.compile(
-    r"-?ish\b|\+(?!\s?[\d(a-z])|\s(?:[a-z]+\s)?at\s(?:the\s)?(?:very\s)?(?:most|least)\b"
+    r"-?ish\b|\+(?!\s?[\d(a-z])|\s(?:[a-z]+\s)?at\s(?:the\s)?(?:very\s)?(?:most|least|earliest|latest)\b"
     r"|\s(?:at\s)?(?:minimum|maximum|tops)\b|,?\sgive\sor\stake\b|\sand\scounting\b|\s(?:vs"
     r"|versus)\b|\s(?:plus|minus)\s[a-z]"
     r"|\s(?:is|was)(?:\snot|n['’]t|\swrong|\sincorrect|\sfalse)\b|\s\((?:wrong|incorrect|false)\)"
