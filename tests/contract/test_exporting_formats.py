@@ -8,6 +8,7 @@ import hashlib
 import json
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -660,9 +661,7 @@ def test_the_json_is_as_it_is_documented(home: Path, tmp_path: Path) -> None:
 
 def test_tables_and_results_have_the_title_of_an_own_benchmark(home: Path, tmp_path: Path) -> None:
     run = mmlu_run(("A",))
-    status = run.status()
-    status.title = "Little sums"
-    run.write_status(status)
+    run.write_status(replace(run.status(), title="Little sums"))
     [table] = export_runs([run], "csv", tmp_path / "csv").files
     assert [row["title"] for row in csv.DictReader(table.open())] == ["Little sums"]
     [whole] = export_runs([run], "json", tmp_path / "json").files
