@@ -5,7 +5,9 @@ from __future__ import annotations
 import base64
 import html
 import json
+import quopri
 import re
+from collections.abc import Callable
 from functools import lru_cache
 from urllib.parse import quote, quote_plus
 
@@ -60,6 +62,7 @@ def spellings(key: str) -> dict[str, str]:
         name: text for before in ("", "u", "us", "user:") for name, text in _codes(before, key)
     }
     found |= dict(_letters(key))
+    found |= _composed(key)
     found |= {f"{name}, in JSON": text for name, text in _in_json(key).items()}
     found["split, escaped, in JSON"] = json.dumps("\u200b".join(key))[1:-1]
     found["HTML, numbers, in JSON"] = found["HTML, numbers"].replace("&", "\\u0026")
@@ -98,6 +101,40 @@ def _codes(before: str, key: str) -> list[tuple[str, str]]:
             (f"{name}, percent", quote(code, safe="")),
             (f"{name}, slashes", code.replace("/", "\\/")),
         ]
+    return found
+
+
+def _composed(key: str) -> dict[str, str]:
+    """One spelling of another, and what is none of the others."""
+    codes: dict[str, Callable[[str], str]] = {
+        "base64": lambda text: base64.b64encode(text.encode()).decode(),
+        "base32": lambda text: base64.b32encode(text.encode()).decode(),
+        "hex": lambda text: text.encode().hex(),
+    }
+    plain: dict[str, Callable[[str], str]] = {
+        "percent": lambda text: "".join(map("%{:02X}".format, text.encode())),
+        "JSON": lambda text: "".join(map(_unit, text)),
+        "quoted-printable": lambda text: quopri.encodestring(text.encode()).decode(),
+        "quoted-printable, all": lambda text: "".join(map("={:02X}".format, text.encode())),
+        "soft line breaks": lambda text: "=\n".join(
+            re.findall("(?s)(?:=3D|.){1,5}", text.replace("=", "=3D"))
+        ),
+    }
+    every = {**codes, **plain}
+    found = {name: spell(key) for name, spell in every.items()}
+    found |= {
+        f"{outer} of {inner}": every[outer](every[inner](f"user:{key}"))
+        for outer in codes
+        for inner in every
+    }
+    found |= {
+        f"{outer} of {inner}": every[outer](every[inner](key)) for outer in plain for inner in codes
+    }
+    found["base64 of base64 of percent"] = codes["base64"](codes["base64"](plain["percent"](key)))
+    found["base32 on lines"] = "\r\n ".join(re.findall(".{1,64}", codes["base32"](key)))
+    found["base64 of base32 on lines"] = "\n".join(
+        re.findall(".{1,76}", codes["base64"](codes["base32"](key)))
+    )
     return found
 
 

@@ -1,19 +1,22 @@
 """Removes secrets from what servers send back, however they are spelled.
 
 A secret is found as it is and with case swapped; with any of its characters escaped for JSON,
-Python, a URL or HTML, also doubly where formats are nested; split by invisible characters; in
-base64, alone or after a user name, on one line or several; and in hexadecimal digits.
+Python, a URL, HTML or as quoted-printable; split by invisible characters; in base64, base32 or
+hexadecimal digits, alone or after a user name, on one line or several. These are composed: what
+one of them stands for is searched for the others, four levels deep with at most two codes.
 
 Every reply passes through here, so the work is done in two steps. :meth:`Redactor._suspects`
 looks at bytes using only C string searches, and lets nearly all of them pass. Only if it sees a
-secret, or an escape that could hide part of one, are escapes undone one by one, keeping track of
-positions, so that exactly the secret's spelling is cut out and nothing around it. Most HTML and
-URL escapes stand for characters that occur in no secret, and are skipped.
+secret, or something that could hide part of one, is everything undone one by one, keeping track
+of positions, so that exactly the secret's spelling is cut out and nothing around it; of a code in
+or around other spellings, the whole code is cut out. Most HTML and URL escapes stand for
+characters that occur in no secret, and are skipped.
 """
 
 from __future__ import annotations
 
 import base64
+import binascii
 import html
 import re
 from bisect import bisect_right
@@ -31,6 +34,12 @@ SHORTEST = 8
 """A shorter secret is a placeholder for a server without keys; replacing it would garble texts."""
 
 _MOST_LAYERS = 4
+_MOST_CODES = 2
+"""Of these levels, how many may be codes."""
+_LONG_CODE = 44
+"""Longer words are taken for codes: most identifiers that providers give are shorter."""
+_LONG_LINE = 32
+"""The shortest lines that they are broken into."""
 _BLOCK = 1 << 20
 
 _HIDDEN = (
@@ -86,10 +95,27 @@ _DELETED = bytes([*range(9), *range(11, 32), 127])
 _FOLD = bytes.maketrans(b"ABCDEFGHIJKLMNOPQRSTUVWXYZ-_", b"abcdefghijklmnopqrstuvwxyz+/")
 """Folds case, and the two base64 alphabets."""
 _BASE64 = frozenset("abcdefghijklmnopqrstuvwxyz0123456789+/")
+_IS_CODE = re.compile(rb"[A-Za-z0-9+/_-]")
+_ONE_CODE = bytes(97 if _IS_CODE.match(bytes([code])) else 32 for code in range(256))
+"""Turns every character of a code into an ``a``, all others into blanks."""
+_CODES = re.compile(r"[A-Za-z0-9+/_-]+(?:\r?\n[ \t]*[A-Za-z0-9+/_-]+)*={0,6}")
+_BREAKS = re.compile(rb"\s+|\\[rn]")
+_CODE_LINES = re.compile(rb"(?<!\\)[A-Za-z0-9+/_-]+(?:(?:\r?\n|\\r\\n|\\n)[ \t]*[A-Za-z0-9+/_-]+)*")
+_LINES_ABOVE = 160
+_NUMBER = re.compile(rb"[0-9]{16}")
+"""May be hexadecimal digits of a secret, and loses some of them when parsed."""
+_LINE = re.compile(r"\S+")
+_STANDARD = bytes.maketrans(b"-_", b"+/")
+_IS_HEX = re.compile(rb"[0-9a-fA-F]+")
+_IS_BASE32 = re.compile(rb"[A-Z2-7]+|[a-z2-7]+")
+_STRETCH = re.compile(rb"[\t\n\r -~]{12}")
+_QUOTED = re.compile(r"(?:=[0-9a-fA-F]{2}|=\r?\n)+")
+_SOFT = re.compile(r"=\r?\n")
+"""Quoted-printable: RFC 2045, section 6.7."""
 _SPACE = re.compile(r"\s+")
 _PIECE = 16
 """A code broken into lines of at least twice this length has one such piece unbroken."""
-_FORMS_ESCAPES = frozenset("\\%&#;{}")
+_FORMS_ESCAPES = frozenset("\\%&#;{}=")
 _NAMES = {
     " ": ("nbsp",),
     '"': ("quot",),
@@ -173,9 +199,15 @@ class _Layer:
 
     def below(self) -> _Layer | None:
         """The next level; None if nothing is left to undo."""
-        if self._depth >= _MOST_LAYERS:
-            return None
-        return self._without(_units(self.text))
+        return self.without(_units(self.text))
+
+    def unquoted(self) -> _Layer | None:
+        """The text with quoted-printable undone; None if it has none."""
+        return self.without(_quoted_units(self.text)) if "=" in self.text else None
+
+    def without(self, units: Iterator[tuple[int, int, str]]) -> _Layer | None:
+        """The text with these units replaced by their meanings; None if there are none."""
+        return self._without(units) if self._depth < _MOST_LAYERS else None
 
     def unbroken(self) -> _Layer | None:
         """The text without whitespace; None if it has none."""
@@ -232,6 +264,51 @@ def _units(text: str) -> Iterator[tuple[int, int, str]]:
                 start += size
         elif (meant := _meaning(unit)) != unit:
             yield start, found.end(), meant
+
+
+def _quoted_units(text: str) -> Iterator[tuple[int, int, str]]:
+    """Every soft line break and every character in quoted-printable."""
+    for found in _QUOTED.finditer(text):
+        start, run = found.start(), found[0]
+        if "\n" in run:
+            digits = _SOFT.sub("", run).replace("=", "%")
+            yield start, found.end(), "".join(meant for _, meant in _percent(digits))
+            continue
+        for size, meant in _percent(run.replace("=", "%")):
+            yield start, start + size, meant
+            start += size
+
+
+def _unquoted(found: re.Match[str]) -> str:
+    return "".join(meant for _, _, meant in _quoted_units(found[0]))
+
+
+def _decoded(code: bytes) -> Iterator[bytes]:
+    """What a word may stand for: in hexadecimal digits, base32 and base64, at every alignment."""
+    if _IS_HEX.fullmatch(code):
+        for start in range(2):
+            yield bytes.fromhex(code[start : start + (len(code) - start) // 2 * 2].decode())
+    if _IS_BASE32.fullmatch(code):
+        for start in range(8):
+            part = code[start:].upper()
+            part = part[: len(part) - (len(part) % 8 in (1, 3, 6))]
+            yield base64.b32decode(part + b"=" * (-len(part) % 8))
+    code = code.translate(_STANDARD)
+    for start in range(4):
+        part = code[start:]
+        part = part[: len(part) - (len(part) % 4 == 1)]
+        yield binascii.a2b_base64(part + b"=" * (-len(part) % 4))
+
+
+def _readable(data: bytes) -> bool:
+    """Whether bytes are text, or some of them, as hardly any are that were no code."""
+    if _STRETCH.search(data):
+        return True
+    try:
+        data.decode()
+    except UnicodeDecodeError as error:
+        return error.start >= len(data) - 3 > 0
+    return bool(data)
 
 
 @lru_cache(4096)
@@ -315,8 +392,12 @@ class Redactor:
         self._secrets: set[str] = set()
         self._found: list[_Needle] = []
         self._direct: list[bytes] = []
+        self._pieces: list[bytes] = []
         self._escape = self._json_escape = self._percent = self._entity = re.compile(rb"(?!)")
+        self._quoted = self._escape
         self._foreign = False
+        self._code = self._line = b""
+        self._least = 0
         self.learn(*secrets)
 
     def learn(self, *secrets: str) -> None:
@@ -329,20 +410,27 @@ class Redactor:
         every = {needle for secret in self._secrets for needle in _needles(secret)}
         # Longest first, so that no part is cut out of a whole.
         self._found = sorted(every, key=lambda needle: -len(needle.text))
-        self._direct = sorted({piece for needle in self._found for piece in _pieces(needle)})
+        self._direct = sorted({_plain(one) for one in self._found if not one.code} - {b""})
+        self._pieces = sorted({piece for one in self._found if one.code for piece in _pieces(one)})
         self._direct += _in_json(self._secrets)
         self._escape, self._json_escape = _escapes_of(self._secrets)
         self._percent, self._entity = _telling({one for needle in every for one in needle.text})
+        self._quoted = _telling_quoted({one for secret in self._secrets for one in secret})
+        # Everything but base64 makes a secret longer than that.
+        self._least = min(_LONG_CODE, *(-(-4 * len(one) // 3) for one in self._secrets))
+        self._code = b"a" * self._least
+        self._line = self._code[:_LONG_LINE]
         self._foreign = not all(secret.isascii() for secret in self._secrets)
 
     # -- searching -------------------------------------------------------------------
 
-    def _suspects(self, data: bytes, *, json: bool = True) -> bool:
+    def _suspects(self, data: bytes, *, json: bool = True, codes: int = _MOST_CODES) -> bool:
         """Whether bytes may contain a secret; fast, with no false negatives.
 
         Args:
             data: UTF-8.
             json: whether they may be JSON, where ``\\b`` and ``\\f`` are control characters.
+            codes: how many codes may be nested.
         """
         folded = data.translate(_FOLD, _DELETED)
         for piece in self._direct:
@@ -356,42 +444,125 @@ class Redactor:
             return True
         if b"\x1b" in data:
             return True
+        if b"=" in data and self._quoted.search(data):
+            return True
+        if self._suspects_code(data, folded, codes):
+            return True
         if data.isascii():
             return False
         if self._foreign:
             return True
         return any(lead in data and hidden.search(data) for lead, hidden in _HIDDEN_BYTES)
 
-    def _holds(self, text: str) -> bool:
+    def _suspects_code(self, data: bytes, folded: bytes, codes: int) -> bool:
+        """Whether a long word among bytes may be a code for something that contains a secret."""
+        marked = data.translate(_ONE_CODE, b"\0")
+        at = marked.find(self._line)
+        if at < 0:
+            return False
+        if any(piece in folded for piece in self._pieces):
+            return True
+        while codes and at >= 0:
+            start = marked.rfind(b" ", 0, at) + 1
+            if start and data[start - 1] in b"\n \t\\":
+                # The lines above may belong to it.
+                start = max(0, start - _LINES_ABOVE)
+            found = _CODE_LINES.search(data, start)
+            while found and found.end() <= at:
+                found = _CODE_LINES.search(data, found.end())
+            assert found
+            code = _BREAKS.sub(b"", found[0])
+            if len(code) >= self._least and self._meaning_of(code, codes) is not None:
+                return True
+            at = marked.find(self._line, found.end())
+        return False
+
+    def _meaning_of(self, code: bytes, codes: int = _MOST_CODES) -> bytes | None:
+        """What a word stands for if that may contain a secret."""
+        if code.islower() and not (_IS_HEX.fullmatch(code) or _IS_BASE32.fullmatch(code)):
+            return None  # a path, or words with dashes: base64 of a text has capitals
+        for meant in _decoded(code):
+            if _readable(meant) and self._suspects(meant, codes=codes - 1):
+                return meant
+        return None
+
+    def _code_units(self, text: str) -> Iterator[tuple[int, int, str]]:
+        """Every code for something that may contain a secret, on one line or several."""
+        for found in _CODES.finditer(text):
+            start, end = found.span()
+            if end - start < self._least:
+                continue
+            # The words above and below may be no part of it.
+            lines = [(start + at.start(), start + at.end()) for at in _LINE.finditer(found[0])]
+            alone = [unit for line in lines if (unit := self._code_unit(text, *line))]
+            if not alone and len(lines) > 1 and (unit := self._code_unit(text, start, end)):
+                alone = [unit]
+            yield from alone
+
+    def _code_unit(self, text: str, start: int, end: int) -> tuple[int, int, str] | None:
+        """A code, unless it contains one for a secret itself, of which the place is known."""
+        code = "".join(text[start:end].split()).rstrip("=")
+        if len(code) < self._least:
+            return None
+        folded = _fold(code)
+        if any(needle.code and needle.text in folded for needle in self._found):
+            return None
+        meant = self._meaning_of(code.encode())
+        return None if meant is None else (start, end, meant.decode("utf-8", "replace"))
+
+    def _holds(self, text: str, codes: int = _MOST_CODES) -> bool:
         """Whether a text contains a secret."""
-        for _ in range(_MOST_LAYERS + 1):
-            folded = _fold(text)
-            if any(needle.text in folded for needle in self._found):
+        return self._holds_below(text, _MOST_LAYERS, codes, quoted=False)
+
+    def _holds_below(self, text: str, levels: int, codes: int, *, quoted: bool) -> bool:
+        """Whether a text contains a secret when up to ``levels`` spellings are undone."""
+        while True:
+            if self._holds_here(text):
                 return True
-            unbroken = "".join(folded.split())
-            if any(needle.code and needle.text in unbroken for needle in self._found):
-                return True
-            if _ESC in text:
-                shown = _fold(_shown(_SEQUENCE.sub("", text)))
-                if any(needle.text in shown for needle in self._found):
+            if not levels:
+                return False
+            levels -= 1
+            if "=" in text and not quoted:
+                plain = _QUOTED.sub(_unquoted, text)
+                if plain != text and self._goes_on(plain, levels, codes, quoted=True):
+                    return True
+            if codes and (units := list(self._code_units(text))):
+                plain = "\n".join(meant for _, _, meant in units)
+                if self._goes_on(plain, levels, codes - 1, quoted=quoted):
                     return True
             below = _undo(text)
             if below == text:
                 return False
             text = below
+
+    def _goes_on(self, text: str, levels: int, codes: int, *, quoted: bool) -> bool:
+        data = text.encode("utf-8", "surrogatepass")
+        return self._suspects(data, codes=codes) and self._holds_below(
+            text, levels, codes, quoted=quoted
+        )
+
+    def _holds_here(self, text: str) -> bool:
+        """Whether a text contains a secret as it is, or broken into lines, or for a terminal."""
+        folded = _fold(text)
+        if any(needle.text in folded for needle in self._found):
+            return True
+        unbroken = "".join(folded.split())
+        if any(needle.code and needle.text in unbroken for needle in self._found):
+            return True
+        if _ESC in text:
+            shown = _fold(_shown(_SEQUENCE.sub("", text)))
+            return any(needle.text in shown for needle in self._found)
         return False
 
     def _places(self, text: str) -> list[tuple[int, int]]:
         """Positions of secrets in a text, in order, without overlaps."""
         found: list[tuple[int, int]] = []
-        layer: _Layer | None = _Layer(text)
-        while layer is not None:
+        for layer in self._layers(_Layer(text), _MOST_CODES, quoted=False):
             found += self._in_layer(layer, code_only=False)
             if unbroken := layer.unbroken():
                 found += self._in_layer(unbroken, code_only=True)
             if obeyed := layer.obeyed():
                 found += self._in_layer(obeyed.below() or obeyed, code_only=False)
-            layer = layer.below()
         found.sort()
         merged: list[tuple[int, int]] = []
         for start, end in found:
@@ -400,6 +571,21 @@ class Redactor:
             else:
                 merged.append((start, end))
         return merged
+
+    def _layers(self, layer: _Layer, codes: int, *, quoted: bool) -> Iterator[_Layer]:
+        """A text, and everything below it: see :meth:`_holds_below`."""
+        below: _Layer | None = layer
+        while below is not None:
+            yield below
+            if not quoted and (plain := below.unquoted()):
+                yield from self._if_suspect(plain, codes, quoted=True)
+            if codes and (plain := below.without(self._code_units(below.text))):
+                yield from self._if_suspect(plain, codes - 1, quoted=quoted)
+            below = below.below()
+
+    def _if_suspect(self, layer: _Layer, codes: int, *, quoted: bool) -> Iterator[_Layer]:
+        if self._suspects(layer.text.encode("utf-8", "surrogatepass"), codes=codes):
+            yield from self._layers(layer, codes, quoted=quoted)
 
     def _in_layer(self, layer: _Layer, *, code_only: bool) -> Iterator[tuple[int, int]]:
         folded = _fold(layer.text)
@@ -442,15 +628,15 @@ class Redactor:
         if not self._secrets or value is None:
             return value
         try:
-            data = orjson.dumps(value, option=orjson.OPT_NON_STR_KEYS)
-            if not (self._suspects(data) and self._holds(data.decode())):
+            if not self._suspects(orjson.dumps(value, option=orjson.OPT_NON_STR_KEYS)):
                 return value
         except TypeError:
             pass  # half a surrogate pair, a number beyond 64 bits, or nested too deeply for orjson
         try:
-            return self._cleaned(value)
+            cleaned = self._cleaned(value)
         except RecursionError:
             return self._mark
+        return value if cleaned == value else cleaned
 
     def _cleaned(self, value: Any) -> Any:
         if isinstance(value, str):
@@ -470,16 +656,19 @@ class Redactor:
         try:
             parsed = orjson.loads(data)
             # Many servers escape every non-ASCII letter: this is the fastest way to undo it.
-            if not self._suspects(orjson.dumps(parsed)):
+            if not isinstance(parsed, dict | list | str):
+                return self._cut_bytes(data)
+            if not (self._suspects(orjson.dumps(parsed)) or _NUMBER.search(data)):
                 return data
         except (ValueError, TypeError):
             return self._cut_bytes(data)
-        if not self._holds(data.decode("utf-8", "surrogateescape")):
-            return data
         try:
-            return self._cut_bytes(orjson.dumps(self._cleaned(parsed)))
+            cleaned = self._cleaned(parsed)
+            if cleaned != parsed or self._holds(data.decode("utf-8", "surrogateescape")):
+                return self._cut_bytes(orjson.dumps(cleaned))
         except (TypeError, RecursionError):
             return self._cut_bytes(data)
+        return data
 
     def _cut_bytes(self, data: bytes) -> bytes:
         """Bytes without the secrets, in any format."""
@@ -511,16 +700,17 @@ class Redactor:
         return False
 
 
+def _plain(needle: _Needle) -> bytes:
+    """What to search for."""
+    return needle.text.encode("utf-8", "surrogatepass").translate(_FOLD, _DELETED)
+
+
 def _pieces(needle: _Needle) -> Iterator[bytes]:
-    """What to search for: the whole needle, or two pieces of a code, so that a line break leaves
-    at least one whole."""
-    text = needle.text.encode("utf-8", "surrogatepass").translate(_FOLD, _DELETED)
-    if needle.code:
-        size = min(_PIECE, len(text) // 2)
-        yield text[:size]
-        yield text[size : 2 * size]
-    elif text:
-        yield text
+    """Two pieces of a code to search for, so that a line break leaves at least one whole."""
+    text = _plain(needle)
+    size = min(_PIECE, len(text) // 2)
+    yield text[:size]
+    yield text[size : 2 * size]
 
 
 def _in_json(secrets: set[str]) -> list[bytes]:
@@ -574,3 +764,20 @@ def _telling(marks: set[str]) -> tuple[re.Pattern[bytes], re.Pattern[bytes]]:
     return re.compile(
         f"%(?:(?!{codes or '(?!)'})[0-9a-f]{{2}}|u[0-9a-f]{{4}})".encode()
     ), re.compile(f"&(?!(?:{known});)(?:#[0-9x]|[a-z]{{2,31}};)".encode())
+
+
+def _telling_quoted(marks: set[str]) -> re.Pattern[bytes]:
+    """Find quoted-printable in bytes that may be a secret's.
+
+    Letters and digits stand for themselves there, unless all characters are encoded.
+
+    Args:
+        marks: every character of the secrets.
+    """
+    either = {*_LEADS, *b"=+/\\%&"}
+    either |= {
+        byte for one in marks if not one.isalnum() or not one.isascii() for byte in one.encode()
+    }
+    codes = "|".join(sorted(f"{byte:02x}" for byte in either))
+    codes = f"(?:{codes}|{codes.upper()}|[0-9a-fA-F]{{2}}=[0-9a-fA-F]{{2}})"
+    return re.compile(rf"=(?=[0-9a-fA-F\r\n\\])(?:\r?\n|\\r\\n|\\n|\\u000[aAdD]|{codes})".encode())
