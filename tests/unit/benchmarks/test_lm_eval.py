@@ -103,7 +103,7 @@ def test_each_kind_of_request(monkeypatch: pytest.MonkeyPatch) -> None:
     turns = [["system", "Be brief."], ["user", "6*7"]]
     text = facts("generate_until", acc="mean")
     score, request = solved(ask, [generate(turns)], monkeypatch, text, repeats=2)
-    (_, prompt, step, _), (*_, repeat) = ask.asked
+    (_, prompt, step, *_), (*_, repeat) = ask.asked
     assert [(turn.role, turn.text) for turn in prompt.messages] == [tuple(one) for one in turns]
     assert (prompt.params.max_tokens, prompt.params.stop, step, repeat) == (9, ("\n",), "answer", 1)
     assert request["results"] == [["generate_until", ["42", "42"]]]
@@ -158,7 +158,8 @@ def test_the_library_s_aggregations() -> None:
     one, other = aggregate([((1.0,), 1), ((0.0,), 1)], "mean"), aggregate([((1.0,), 6)], "mean")
     assert over_tasks([one, other], by_size=True).value == pytest.approx(7 / 8)
     plain = over_tasks([one, other], by_size=False)
-    assert (plain.value, plain.stderr) == (0.75, pytest.approx(0.25))
+    assert plain.value == 0.75
+    assert plain.stderr == pytest.approx(0.25)
 
 
 def test_metrics_of_a_group_and_of_its_tasks() -> None:
