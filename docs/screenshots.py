@@ -25,7 +25,7 @@ from typing import Any
 _ROOT = Path(__file__).resolve().parents[1]
 PLUGINS = str(_ROOT / "docs" / "plugins")
 FOLDER = _ROOT / "docs" / "screenshots"
-_SIZE = (120, 34)
+_SIZE = (120, 40)
 _LONG_S = 120.0
 
 RUNS = (
