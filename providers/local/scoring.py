@@ -30,13 +30,19 @@ Answer = tuple[str, Reply | ProviderError]
 
 @dataclass(slots=True)
 class _Job:
-    """One call, and the results for its continuations so far."""
+    """One call, and the results for its continuations so far.
+
+    Attributes:
+        targets, logprobs, greedy: of each window; only a long text has more than one.
+        of: the continuation that each window belongs to.
+    """
 
     key: str
     context: int
     targets: list[tuple[int, ...]]
     logprobs: list[float | None]
     greedy: list[bool]
+    of: list[int]
     cut: int = 0
     began: float = field(default_factory=time.monotonic)
 
@@ -87,16 +93,24 @@ class Scoring:
         context, choices = self._encoder.choices(prompt)
         if not choices:
             raise CallRejected("the call has no continuations to choose from")
-        targets = [choice.targets for choice in choices]
-        cut = max(choice.cut for choice in choices)
-        unknown: list[float | None] = [None] * len(choices)
-        job = self._jobs[key] = _Job(key, context, targets, unknown, [False] * len(choices), cut)
+        windows = [(at, one) for at, choice in enumerate(choices) for one in choice.windows]
+        targets = [one.targets for _, one in windows]
+        unknown: list[float | None] = [None] * len(windows)
+        job = self._jobs[key] = _Job(
+            key,
+            context,
+            targets,
+            unknown,
+            [False] * len(windows),
+            [at for at, _ in windows],
+            max(choice.cut for choice in choices),
+        )
         self.tokens_asked += context + sum(len(tokens) - 1 for tokens in targets)
-        for index, choice in enumerate(choices):
+        for index, (_, one) in enumerate(windows):
             row = Row(
-                choice.tokens,
-                len(choice.targets),
-                choice.shared if self._share else 0,
+                one.tokens,
+                len(one.targets),
+                one.shared if self._share else 0,
                 key if self._apart else "",
             )
             self._rows.setdefault(row, []).append((job, index))
@@ -192,10 +206,11 @@ class Scoring:
             return []
         steps = torch.arange(row.take, device=logits.device)
         wanted = self._model.tensor([job.targets[index] for job, index in users])
-        chosen = logits[steps, wanted] - logits.logsumexp(dim=-1)
+        # Rounded as by lm-evaluation-harness: logits less their logsumexp lose digits.
+        chosen = logits.log_softmax(dim=-1)[steps, wanted]
         greedy = (logits.argmax(dim=-1) == wanted).all(dim=-1).tolist()
         answers: list[Answer] = []
-        values = chosen.cpu().double().sum(-1).tolist()
+        values = chosen.sum(-1).tolist()
         for (job, index), value, likeliest in zip(users, values, greedy, strict=True):
             job.logprobs[index] = value
             job.greedy[index] = likeliest
@@ -206,7 +221,10 @@ class Scoring:
 
 
 def _reply(job: _Job) -> Reply | ProviderError:
-    logprobs = tuple(value for value in job.logprobs if value is not None)
+    logprobs, greedy = [0.0] * (job.of[-1] + 1), [True] * (job.of[-1] + 1)
+    for at, value, likeliest in zip(job.of, job.logprobs, job.greedy, strict=True):
+        logprobs[at] += value or 0.0
+        greedy[at] = greedy[at] and likeliest
     if not all(map(math.isfinite, logprobs)):
         return CallRejected(
             "the model's output is not a number",
@@ -215,10 +233,10 @@ def _reply(job: _Job) -> Reply | ProviderError:
         )
     tokens = job.context + sum(map(len, job.targets))
     return Reply(
-        logprobs=logprobs,
+        logprobs=tuple(logprobs),
         usage=Usage(input_tokens=tokens, output_tokens=0),
         latency_s=round(time.monotonic() - job.began, 3),
-        raw={"greedy": job.greedy},
+        raw={"greedy": greedy},
         params=(CUT,) if job.cut else (),
         cut_tokens=job.cut,
     )

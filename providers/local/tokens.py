@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from evalbench.engine.calls import Message, Prompt, TextPart
@@ -45,12 +45,19 @@ class Choice:
         targets: the continuation's tokens; the last positions of ``tokens`` predict them.
         shared: how many of the first ``tokens`` also occur in other prompts.
         cut: leading tokens omitted because the context had no room for them.
+        rest: what follows, if a text without a context is longer than the model's.
     """
 
     tokens: tuple[int, ...]
     targets: tuple[int, ...]
     shared: int = 0
     cut: int = 0
+    rest: tuple[Choice, ...] = ()
+
+    @property
+    def windows(self) -> tuple[Choice, ...]:
+        """All parts; their log-likelihoods add up to the continuation's."""
+        return (self, *self.rest)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,10 +128,26 @@ class Encoder:
         choices = []
         for ids in self._encode(continuations, special=False):
             if self._start is None or ids[:1] == [self._start]:
-                choices.append(self._choice(ids[:1], ids[1:], 0))
+                start, targets = ids[:1], ids[1:]
             else:
-                choices.append(self._choice([self._start], ids, 0))
+                start, targets = [self._start], ids
+            first = self._choice(start, targets[: self._limit], 0)
+            rest = self._windows(targets) if len(targets) > self._limit else ()
+            choices.append(replace(first, rest=rest) if rest else first)
         return 1, choices
+
+    def _windows(self, ids: Sequence[int]) -> tuple[Choice, ...]:
+        """The windows of a long text after the first, each as long as the model's context.
+
+        Each begins where the last ended; the last one has as many tokens before its own as fit.
+        Source: ``get_rolling_token_windows`` of lm-evaluation-harness, with ``context_len=1``.
+        """
+        found = []
+        for begin in range(self._limit, len(ids), self._limit):
+            end = min(begin + self._limit, len(ids))
+            tokens = ids[end - self._limit - 1 : end - 1]
+            found.append(Choice(tuple(tokens), tuple(ids[begin:end])))
+        return tuple(found)
 
     def _choice(self, context: Sequence[int], targets: Sequence[int], shared: int) -> Choice:
         if not targets:

@@ -150,7 +150,7 @@ class LmEval(Benchmark):
         self._harness = Harness()
 
     @classmethod
-    def named(cls, task: str) -> type[Benchmark]:
+    def named(cls, task: str) -> type[LmEval]:
         """The benchmark of one task or group."""
         return _named(task)
 

@@ -31,6 +31,10 @@ def require_library(purpose: str) -> None:
     require(EXTRA, purpose, "lm_eval")
 
 
+class TaskFailed(Exception):
+    """A document could not be scored: the library, or the task's own code, raised an error."""
+
+
 class Harness:
     """A child process of its own, started on first use.
 
@@ -69,19 +73,31 @@ class Harness:
     async def score(
         self, settings: Callable[[], Mapping[str, Any]], request: Mapping[str, Any]
     ) -> Any:
-        """The scores of one document; the tasks are loaded at the first one."""
+        """The scores of one document; the tasks are loaded at the first one.
+
+        Raises:
+            DataError: they cannot be loaded, or their data has changed.
+            TaskFailed: this document cannot be scored.
+        """
         async with self._turn:
             try:
                 if not self._opened:
                     await asyncio.to_thread(self._open, settings)
                     self._opened = True
-                return await asyncio.to_thread(self.ask, {"ask": "score", **request})
+                return await asyncio.to_thread(self._score, request)
             except asyncio.CancelledError:
                 self.close()  # its answer would be read as that of another request
                 raise
 
     def _open(self, settings: Callable[[], Mapping[str, Any]]) -> None:
         self.ask({"ask": "open", "settings": settings()})
+
+    def _score(self, request: Mapping[str, Any]) -> Any:
+        self._send({"ask": "score", **request})
+        told = self._line()
+        if told.get("raised"):
+            raise TaskFailed(told["error"])
+        return self._answer(told)
 
     def close(self) -> None:
         """End the child, if it is running."""

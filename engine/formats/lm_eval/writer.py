@@ -14,6 +14,7 @@ from typing import Any
 
 import orjson
 
+from evalbench.engine.benchmarks.lm_eval.benchmark import LmEval
 from evalbench.engine.benchmarks.recorded import Recorded
 from evalbench.engine.config.roles import CANDIDATE
 from evalbench.engine.formats.files import Files
@@ -26,11 +27,13 @@ from evalbench.engine.scoring.statistics import Z95
 
 _NAMES = {"accuracy": "acc"}
 """The harness's names of our metrics."""
+_ITS_OWN = f"{LmEval.name}/"
+"""What the names of its own tasks begin with."""
 
 
 def write(run: RunReader, files: Files) -> list[str]:
     """Add results and samples to ``files``; returns what they cannot contain."""
-    task = file_name(run.spec.label)
+    task = file_name(run.spec.label.removeprefix(_ITS_OWN))
     model = file_name(run.candidate.replace("/", "__"))
     date = datetime.fromtimestamp(run.created, UTC).strftime("%Y-%m-%dT%H-%M-%S.%f")
     written = failed = 0
@@ -99,9 +102,14 @@ def _results(run: RunReader, task: str, model: str, written: int) -> dict[str, A
 
 def _named(run: RunReader, metric: str) -> str:
     """The harness's name of a metric; imported metrics keep their names, filter included."""
-    if run.spec.benchmark == Recorded.name:
+    if run.spec.benchmark == Recorded.name or _is_its_own(run):
         return metric
     return _NAMES.get(metric, metric).replace(",", ";")
+
+
+def _is_its_own(run: RunReader) -> bool:
+    """Whether the run is of one of the harness's own tasks."""
+    return run.spec.benchmark.startswith(_ITS_OWN)
 
 
 def _stderr(metric: Mapping[str, Any]) -> float | str:
@@ -120,7 +128,11 @@ def _values(run: RunReader, held: SampleRecord) -> dict[str, float]:
     for score in held.scores.values():
         value = run.grade(score, run.headline)
         if value is not None:
-            for name, number in {run.headline: value, **score.values}.items():
+            numbers = {run.headline: value, **score.values}
+            if _is_its_own(run):
+                # What is added up over documents, such as a length, is no metric of one.
+                numbers = {name: one for name, one in score.values.items() if "#" not in name}
+            for name, number in numbers.items():
                 found.setdefault(_named(run, name), []).append(number)
     return {name: sum(numbers) / len(numbers) for name, numbers in found.items()}
 
@@ -142,8 +154,8 @@ def _document(
 ) -> dict[str, Any]:
     """A line of the samples file; epochs become repeats of its requests."""
     sample = held.sample
-    doc = {**sample.tags, **sample.inputs}
-    if run.spec.benchmark != Recorded.name:
+    doc = sample.inputs.get("doc") if _is_its_own(run) else {**sample.tags, **sample.inputs}
+    if run.spec.benchmark != Recorded.name and not _is_its_own(run):
         doc = {"sample_id": sample.id, **sample.tags, "answer": sample.gold, **sample.inputs}
     requests: dict[tuple[str, int, int], tuple[Any, Any, list[Any]]] = {}
     for epoch in sorted(held.scores):
@@ -156,7 +168,7 @@ def _document(
     target = as_text(sample.gold)
     prompt = as_text(asked[0][0]) if asked else ""
     return {
-        "doc_id": held.row - 1,
+        "doc_id": sample.inputs["doc_id"] if _is_its_own(run) else held.row - 1,
         "doc": doc,
         "target": target,
         "arguments": {
@@ -164,14 +176,26 @@ def _document(
             for number, (context, wanted, _) in enumerate(asked)
         },
         "resps": [said for _, _, said in asked],
-        "filtered_resps": [said[0] for _, _, said in asked],
+        "filtered_resps": _filtered(held, filtered) or [said[0] for _, _, said in asked],
         "filter": filtered,
         "metrics": list(values),
-        "doc_hash": _hash(orjson.dumps(doc, option=orjson.OPT_INDENT_2)),
+        "doc_hash": sample.inputs["doc_hash"]
+        if _is_its_own(run)
+        else _hash(orjson.dumps(doc, option=orjson.OPT_INDENT_2)),
         "prompt_hash": _hash(prompt.encode()),
         "target_hash": _hash(target.encode()),
         **values,
     }
+
+
+def _filtered(held: SampleRecord, filtered: str) -> list[Any]:
+    """What a filter of one of the harness's own tasks made of the first epoch's replies."""
+    requests = held.sample.inputs.get("requests")
+    parsed = next(iter(held.scores.values())).detail.get("parsed")
+    if not isinstance(requests, list) or not isinstance(parsed, Mapping):
+        return []
+    found = parsed.get(filtered)
+    return [found] if len(requests) == 1 else list(found or ())
 
 
 def _asked(call: CallRow) -> Iterator[tuple[Any, Any, Any]]:
@@ -183,10 +207,14 @@ def _asked(call: CallRow) -> Iterator[tuple[Any, Any, Any]]:
     if call.prompt.kind == "generate":
         yield context, call.prompt.params.asked(), call.reply.text
         return
-    best = max(call.reply.logprobs, default=None)
-    for text, number in zip(call.prompt.continuations, call.reply.logprobs, strict=False):
-        # Whether it is greedy is not known here; the most likely one is used instead.
-        yield context, text, [str(number), str(number == best)]
+    raw, best = call.reply.raw, max(call.reply.logprobs, default=None)
+    told = raw.get("greedy") if isinstance(raw, Mapping) else None
+    # Where nothing says which are greedy, the most likely one is used instead.
+    greedy = told or [number == best for number in call.reply.logprobs]
+    for text, number, flag in zip(
+        call.prompt.continuations, call.reply.logprobs, greedy, strict=False
+    ):
+        yield context, text, [str(number), str(flag)]
 
 
 def _hash(data: bytes) -> str:

@@ -206,6 +206,21 @@ def test_a_prompt_that_is_too_long_loses_its_beginning_and_says_so(
     assert (short.cut_tokens, short.params) == (0, ())
 
 
+def test_a_long_text_without_a_context_is_read_in_windows(worker: Worker, plain: Plain) -> None:
+    text = "the quick brown fox jumps over the lazy dog " * 150
+    ids, start = plain.tokenizer.encode(text), plain.tokenizer.bos_token_id
+    windows = [plain.of_tokens([start], ids[:512])]
+    for begin in range(512, len(ids), 512):
+        end = min(begin + 512, len(ids))
+        windows.append(plain.of_tokens(ids[end - 513 : begin], ids[begin:end]))
+    assert len(windows) > 2
+    (reply, short) = worker.replies([choose("", [text, "fox"]), choose("", ["fox"])])
+    assert reply.logprobs == pytest.approx([sum(windows), *short.logprobs], rel=1e-5)
+    assert reply.cut_tokens == 0
+    assert isinstance(reply.raw, dict)
+    assert [type(flag) for flag in reply.raw["greedy"]] == [bool, bool]
+
+
 @pytest.mark.parametrize(
     ("prompt", "said"),
     [

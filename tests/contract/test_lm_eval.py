@@ -1,0 +1,255 @@
+"""Tasks of lm-evaluation-harness give what its own run gives, to the last digit."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evalbench.engine.benchmark import Asked, DataSource, SequentialAsk, repeat_of, sample_ids
+from evalbench.engine.benchmarks.lm_eval import benchmark
+from evalbench.engine.benchmarks.lm_eval.benchmark import LmEval
+from evalbench.engine.calls import Prompt, Reply
+from evalbench.engine.calls.options import parse_options
+from evalbench.engine.errors import DataError
+from evalbench.engine.scoring.tally import Tally
+from tests.lm_eval_peer import loglikelihood, rendered, text
+
+pytestmark = pytest.mark.slow
+
+ROOT = Path(__file__).parents[2]
+ROWS = [
+    ("France", ["Paris", "Lyon", "Rome"], 0),
+    ("Italy", ["Milan", "Rome"], 1),
+    ("Peru", ["Lima", "Cusco", "Quito"], 0),
+    ("Norway", ["Bergen", "Turku", "Oslo"], 2),
+    ("Japan", ["Tokyo", "Osaka", "Kyoto"], 0),
+    ("Kenya", ["Nairobi", "Kampala", "Accra"], 0),
+]
+CHOICE = """
+output_type: multiple_choice
+doc_to_text: "The capital of {{country}} is"
+doc_to_choice: "{{options}}"
+doc_to_target: label
+"""
+TEXT = """
+output_type: generate_until
+doc_to_text: "Q: What is the capital of {{country}}?\\nA:"
+doc_to_target: capital
+generation_kwargs: {until: ["\\n\\n", "Q:"], max_gen_toks: 24}
+"""
+PLAIN = {
+    "choice": CHOICE,
+    "choice_shots": CHOICE + "num_fewshot: 2\ndescription: 'About capitals.\\n\\n'\n",
+    "choice_first": CHOICE + "num_fewshot: 1\nfewshot_config: {sampler: first_n}\n",
+    "choice_metrics": CHOICE
+    + "doc_to_choice: ['Paris', 'Rome']\ndoc_to_target: '{{label % 2}}'\nmetric_list:\n"
+    + "".join(
+        f"  - {{metric: {name}, aggregation: {how}, higher_is_better: true}}\n"
+        for name, how in [
+            *((one, "mean") for one in ("acc", "acc_norm", "acc_bytes", "exact_match")),
+            *(("f1", "f1"), ("mcc", "matthews_corrcoef"), ("brier_score", "brier_score")),
+        ]
+    ),
+    "choice_information": CHOICE
+    + "metric_list:\n  - {metric: acc_mutual_info, aggregation: mean, higher_is_better: true}\n",
+    "choice_contexts": CHOICE
+    + "doc_to_text: label\ndoc_to_choice: \"{{['In ' ~ country, 'Not in ' ~ country, 'Of']}}\"\n"
+    + "doc_to_target: ' is {{capital}}.'\ntarget_delimiter: ''\n",
+    "likelihood": """
+output_type: loglikelihood
+doc_to_text: "The capital of {{country}} is"
+doc_to_target: " {{capital}}"
+metric_list:
+  - {metric: acc, aggregation: mean, higher_is_better: true}
+  - {metric: perplexity, aggregation: perplexity, higher_is_better: false}
+""",
+    "rolling": """
+output_type: loglikelihood_rolling
+doc_to_text: ""
+doc_to_target: "The capital of {{country}} is {{capital}}, an old city."
+metric_list: [{metric: word_perplexity}, {metric: byte_perplexity}, {metric: bits_per_byte}]
+""",
+    "text": TEXT + "metric_list:\n  - {metric: exact_match, ignore_case: true}\n",
+    "text_filters": TEXT
+    + """
+metric_list: [{metric: exact_match, aggregation: mean, higher_is_better: true}]
+filter_list:
+  - name: word
+    filter: [{function: regex, regex_pattern: "([A-Z][a-z]+)"}, {function: take_first}]
+  - name: last
+    filter:
+      - {function: regex, regex_pattern: "([A-Z][a-z]+)", group_select: -1}
+      - {function: take_first}
+""",
+    "text_votes": TEXT
+    + """
+repeats: 3
+metric_list: [{metric: exact_match, aggregation: mean, higher_is_better: true}]
+filter_list:
+  - {name: votes, filter: [{function: majority_vote}, {function: take_first}]}
+""",
+    "text_corpus": TEXT
+    + "metric_list: [{metric: bleu}, {metric: chrf}, {metric: chrf++}, {metric: ter}]\n",
+    "text_shots": TEXT + "num_fewshot: 3\nmetric_list: [{metric: exact_match}]\n",
+    "text_targets": TEXT + "doc_to_target: options\nmetric_list: [{metric: exact_match}]\n",
+    "text_prefix": TEXT + "gen_prefix: 'It is'\nmetric_list: [{metric: exact_match}]\n",
+    "code": TEXT
+    + """
+process_docs: !function own.only_some
+process_results: !function own.results
+metric_list:
+  - {metric: long, aggregation: mean, higher_is_better: true}
+  - {metric: right, aggregation: mean, higher_is_better: true}
+""",
+}
+OWN = """
+def only_some(docs):
+    return docs.filter(lambda doc: doc["country"] != "Peru")
+
+def results(doc, said):
+    return {"long": len(said[0]), "right": float(doc["capital"] in said[0])}
+"""
+GROUP = """
+group: everything
+task:
+  - choice
+  - group: inner
+    task: [likelihood, choice_metrics]
+    aggregate_metric_list: [{metric: acc, weight_by_size: true}]
+aggregate_metric_list: [{metric: acc, weight_by_size: false}]
+"""
+CHATTED = ("choice_shots", "likelihood", "text_shots", "text_filters", "choice_contexts")
+
+
+class Ask(SequentialAsk):
+    """The same model as the library's."""
+
+    async def __call__(
+        self, role: str, prompt: Prompt, *, step: str = "answer", repeat: int = 0
+    ) -> Reply:
+        turns = [{"role": one.role, "content": one.text} for one in prompt.messages]
+        alone = prompt.messages[0].role == "context"
+        context = prompt.messages[0].text if alone else rendered(turns)
+        if prompt.kind == "generate":
+            return Reply(text=text(context, repeat))
+        found = [loglikelihood(context, one) for one in prompt.continuations]
+        flags = {"greedy": [flag for _, flag in found]}
+        return Reply(logprobs=tuple(number for number, _ in found), raw=flags)
+
+    async def many(self, asks: Sequence[Asked]) -> list[Reply]:
+        return [await self(a[0], a[1], step=a[2], repeat=repeat_of(a)) for a in asks]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The files of the tasks and their data."""
+    place = tmp_path_factory.mktemp("tasks")
+    rows = [
+        {"country": country, "options": options, "label": label, "capital": options[label]}
+        for country, options, label in ROWS
+    ]
+    for name, own in (("test", rows), ("train", rows[:4])):
+        (place / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in own))
+    (place / "base.yaml").write_text(
+        f"dataset_path: json\ndataset_kwargs:\n  data_files: {{test: {place}/test.jsonl, "
+        f"train: {place}/train.jsonl}}\ntest_split: test\ntraining_split: train\n"
+        "fewshot_split: train\nmetadata: {version: 1.0}\n"
+    )
+    for name, body in PLAIN.items():
+        tags = "[every, chatted]" if name in CHATTED else "[every]"
+        (place / f"{name}.yaml").write_text(
+            f"include: base.yaml\ntask: {name}\ntag: {tags}\n{body}"
+        )
+    (place / "everything.yaml").write_text(GROUP)
+    (place / "own.py").write_text(OWN)
+    return place
+
+
+def library(folder: Path, chat: str, tasks: Sequence[str]) -> Any:
+    out = folder / f"{chat}.json"
+    subprocess.run(
+        [sys.executable, "-m", "tests.lm_eval_peer", str(folder), str(out), chat, *tasks],
+        cwd=ROOT,
+        check=True,
+        capture_output=True,
+        env={**os.environ, "HF_HUB_OFFLINE": "1", "TQDM_DISABLE": "1"},
+    )
+    return json.loads(out.read_text())
+
+
+async def ours(task: str, **given: Any) -> tuple[dict[tuple[str, int], Any], dict[str, Any]]:
+    """The values of every document, and the metrics."""
+    options = parse_options(LmEval.options, given, "lm-eval")
+    made = LmEval.named(task)(options)
+    data = made.prepare(DataSource(None, Path(given["include_path"])))
+    samples = list(sample_ids(data.items))
+    bench = LmEval.named(task)(options, shared=json.loads(json.dumps(data.shared)))
+    values, tally = {}, Tally()
+    for sample in samples:
+        score = await bench.solve(sample, Ask())
+        tally.add(sample.tags, score.outcome, score.values)
+        values[sample.inputs["task"], sample.inputs["doc_id"]] = score.values
+    bench._harness.close()
+    return values, {one.name: one.value for one in bench.metrics(tally)}
+
+
+@pytest.mark.parametrize("chat", ["plain", "chat"])
+def test_samples_and_metrics_are_those_of_the_library(
+    chat: str, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(benchmark, "all_tasks", dict)
+    tasks = ["every", "everything"] if chat == "plain" else ["chatted"]
+    theirs = library(folder, chat, tasks)
+    for task in tasks:
+        values, found = asyncio.run(
+            ours(
+                task,
+                include_path=str(folder),
+                unsafe_task_code=True,
+                apply_chat_template=chat == "chat",
+            )
+        )
+        assert theirs[task]["samples"].keys() == {name for name, _ in values}
+        compared = 0
+        for name, samples in theirs[task]["samples"].items():
+            for sample in samples:
+                for metric in sample["metrics"]:
+                    if isinstance(value := sample[metric], int | float):
+                        own = values[name, sample["doc_id"]][f"{metric},{sample['filter']}"]
+                        assert own == value, (task, name, metric)
+                        compared += 1
+        assert compared > 20
+        for name, results in theirs[task]["results"].items():
+            at = "" if name == task else f"/task={name}"
+            at = f"/group={name}" if name.endswith("inner") else at
+            for key, value in results.items():
+                own = found.get(key + at)
+                if "," in key and isinstance(value, int | float) and own is not None:
+                    assert own == pytest.approx(value, rel=1e-14, abs=1e-15), (task, key, at)
+                elif "," in key and "_stderr" not in key:
+                    raise AssertionError((task, key + at, found))
+
+
+def test_code_of_task_files_needs_a_flag(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(benchmark, "all_tasks", dict)
+    (folder / "evil").mkdir()
+    for name, body in {
+        "jinja": TEXT + "doc_to_text: \"{{ ''.__class__.__mro__[1].__subclasses__() }}\"\n",
+        "script": TEXT + "metric_list: [{metric: /tmp/own_metric, hf_evaluate: true}]\n",
+    }.items():
+        (folder / "evil" / f"{name}.yaml").write_text(
+            f"include: ../base.yaml\ntask: {name}\n{body}"
+        )
+    for task, why in (("code", "own.only_some"), ("jinja", "unsafe"), ("script", "script")):
+        with pytest.raises(DataError, match=why) as refused:
+            asyncio.run(ours(task, include_path=str(folder)))
+        if task != "jinja":
+            assert "--unsafe-task-code" in refused.value.hint
