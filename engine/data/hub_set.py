@@ -44,7 +44,9 @@ def load_splits(
 
         datasets.disable_progress_bars()
         commit = hub.revision or "main"
-        if not HF_HUB_OFFLINE:
+        # What is downloaded already can be read without a network, if its commit is given.
+        held = bool(hub.revision and [*cache.glob(f"{hub.name.partition('/')[0]}___*")])
+        if not HF_HUB_OFFLINE and not held:
             known = HfApi().dataset_info(hub.name, revision=hub.revision or None, timeout=ANSWER_S)
             commit = known.sha or commit
         config, names = hub.config or None, []
