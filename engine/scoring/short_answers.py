@@ -106,7 +106,7 @@ def read_yes_no(reply: str) -> str | None:
             return None
         found, end = _of_sentence(sentences[0]), text.find(sentences[0]) + 1
         last = _of_sentence(sentences[-1])
-        if last is None and (tail := _ENDS_WITH.search(sentences[-1])):
+        if last is None and (tail := _ENDS_WITH.match(_without_long_end(sentences[-1]))):
             last = (
                 None
                 if _DENIED.search(re.split(r"[,;:.]", tail["before"].rstrip(" ,;:–—-"))[-1])
@@ -122,10 +122,18 @@ def read_yes_no(reply: str) -> str | None:
 
 _LONGEST_YES_NO = 10_000
 _ENDS_WITH = re.compile(
-    rf"(?P<before>^.{{0,2000}}(?:[,:;–—-]|\bso\b|\bbut\b|\bnot yes\b|\bis\b)\W*)(?:"
-    rf"(?P<yes>{_YES})|(?P<no>{_NO}))\W*$",
+    rf"(?P<before>.{{0,2000}}(?:[,:;–—-]|\bso\b|\bbut\b|\bnot yes\b|\bis\b)\W{{0,20}})(?:"
+    rf"(?P<yes>{_YES})|(?P<no>{_NO}))\W{{0,20}}$",
     re.IGNORECASE | re.DOTALL,
 )
+
+
+def _without_long_end(sentence: str) -> str:
+    """All but most of what follows the last letter: a pattern would try each part of that anew."""
+    end = len(sentence)
+    while end and not sentence[end - 1].isalnum():
+        end -= 1
+    return sentence[: end + 20]
 
 
 def _of_sentence(sentence: str) -> str | None:

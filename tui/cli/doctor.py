@@ -31,6 +31,7 @@ from evalbench.tui.state.clean import one_line
 _LEAST_FREE = 2_000_000_000
 
 _EXTRAS = {
+    "lm-eval": ("lm-eval",),
     "data": ("datasets", "pandas", "pyarrow"),
     "scorers": (
         *("jsonschema", "langdetect", "math-verify", "nltk", "openpyxl", "rapidfuzz"),
