@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar
@@ -48,7 +48,7 @@ from evalbench.engine.calls import (
     TextPart,
     generate,
 )
-from evalbench.engine.calls.options import Option
+from evalbench.engine.calls.options import setting, values_of
 from evalbench.engine.errors import SpecError, nearest
 from evalbench.engine.scoring import metrics
 from evalbench.engine.scoring.statistics import Z95
@@ -61,70 +61,55 @@ _HARMLESS = {"do_sample", "use_cache"}
 _STDERR = "Standard errors, as the library computes them"
 _GREEDY = {"acc", "exact_match"}
 
-_OPTIONS = (
-    Option(
-        "include_path",
-        str,
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LmEvalOptions:
+    """Options of :class:`LmEval`."""
+
+    include_path: str | None = setting(
         None,
         "folder with task files of your own; they take precedence over the library's",
         path="folder",
         affects_data=True,
-    ),
-    Option(
-        "num_fewshot",
-        int,
+    )
+    num_fewshot: int | None = setting(
         None,
         "solved examples before each question (default: the task's own)",
         minimum=0,
         maximum=1000,
         affects_data=True,
-    ),
-    Option(
-        "apply_chat_template",
-        bool,
+    )
+    apply_chat_template: bool = setting(
         False,
         "ask in chat turns, in the model's own template (default: for models that only chat)",
         affects_data=True,
-    ),
-    Option(
-        "fewshot_as_multiturn",
-        bool,
+    )
+    fewshot_as_multiturn: bool = setting(
         True,
         "in chat turns, give solved examples as a conversation, not in one turn",
         affects_data=True,
-    ),
-    Option(
-        "system_instruction",
-        str,
+    )
+    system_instruction: str | None = setting(
         None,
         "text before everything else, as the system's if in chat turns",
         path="text",
         affects_data=True,
-    ),
-    Option(
-        "gen_kwargs",
-        str,
+    )
+    gen_kwargs: str | None = setting(
         None,
         "generation settings that replace the task's, such as max_gen_toks=64,temperature=0.7 or a"
         " JSON object",
         affects_data=True,
         metavar="NAME=VALUE,...",
-    ),
-    Option(
-        "unsafe_task_code",
-        bool,
-        False,
-        "run the Python code that files in --include-path name",
-        affects_data=True,
-    ),
-    Option(
-        "unsafe_run_code",
-        bool,
+    )
+    unsafe_task_code: bool = setting(
+        False, "run the Python code that files in --include-path name", affects_data=True
+    )
+    unsafe_run_code: bool = setting(
         False,
         "let tasks such as humaneval run code that models write, without a sandbox",
         affects_data=True,
-    ),
-)
+    )
 
 
 class LmEval(Benchmark):
@@ -139,7 +124,7 @@ class LmEval(Benchmark):
     title = "lm-evaluation-harness"
     summary = "any task or group of the library: lm-eval/NAME; --search WORD finds names"
     data_source = "the task's own, by the library: mostly the Hugging Face hub"
-    options = _OPTIONS
+    opt = LmEvalOptions()
     takes_data = False
     spread_by = "task"
     filters: ClassVar[Mapping[str, str]] = {"task": "only these tasks of a group"}
@@ -156,8 +141,8 @@ class LmEval(Benchmark):
 
     @classmethod
     def adapted(
-        cls, options: Mapping[str, Any], given: Iterable[str], able: Callable[[], Capabilities]
-    ) -> Mapping[str, Any]:
+        cls, options: LmEvalOptions, given: Iterable[str], able: Callable[[], Capabilities]
+    ) -> LmEvalOptions:
         """Chat turns for models that take nothing else.
 
         Raises:
@@ -169,8 +154,8 @@ class LmEval(Benchmark):
                 "lm-eval needs the name of a task",
                 hint="for example lm-eval/gsm8k; evalbench benchmarks --search WORD finds names",
             )
-        _gen_kwargs(options["gen_kwargs"])
-        tasks = _index(options)
+        _gen_kwargs(options.gen_kwargs)
+        tasks = _index(options.include_path)
         if cls.task not in tasks:
             raise SpecError(
                 "benchmark",
@@ -179,7 +164,7 @@ class LmEval(Benchmark):
             )
         if "apply_chat_template" in given or able().choose:
             return options
-        return {**options, "apply_chat_template": True}
+        return replace(options, apply_chat_template=True)
 
     def needs(self) -> frozenset[str]:
         """Log-likelihoods, text, or both, as the tasks need."""
@@ -188,7 +173,7 @@ class LmEval(Benchmark):
             return frozenset("choose" if one in LOGLIKELIHOODS else "generate" for one in kinds)
         if not self.task or not library_version():
             return frozenset({"generate"})
-        return needs_of(_index(self.opt), self.task)
+        return needs_of(_index(self.opt.include_path), self.task)
 
     async def check(self) -> None:
         """Require the library."""
@@ -225,10 +210,10 @@ class LmEval(Benchmark):
     def _settings(self, index: Index) -> dict[str, Any]:
         """What the child loads the tasks with."""
         return {
-            **{name: self.opt[name] for name in (one.name for one in _OPTIONS)},
-            "gen_kwargs": _gen_kwargs(self.opt["gen_kwargs"]),
+            **values_of(self.opt),
+            "gen_kwargs": _gen_kwargs(self.opt.gen_kwargs),
             "task": self.task,
-            "index": _reachable(index, self.task, whole=bool(self.opt["include_path"])),
+            "index": _reachable(index, self.task, whole=bool(self.opt.include_path)),
         }
 
     def further_files(self) -> list[Path]:
@@ -315,8 +300,8 @@ def _named(task: str) -> type[LmEval]:
     return type("LmEvalTask", (LmEval,), body)
 
 
-def _index(options: Mapping[str, Any]) -> Index:
-    own = tasks_in(options["include_path"]) if options.get("include_path") else {}
+def _index(include_path: str | None) -> Index:
+    own = tasks_in(include_path) if include_path else {}
     return {**all_tasks(), **own}
 
 

@@ -12,7 +12,7 @@ import pytest
 from evalbench.engine.benchmark import Asked, Sample, Score, SequentialAsk
 from evalbench.engine.benchmarks.lm_eval import benchmark, index
 from evalbench.engine.benchmarks.lm_eval.aggregation import aggregate, over_tasks, rows_of
-from evalbench.engine.benchmarks.lm_eval.benchmark import LmEval
+from evalbench.engine.benchmarks.lm_eval.benchmark import LmEval, LmEvalOptions
 from evalbench.engine.benchmarks.lm_eval.harness import Harness
 from evalbench.engine.benchmarks.lm_eval.index import Entry
 from evalbench.engine.calls import Capabilities, Outcome, Prompt, Reply
@@ -202,15 +202,16 @@ def test_names_and_what_they_need(monkeypatch: pytest.MonkeyPatch) -> None:
     assert named is registry.benchmark_class("lm-eval/gsm8k")
     assert (named.name, registry.is_benchmark("lm-eval/gsm8k")) == ("lm-eval/gsm8k", True)
 
-    def adapted(name: str, *, choose: bool, **given: Any) -> Mapping[str, Any]:
-        values = parse_options(LmEval.options, given, "lm-eval")
+    def adapted(name: str, *, choose: bool, **given: Any) -> LmEvalOptions:
+        values = LmEvalOptions(**given)
         able = Capabilities(choose=choose)
-        return registry.benchmark_class(name).adapted(values, given, lambda: able)
+        found: LmEvalOptions = registry.benchmark_class(name).adapted(values, given, lambda: able)
+        return found
 
-    assert adapted("lm-eval/gsm8k", choose=False)["apply_chat_template"]
-    assert not adapted("lm-eval/gsm8k", choose=True)["apply_chat_template"]
+    assert adapted("lm-eval/gsm8k", choose=False).apply_chat_template
+    assert not adapted("lm-eval/gsm8k", choose=True).apply_chat_template
     given = adapted("lm-eval/gsm8k", choose=False, apply_chat_template=False)
-    assert not given["apply_chat_template"]
+    assert not given.apply_chat_template
     with pytest.raises(SpecError, match="no task 'gsm8'") as wrong:
         adapted("lm-eval/gsm8", choose=True)
     assert "gsm8k" in wrong.value.hint
