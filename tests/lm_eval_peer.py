@@ -1,6 +1,7 @@
 """lm-evaluation-harness's own run of tasks, by a model whose answers are hashes of questions.
 
-``python -m tests.lm_eval_peer FOLDER OUT CHAT TASK...`` writes its results and samples.
+``python -m tests.lm_eval_peer FOLDER OUT TASK...`` writes its results and samples. The task named
+``chatted`` is asked in chat turns.
 """
 
 from __future__ import annotations
@@ -82,7 +83,7 @@ def main() -> None:
             return rendered(chat_history)
 
     logging.disable(logging.WARNING)
-    folder, out, chat, *tasks = sys.argv[1:]
+    folder, out, *tasks = sys.argv[1:]
     found = {}
     for task in tasks:
         manager = TaskManager(include_path=folder, include_defaults=False)
@@ -90,7 +91,7 @@ def main() -> None:
             model=Scripted(),
             tasks=[task],
             task_manager=manager,
-            apply_chat_template=chat == "chat",
+            apply_chat_template=task == "chatted",
             bootstrap_iters=10,
         )
     kept = {task: {key: one[key] for key in ("results", "samples")} for task, one in found.items()}

@@ -7,7 +7,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ import pytest
 from evalbench.engine.benchmark import Asked, DataSource, SequentialAsk, repeat_of, sample_ids
 from evalbench.engine.benchmarks.lm_eval import benchmark
 from evalbench.engine.benchmarks.lm_eval.benchmark import LmEval
+from evalbench.engine.benchmarks.lm_eval.harness import Harness
 from evalbench.engine.calls import Prompt, Reply
 from evalbench.engine.calls.options import parse_options
 from evalbench.engine.errors import DataError
@@ -127,6 +128,8 @@ task:
 aggregate_metric_list: [{metric: acc, weight_by_size: false}]
 """
 CHATTED = ("choice_shots", "likelihood", "text_shots", "text_filters", "choice_contexts")
+ASKED = {"plain": ["every", "everything"], "chat": ["chatted"]}
+"""What is asked at all, plainly or in chat turns."""
 
 
 class Ask(SequentialAsk):
@@ -173,10 +176,13 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place
 
 
-def library(folder: Path, chat: str, tasks: Sequence[str]) -> Any:
-    out = folder / f"{chat}.json"
+@pytest.fixture(scope="module")
+def theirs(folder: Path) -> Any:
+    """The library's own results and samples, by task."""
+    out = folder / "theirs.json"
+    tasks = [task for listed in ASKED.values() for task in listed]
     subprocess.run(
-        [sys.executable, "-m", "tests.lm_eval_peer", str(folder), str(out), chat, *tasks],
+        [sys.executable, "-m", "tests.lm_eval_peer", str(folder), str(out), *tasks],
         cwd=ROOT,
         check=True,
         capture_output=True,
@@ -185,32 +191,50 @@ def library(folder: Path, chat: str, tasks: Sequence[str]) -> Any:
     return json.loads(out.read_text())
 
 
-async def ours(task: str, **given: Any) -> tuple[dict[tuple[str, int], Any], dict[str, Any]]:
+class Warm(Harness):
+    """A child that many benchmarks use, one after the other: loading the library takes long."""
+
+    def close(self) -> None:
+        self._opened = False
+
+
+@pytest.fixture(scope="module")
+def warm() -> Iterator[Warm]:
+    """That child; tasks of the user's own may run code in it."""
+    child = Warm()
+    yield child
+    Harness.close(child)
+
+
+async def ours(
+    child: Harness, task: str, **given: Any
+) -> tuple[dict[tuple[str, int], Any], dict[str, Any]]:
     """The values of every document, and the metrics."""
     options = parse_options(LmEval.options, given, "lm-eval")
     made = LmEval.named(task)(options)
+    made._harness = child
     data = made.prepare(DataSource(None, Path(given["include_path"])))
     samples = list(sample_ids(data.items))
     bench = LmEval.named(task)(options, shared=json.loads(json.dumps(data.shared)))
+    bench._harness = child
     values, tally = {}, Tally()
     for sample in samples:
         score = await bench.solve(sample, Ask())
         tally.add(sample.tags, score.outcome, score.values)
         values[sample.inputs["task"], sample.inputs["doc_id"]] = score.values
-    bench._harness.close()
+    child.close()
     return values, {one.name: one.value for one in bench.metrics(tally)}
 
 
-@pytest.mark.parametrize("chat", ["plain", "chat"])
+@pytest.mark.parametrize("chat", ASKED)
 def test_samples_and_metrics_are_those_of_the_library(
-    chat: str, folder: Path, monkeypatch: pytest.MonkeyPatch
+    chat: str, folder: Path, theirs: Any, warm: Warm, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(benchmark, "all_tasks", dict)
-    tasks = ["every", "everything"] if chat == "plain" else ["chatted"]
-    theirs = library(folder, chat, tasks)
-    for task in tasks:
+    for task in ASKED[chat]:
         values, found = asyncio.run(
             ours(
+                warm,
                 task,
                 include_path=str(folder),
                 unsafe_task_code=True,
@@ -248,8 +272,12 @@ def test_code_of_task_files_needs_a_flag(folder: Path, monkeypatch: pytest.Monke
         (folder / "evil" / f"{name}.yaml").write_text(
             f"include: ../base.yaml\ntask: {name}\n{body}"
         )
-    for task, why in (("code", "own.only_some"), ("jinja", "unsafe"), ("script", "script")):
-        with pytest.raises(DataError, match=why) as refused:
-            asyncio.run(ours(task, include_path=str(folder)))
-        if task != "jinja":
-            assert "--unsafe-task-code" in refused.value.hint
+    child = Warm()  # Of its own, because what it forbids it forbids to its end.
+    try:
+        for task, why in (("code", "own.only_some"), ("jinja", "unsafe"), ("script", "script")):
+            with pytest.raises(DataError, match=why) as refused:
+                asyncio.run(ours(child, task, include_path=str(folder)))
+            if task != "jinja":
+                assert "--unsafe-task-code" in refused.value.hint
+    finally:
+        Harness.close(child)

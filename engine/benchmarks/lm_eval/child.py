@@ -34,8 +34,11 @@ _LONGEST = 20_000
 """Most characters of a text in a document that are kept for display."""
 
 
-class Refused(Exception):
-    """A request that cannot be answered; what happened, why, and what to do."""
+class Refused(BaseException):
+    """A request that cannot be answered; what happened, why, and what to do.
+
+    No ``Exception``, because the library goes on without a metric whose loading raises one.
+    """
 
     def __init__(self, what: str, why: str = "", hint: str = "") -> None:
         super().__init__(what)
@@ -171,6 +174,14 @@ class Session:
             )
         if getattr(task, "MULTIMODAL", False):
             raise Refused(f"{name} shows pictures or plays sounds, which is not supported here")
+        if task.get_config("process_results") is None:
+            for metric, used in getattr(task, "_metric_fn_list", {}).items():
+                if used is None:
+                    raise Refused(
+                        f"the metric {metric!r} of {name} cannot be loaded",
+                        why="neither lm-evaluation-harness nor evaluate has it, or a package that"
+                        " it needs is not installed",
+                    )
 
     def _override(self, task: Any) -> None:
         """As ``simple_evaluate`` does before it builds requests."""
