@@ -418,6 +418,14 @@ class Benchmark(ABC):
         """Call kinds that ``solve`` uses with these options: ``generate``, ``choose``."""
         return frozenset({"generate"})
 
+    @classmethod
+    def answerable(cls, able: Capabilities) -> str:
+        """What a model can answer that supports less than these settings need, and how to find it.
+
+        For the error message; empty if there is nothing of the kind.
+        """
+        return ""
+
     def needs_judge(self) -> bool:
         """Whether ``solve`` asks judges with these options."""
         return "judge" in self.roles

@@ -546,7 +546,7 @@ def check_spec(spec: RunSpec) -> None:
 
 
 def _other_settings(spec: RunSpec, able: Capabilities) -> str:
-    """The benchmark setting that restricts it to calls such a model can answer."""
+    """The benchmark setting that restricts it to calls such a model can answer; or what else."""
     cls = registry.benchmark_class(spec.benchmark)
     given = {option.name: option.default for option in cls.options} | dict(spec.options)
     for option in cls.options:
@@ -555,7 +555,7 @@ def _other_settings(spec: RunSpec, able: Capabilities) -> str:
                 needs = cls({**given, option.name: choice}).needs()
                 if all(getattr(able, need) for need in needs):
                     return f"{option.flag} {choice}, which asks what it can answer"
-    return ""
+    return cls.answerable(able)
 
 
 def load_suite(path: Path) -> list[RunSpec]:

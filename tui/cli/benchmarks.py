@@ -61,6 +61,7 @@ def declare(parser: Parser, words: Sequence[str]) -> None:
         "evalbench benchmarks mmlu --prompts 3 --shots 2 --subject anatomy",
         "evalbench benchmarks my.toml --prompts 1",
         "evalbench benchmarks --search 'arabic mmlu'",
+        "evalbench benchmarks --search 'arc generate_until'",
     )
 
 
@@ -97,9 +98,6 @@ def execute(args: argparse.Namespace) -> int:
     return code
 
 
-_TASK_KINDS = {"GROUP": "group", "TAG": "tag"}
-
-
 def _search(out: Out, args: argparse.Namespace) -> int:
     """The benchmarks whose name or description has all words, ours first."""
     words = args.search.split()
@@ -118,8 +116,7 @@ def _search(out: Out, args: argparse.Namespace) -> int:
         if known_tasks() is None:
             stderr().line("reading the tasks of lm-evaluation-harness, once")
         for name, entry in search(all_tasks(), words):
-            kind = _TASK_KINDS.get(entry.kind) or entry.output_type
-            rows.append((f"{LM_EVAL}/{name}", entry.alias or name, f"{kind}  {entry.data}".strip()))
+            rows.append((f"{LM_EVAL}/{name}", entry.alias or name, entry.what))
     if args.json:
         from evalbench.tui.cli import jsonlines
 

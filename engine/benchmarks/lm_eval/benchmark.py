@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
@@ -30,6 +31,7 @@ from evalbench.engine.benchmarks.lm_eval import aggregation
 from evalbench.engine.benchmarks.lm_eval.aggregation import Aggregate
 from evalbench.engine.benchmarks.lm_eval.harness import Harness, require_library
 from evalbench.engine.benchmarks.lm_eval.index import (
+    GENERATES,
     LM_EVAL,
     LOGLIKELIHOODS,
     Index,
@@ -37,6 +39,7 @@ from evalbench.engine.benchmarks.lm_eval.index import (
     index_path,
     library_version,
     needs_of,
+    search,
     tasks_in,
 )
 from evalbench.engine.calls import (
@@ -174,6 +177,16 @@ class LmEval(Benchmark):
         if not self.task or not library_version():
             return frozenset({"generate"})
         return needs_of(_index(self.opt.include_path), self.task)
+
+    @classmethod
+    def answerable(cls, able: Capabilities) -> str:
+        """Tasks that generate text, where there are some of a similar name."""
+        if not able.generate:
+            return ""
+        word = re.split("[_-]", cls.task)[0]
+        alike = any(name.startswith(word) for name, _ in search(all_tasks(), [word, GENERATES]))
+        words = f"{word} {GENERATES}" if alike else GENERATES
+        return f"it can answer the tasks listed by: evalbench benchmarks --search '{words}'"
 
     async def check(self) -> None:
         """Require the library."""

@@ -22,6 +22,9 @@ LM_EVAL = "lm-eval"
 """What names of its tasks begin with, before a slash."""
 LOGLIKELIHOODS = frozenset({"loglikelihood", "loglikelihood_rolling", "multiple_choice"})
 """Output types of tasks that need log-likelihoods."""
+GENERATES = "generate_until"
+"""The output type of tasks that need text."""
+_KINDS = {"GROUP": "group", "TAG": "tag"}
 
 
 class Entry(NamedTuple):
@@ -43,6 +46,11 @@ class Entry(NamedTuple):
     data: str
     members: list[str]
     runs_code: bool
+
+    @property
+    def what(self) -> str:
+        """What it is in one line: the output type of a task, and its data."""
+        return f"{_KINDS.get(self.kind) or self.output_type}  {self.data}".strip()
 
 
 Index = Mapping[str, Entry]
@@ -134,11 +142,15 @@ def needs_of(index: Index, name: str) -> frozenset[str]:
 
 
 def search(index: Index, words: Sequence[str]) -> list[tuple[str, Entry]]:
-    """Names that contain all words, in the name, alias or data set; shortest names first."""
+    """Entries with all words in name, alias, output type or data set.
+
+    First those with the most words in the name, then short names.
+    """
     found = []
     for name, entry in index.items():
-        if has_words(f"{name} {entry.alias} {entry.data}", words):
-            found.append(((not has_words(name, words), len(name), name), (name, entry)))
+        if has_words(f"{name} {entry.alias} {entry.what}", words):
+            named = sum(has_words(name, [word]) for word in words)
+            found.append(((-named, len(name), name), (name, entry)))
     return [one for _, one in sorted(found)]
 
 

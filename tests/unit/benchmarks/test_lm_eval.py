@@ -194,6 +194,7 @@ INDEX = {
 def test_names_and_what_they_need(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [name for name, _ in index.search(INDEX, ["ARC"])] == ["ai2_arc", "arc_easy"]
     assert [name for name, _ in index.search(INDEX, ["openai"])] == ["gsm8k"]
+    assert [name for name, _ in index.search(INDEX, ["arc", "multiple_choice"])] == ["arc_easy"]
     assert index.needs_of(INDEX, "ai2_arc") == {"choose"}
     assert index.needs_of(INDEX, "all") == {"choose", "generate"}
 
@@ -212,6 +213,9 @@ def test_names_and_what_they_need(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not adapted("lm-eval/gsm8k", choose=True).apply_chat_template
     given = adapted("lm-eval/gsm8k", choose=False, apply_chat_template=False)
     assert not given.apply_chat_template
+    only_text = Capabilities(choose=False)
+    assert "--search 'generate_until'" in LmEval.named("arc_easy").answerable(only_text)
+    assert "--search 'gsm8k generate_until'" in LmEval.named("gsm8k_x").answerable(only_text)
     with pytest.raises(SpecError, match="no task 'gsm8'") as wrong:
         adapted("lm-eval/gsm8", choose=True)
     assert "gsm8k" in wrong.value.hint
