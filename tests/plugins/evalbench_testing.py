@@ -160,7 +160,7 @@ class Scripted(Provider):
     resumed engines behave the same: ``SCRIPTED_LEDGER`` (a file: one line per
     request and per answer), ``SCRIPTED_LATENCY`` (seconds) and
     ``SCRIPTED_FAULT`` (JSON: error class, share of requests in percent, and
-    the fields of the error).
+    the fields of the error). If ``SCRIPTED_CHOOSES`` is set, it gives log-likelihoods as well.
     """
 
     name: ClassVar[str] = "scripted"
@@ -180,7 +180,8 @@ class Scripted(Provider):
         self._requests = 0
 
     def capabilities(self, model: str) -> Capabilities:
-        return Capabilities(generate=True, reason="it only writes")
+        chooses = bool(os.environ.get("SCRIPTED_CHOOSES"))
+        return Capabilities(generate=True, choose=chooses, reason="it only writes")
 
     def check_model(self, model: str) -> None:
         if model not in ("good", "better"):
@@ -203,6 +204,9 @@ class Scripted(Provider):
             await asyncio.sleep(self._latency)
         letter = "ABCD"[int(digest, 16) % 4]
         self._note("answered", digest)
+        if call.prompt.kind == "choose":
+            numbers = [(int(digest, 16) >> at) % 97 for at in range(len(call.prompt.continuations))]
+            return Reply(logprobs=tuple(-number / 7 for number in numbers))
         if self._mood == "refusing":
             return Reply("I would rather not.", Outcome.REFUSED, stop_reason="refusal")
         if self._mood == "mumbling":

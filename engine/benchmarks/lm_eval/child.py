@@ -8,10 +8,10 @@ Requests and answers are JSON lines on its pipes, and it serves until its input 
     {"ask": "score", "task": T, "doc_id": N, "doc_hash": H, "results": [...]}
                                           ->  {"answer": {"values": {...}, "parsed": {...}}}
 
-A failure is ``{"error": WHAT, "why": WHY, "hint": HINT}``, with ``"raised": true`` if the library
-or a task's own code raised it. What the library does in ``evaluate``
-(version 0.4.13) is done here in the same order: overrides of the configuration, few-shot seed,
-requests, filters, ``process_results``.
+A failure is ``{"error": WHAT, "why": WHY, "hint": HINT}``, or ``{"error": WHAT, "raised": true}``
+if the library or a task's own code raised it. What the library does in ``evaluate`` (version
+0.4.13) is done here in the same order: overrides of the configuration, few-shot seed, requests,
+filters, ``process_results``.
 """
 
 from __future__ import annotations
@@ -468,7 +468,7 @@ def main() -> None:
             say(error.told)
         except Exception as error:  # from the library, or from code of a task
             what = f"{type(error).__name__}: {error}"[:2000]
-            say({"error": what, "why": "", "hint": "", "raised": True})
+            say({"error": what, "raised": True})
         pipe.flush()
 
 

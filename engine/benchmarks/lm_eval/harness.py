@@ -146,6 +146,11 @@ class Harness:
         return self._answer(self._line())
 
     def _answer(self, told: Mapping[str, Any]) -> Any:
+        if told.get("raised"):
+            raise DataError(
+                f"lm-evaluation-harness failed: {told['error']}",
+                why="it raised this itself, or the task's own code did",
+            )
         if "error" in told:
             raise DataError(told["error"], why=told["why"], hint=told["hint"])
         return told["answer"]

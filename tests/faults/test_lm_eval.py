@@ -1,0 +1,108 @@
+"""Tasks of lm-evaluation-harness whose engine is killed: nothing is asked a second time."""
+
+from __future__ import annotations
+
+import json
+import signal
+from pathlib import Path
+
+import pytest
+
+from evalbench.engine.benchmarks.lm_eval.index import index_path
+from evalbench.engine.config.spec import make_spec
+from tests.faults.engines import Engines, replied, scores, wait_until
+from tests.simulator.handle import Handle
+
+pytestmark = pytest.mark.slow
+
+DOCS = 30
+AT_ONCE = 4
+CHOICE = """
+output_type: multiple_choice
+doc_to_text: "What is {{a}} + {{b}}?"
+doc_to_choice: "{{[a|string, (a + b)|string, b|string]}}"
+doc_to_target: 1
+"""
+TEXT = """
+output_type: generate_until
+doc_to_text: "{{a}} and {{b}}: A, B, C or D?"
+doc_to_target: "{{'ABCD'[a % 4]}}"
+generation_kwargs: {until: ["\\n"], max_gen_toks: 4}
+metric_list: [{metric: exact_match}]
+"""
+
+
+@pytest.fixture
+def sums(engines: Engines, tmp_path: Path) -> None:
+    """A task of each kind and a group of both, as if the library came with them."""
+    rows = [json.dumps({"a": number, "b": number * number + 100}) for number in range(DOCS)]
+    data = tmp_path / "rows.jsonl"
+    data.write_text("\n".join(rows))
+    index = {"sums": ["GROUP", str(tmp_path / "sums.yaml"), "", "", "", ["choice", "text"], False]}
+    for name, body in (("choice", CHOICE), ("text", TEXT)):
+        file = tmp_path / f"{name}.yaml"
+        file.write_text(
+            f"task: {name}\ndataset_path: json\ndataset_kwargs: {{data_files: {{test: {data}}}}}\n"
+            f"test_split: test\n{body}"
+        )
+        kind = body.split()[1]
+        index[name] = ["TASK", str(file), kind, "", "", [], False]
+    (tmp_path / "sums.yaml").write_text("group: sums\ntask: [choice, text]\n")
+    index_path().parent.mkdir(parents=True)
+    index_path().write_text(json.dumps(index))
+
+
+def test_both_kinds_of_calls(engines: Engines, sums: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SCRIPTED_CHOOSES", "1")
+    spec = make_spec("lm-eval/sums", "scripted/good", concurrency=AT_ONCE)
+    ledger = engines.ledger
+    run = engines.start(spec)
+    wait_until(lambda: ledger.asked().total() >= DOCS, "half of the calls")
+    engines.end(signal.SIGKILL)
+    seen, done = len(ledger.lines()), replied(run)
+    assert 0 < done.total() < 2 * DOCS
+
+    engines.resume(run)
+    wait_until(lambda: run.status().done or run.status().at_rest, "a score")
+    engines.end(signal.SIGKILL)
+    assert not ledger.asked(seen) & done
+    seen, done, before = len(ledger.lines()), replied(run), scores(run)
+
+    engines.resume(run)
+    status = engines.finish(run)
+    assert (status.state, status.done, status.failed) == ("complete", 2 * DOCS, 0)
+    assert not ledger.asked(seen) & done
+    assert replied(run).total() == 2 * DOCS
+    assert ledger.asked().total() <= 2 * DOCS + 2 * AT_ONCE
+    after = scores(run)
+    assert before.items() <= after.items()
+    assert {name for _, values, _ in after.values() for name in values} == {
+        "acc,none",
+        "acc_norm,none",
+        "exact_match,none",
+    }
+
+
+def test_a_batch(
+    engines: Engines, sums: None, sim: Handle, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GROQ_API_KEY", "gsk_" + "z" * 48)
+    sim.batch(running=3600.0)
+    spec = make_spec(
+        "lm-eval/text",
+        "groq/llama-3.3-70b-versatile",
+        provider_options={"base_url": sim.base_url("groq")},
+        mode="batch",
+        batch_size=20,
+        batch_poll=0.05,
+    )
+    run = engines.start(spec)
+    wait_until(lambda: sum(len(one["items"]) for one in sim.batches()) == DOCS, "the batches")
+    engines.end(signal.SIGKILL)
+    sim.batch(running=0.1)
+    sim.advance(3600.0)
+    engines.resume(run)
+    status = engines.finish(run)
+    assert (status.state, status.done, status.failed) == ("complete", DOCS, 0)
+    assert sim.summary()["answered"] == {"1": DOCS}
+    assert len(sim.batches()) == 2
