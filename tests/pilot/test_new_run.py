@@ -14,6 +14,7 @@ from textual import events
 from textual.pilot import Pilot
 from textual.widgets import Input
 
+from evalbench.engine.benchmarks.lm_eval import index
 from evalbench.engine.errors import EvalbenchError
 from evalbench.engine.runs.folder import all_runs
 from evalbench.tui.app import EvalbenchApp
@@ -227,6 +228,35 @@ async def test_the_estimate_is_called_off_when_something_changes(home: Path) -> 
         assert "500 samples" not in shown(app)
         assert "estimating" in shown(app)
         await until_shown(pilot, "10 samples")
+
+
+@pytest.mark.slow
+async def test_tasks_of_lm_eval_are_found_by_typing(home: Path) -> None:
+    index.index_path().parent.mkdir(parents=True)
+    names = ["arc_x", "arc_chat", *(f"task_{number}" for number in range(500))]
+    entry = ["TASK", "", "multiple_choice", "", "allenai/science", [], False]
+    index.index_path().write_bytes(orjson.dumps(dict.fromkeys(names, entry)))
+    app = an_app(benchmark="synthetic", model="scripted/good")
+    async with app.run_test(size=(120, 40)) as pilot:
+        await opened(pilot)
+        benchmark = page(pilot)._picker("benchmark")
+        benchmark.take_focus()
+        assert "task_1" not in shown(app)
+        await pilot.press(*"science arc")
+        await until_shown(pilot, "2 of ")
+        assert "arc_x: multiple_choice  allenai/science" in shown(app)
+        await pilot.press("enter")
+        await until_shown(pilot, "lm-eval/arc_x × scripted/good")
+        await until_shown(pilot, "✗ good")
+        await until_shown(pilot, "● lm-eval/arc_x")
+        # The family alone is no benchmark: its line begins a search.
+        benchmark.take_focus()
+        await pilot.press(*"lm-eval", "up", "enter")
+        await until(pilot, lambda: benchmark.query_one(Input).value == "lm-eval/ ", "a search")
+        await pilot.press(*"chat")
+        await until_shown(pilot, "1 of ")
+        await pilot.press("enter")
+        await until_shown(pilot, "lm-eval/arc_chat × scripted/good")
 
 
 @pytest.mark.slow

@@ -11,6 +11,7 @@ from textual import events, on, work
 from textual.app import ComposeResult
 from textual.containers import Container
 
+from evalbench.engine.benchmarks.lm_eval.index import LM_EVAL
 from evalbench.engine.config.spec import RunSpec
 from evalbench.engine.errors import EvalbenchError
 from evalbench.engine.hardware import devices as room
@@ -27,6 +28,7 @@ from evalbench.tui.screens.new_takes import SETTLED_S, Takes
 from evalbench.tui.screens.page import Page
 from evalbench.tui.screens.starting import start
 from evalbench.tui.state.asking import at_most, question
+from evalbench.tui.state.cli_child import run_command
 from evalbench.tui.state.draft import Draft, Fix, fault_words, help_words
 from evalbench.tui.state.key_places import ask_key_places, keys_stamp
 from evalbench.tui.state.keymap import keys_words
@@ -43,6 +45,7 @@ from evalbench.tui.state.run_choices import (
     benchmark_choices,
     model_choices,
     provider_choices,
+    task_choices,
 )
 from evalbench.tui.state.setups import Setup, check_name, delete_setup, load_setups, save_setup
 from evalbench.tui.widgets.footer import Footer
@@ -138,12 +141,12 @@ class NewRunPage(Page):
             self.notify(words, severity="warning", timeout=10, markup=False)
         first_benchmark, first_model = _FIRST_CHOICE
         wanted = preferences.benchmark or first_benchmark
-        draft.benchmark = wanted if wanted in draft.known.benchmarks else ""
+        draft.benchmark = wanted if draft.known.benchmark(wanted) else ""
         draft.choose_model(preferences.model or first_model)
         if kept:
             draft.benchmark, draft.typed = kept.benchmark, kept.typed
             draft.choose_model(f"{kept.provider}/{kept.model}")
-        if self._preset_benchmark in draft.known.benchmarks:
+        if draft.known.benchmark(self._preset_benchmark):
             draft.benchmark = self._preset_benchmark
         if self._preset:
             draft.choose_provider(self._preset.partition("/")[0])
@@ -153,7 +156,7 @@ class NewRunPage(Page):
         self.the_app.draft = draft
         if draft.provider not in draft.known.providers:
             draft.choose_model("")
-        self._picker("benchmark").show(benchmark_choices(draft.known))
+        await self._show_benchmarks()
         self._show_providers()
         for name in ("benchmark", "provider", "model"):
             self._picker(name).choose(getattr(draft, name))
@@ -178,6 +181,11 @@ class NewRunPage(Page):
         super().on_screen_resume()
         if self._draft.known.providers and keys_stamp() != self._keys_seen:
             self._look_for_keys()
+
+    async def _show_benchmarks(self) -> None:
+        known = self._draft.known
+        tasks = await asyncio.to_thread(task_choices, known)
+        self._picker("benchmark").show(benchmark_choices(known), further=tasks)
 
     def _show_providers(self) -> None:
         choices = provider_choices(self._draft.known, self._offered.keys)
@@ -234,9 +242,26 @@ class NewRunPage(Page):
 
     @on(Picker.Chosen, "#benchmark")
     async def _benchmark_chosen(self, event: Picker.Chosen) -> None:
+        if event.ident == LM_EVAL:
+            self._seek_task()
+            return
         self._draft.benchmark = event.ident
         await self._took(event.picker)
         self._show_models()
+
+    @work(exclusive=True, group="tasks")
+    async def _seek_task(self) -> None:
+        """Offer the tasks of lm-evaluation-harness, whose index may have to be made."""
+        if not self._draft.known.tasks:
+            self.notify("reading the tasks of lm-evaluation-harness, once: up to a minute")
+            try:
+                await run_command("benchmarks", "--search", LM_EVAL)
+            except EvalbenchError as error:
+                self.the_app.tell_trouble(error)
+                return
+            self._draft.known = await asyncio.to_thread(load_known)
+            await self._show_benchmarks()
+        self._picker("benchmark").seek(f"{LM_EVAL}/ ")
 
     @on(Picker.Chosen, "#provider")
     async def _provider_chosen(self, event: Picker.Chosen) -> None:
@@ -523,7 +548,7 @@ class NewRunPage(Page):
 
     async def _take_setup(self, setup: Setup) -> None:
         draft = self._draft
-        known = setup.benchmark in draft.known.benchmarks
+        known = draft.known.benchmark(setup.benchmark)
         draft.benchmark = setup.benchmark if known else ""
         draft.choose_model(setup.model)
         draft.typed = dict(setup.typed)

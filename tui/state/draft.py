@@ -104,7 +104,7 @@ class Draft:
     @property
     def known_benchmark(self) -> KnownBenchmark | None:
         """The benchmark; None before one is chosen."""
-        return self.known.benchmarks.get(self.benchmark)
+        return self.known.benchmark(self.benchmark)
 
     @property
     def known_provider(self) -> KnownProvider | None:

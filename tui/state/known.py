@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from evalbench.engine.benchmark import Benchmark
+from evalbench.engine.benchmarks.lm_eval.index import LM_EVAL, Index, known_tasks, needs_of
 from evalbench.engine.calls import Capabilities, WorkerProvider
 from evalbench.engine.calls.options import Option, option_values, parse_options, values_of
 from evalbench.engine.config import registry
@@ -58,6 +59,18 @@ class KnownBenchmark:
 
 
 @dataclass(frozen=True, slots=True)
+class KnownTask(KnownBenchmark):
+    """A task of lm-evaluation-harness."""
+
+    def needs(self, given: Mapping[str, Any]) -> frozenset[str]:
+        """From the index alone; none for task files of the user's own, or without an index."""
+        task, tasks = self.name.partition("/")[2], known_tasks() or {}
+        if task not in tasks or given.get("include_path"):
+            return frozenset()
+        return needs_of(tasks, task)
+
+
+@dataclass(frozen=True, slots=True)
 class KnownProvider:
     """A provider, as shown in a picker.
 
@@ -90,11 +103,19 @@ class Known:
 
     Attributes:
         broken: plug-ins that could not be loaded, in words.
+        tasks: those of lm-evaluation-harness, if its index has been made.
     """
 
     benchmarks: Mapping[str, KnownBenchmark] = field(default_factory=dict)
     providers: Mapping[str, KnownProvider] = field(default_factory=dict)
     broken: tuple[str, ...] = ()
+    tasks: Index = field(default_factory=dict)
+
+    def benchmark(self, name: str) -> KnownBenchmark | None:
+        """A benchmark, or a task of lm-evaluation-harness; None if there is none."""
+        if name.startswith(f"{LM_EVAL}/") and LM_EVAL in self.benchmarks:
+            return _benchmark(name, KnownTask)
+        return self.benchmarks.get(name)
 
 
 def load_known() -> Known:
@@ -104,6 +125,7 @@ def load_known() -> Known:
         _loaded(registry.benchmark_names(), _benchmark, broken),
         _loaded(registry.provider_names(), _provider, broken),
         tuple(broken),
+        known_tasks() or {},
     )
 
 
@@ -119,9 +141,9 @@ def _loaded(
     return found
 
 
-def _benchmark(name: str) -> KnownBenchmark:
+def _benchmark(name: str, kind: type[KnownBenchmark] = KnownBenchmark) -> KnownBenchmark:
     cls = registry.benchmark_class(name)
-    return KnownBenchmark(
+    return kind(
         name,
         cls.title,
         cls.summary,

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from evalbench.engine.benchmarks.lm_eval.index import LM_EVAL
 from evalbench.engine.hardware.devices import DeviceMemory
 from evalbench.tui.state.ability import obstacle, shortfalls
 from evalbench.tui.state.draft import Draft
@@ -40,6 +41,15 @@ class Choice:
 def benchmark_choices(known: Known) -> list[Choice]:
     """One line per benchmark."""
     return [Choice(name, (name,), f"{name} {one.title}") for name, one in known.benchmarks.items()]
+
+
+def task_choices(known: Known) -> list[Choice]:
+    """One line per task of lm-evaluation-harness, short names first. Takes tens of milliseconds."""
+    found = []
+    for name, entry in sorted(known.tasks.items(), key=lambda pair: len(pair[0])):
+        full = f"{LM_EVAL}/{name}"
+        found.append(Choice(full, (full,), f"{full} {entry.alias} {entry.what}".lower()))
+    return found
 
 
 _KEY_TONES = {"env var": "good", "keychain": "good", "no key": "warn"}
@@ -105,7 +115,10 @@ def _model_choice(model: Model, needs: frozenset[str], place: Place) -> Choice:
 
 def about_benchmark(known: Known, name: str) -> str:
     """Title and summary."""
-    one = known.benchmarks.get(name)
+    family, _, task = name.partition("/")
+    if family == LM_EVAL and task in known.tasks:
+        return f"{known.tasks[task].alias or task}: {known.tasks[task].what}"
+    one = known.benchmark(name)
     return f"{one.title}: {one.summary}" if one else ""
 
 

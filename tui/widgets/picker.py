@@ -17,6 +17,9 @@ from evalbench.tui.state.fuzzy import fitting
 from evalbench.tui.state.run_choices import Choice
 from evalbench.tui.widgets.table import Cell, Column, Table
 
+_MOST = 100
+"""Most lines that are shown of thousands."""
+
 
 class Picker(Vertical):
     """A filter over a list. Letters filter, arrows move, enter chooses.
@@ -89,6 +92,7 @@ class Picker(Vertical):
         self._table = Table((Column("", 1), *columns))
         self._table.can_focus = False
         self._choices: Sequence[Choice] = ()
+        self._further: Sequence[Choice] = ()
         self._shown: list[Choice] = []
         self._columns = tuple(columns)
         self._folded = False
@@ -101,10 +105,19 @@ class Picker(Vertical):
 
     # -- contents ------------------------------------------------------------------
 
-    def show(self, choices: Sequence[Choice], *, empty: str = "") -> None:
-        """Show these lines, keeping the cursor on its line."""
+    def show(
+        self, choices: Sequence[Choice], *, further: Sequence[Choice] = (), empty: str = ""
+    ) -> None:
+        """Show these lines, keeping the cursor on its line.
+
+        Args:
+            choices: all of them are shown while nothing is typed.
+            further: thousands, shown only if they have all typed words, after the others.
+                ``found_by`` is in lower case.
+            empty: words in place of an empty list.
+        """
         here = self.current
-        self._choices = choices
+        self._choices, self._further = choices, further
         self._filter(empty=empty)
         self._stand_on(here.ident if here else self.chosen)
 
@@ -132,6 +145,13 @@ class Picker(Vertical):
         """Whether the filter is in use."""
         return bool(self.query_one(Input).value)
 
+    def seek(self, typed: str) -> None:
+        """Begin a search with these letters typed."""
+        field = self.query_one(Input)
+        field.value = typed
+        field.cursor_position = len(typed)
+        self.take_focus()
+
     def clear(self) -> None:
         """Show everything again."""
         self.query_one(Input).value = ""
@@ -146,12 +166,24 @@ class Picker(Vertical):
         query = self.query_one(Input).value.strip() if self.is_mounted else ""
         places = fitting([choice.found_by for choice in self._choices], query)
         self._shown = [self._choices[place] for place in places]
+        further = self._found_further(query) if query else self._chosen_further()
+        self._shown += further[:_MOST]
         if self._typed and query and query not in [choice.ident for choice in self._choices]:
             self._shown.append(Choice(query, ((f"{self._typed} {query}", "strong"),), query))
         rows = [self._row(choice) for choice in self._shown]
         self._table.show(_Rows(rows), empty=empty)
-        known, all_of_them = len(places), len(self._choices)
+        known = len(places) + len(further)
+        all_of_them = len(self._choices) + len(self._further)
         self.border_subtitle = f"{known} of {all_of_them}" if query else ""
+
+    def _found_further(self, query: str) -> list[Choice]:
+        """Those with all typed words, first those that have the most in their names."""
+        words = query.lower().split()
+        found = [one for one in self._further if all(word in one.found_by for word in words)]
+        return sorted(found, key=lambda one: -sum(word in one.ident for word in words))
+
+    def _chosen_further(self) -> list[Choice]:
+        return [one for one in self._further if one.ident == self.chosen] if self.chosen else []
 
     def _row(self, choice: Choice) -> tuple[Cell, ...]:
         mark: Cell = ("●", "good") if choice.ident == self.chosen else ""
