@@ -311,7 +311,7 @@ _MOST_LABELS = 300
 _MARKS_ABROAD = r"[\s:：=>→–—*\"“”‘’'(\[（「『-]{0,6}"
 _BESIDE_ABROAD = r"[ \t*\"“(（「]{0,4}"
 _LABEL_ABROAD = re.compile(
-    r"(?=[raslgodcyşđpkbjvαสขовпاउजคตเ答正解回適妥ふ当정답적올맞옳알选選最合恰适])(?:"
+    r"(?=[raslgodcypkbjv][^\W\d_]|[şđαสขовпاउजคตเ答正解回適妥ふ当정답적올맞옳알选選最合恰适])(?:"
     # Spanish, Portuguese, Italian, French, German, Polish
     r"(?:(?:opción|opção|opzione|option|alternativa|letra|lettera|lettre|opcja)[ ](?:corre\w+"
     r"|exacta|esatta|poprawna)"
@@ -353,7 +353,7 @@ _LABEL_ABROAD = re.compile(
 )
 _NEGATED_ABROAD = r"(?:no|non|não|nie|не|pas|n['’]est[ ]pas)"
 _CHOOSES_ABROAD = re.compile(
-    r"(?<!\w)(?=[acdeèéfgijklmnoprstwyвднмяأ])(?:"
+    r"(?<!\w)(?=[cjn]['’]|[acdefgijklmnoprstwy][^\W\d_]|[èéвднмяأ])(?:"
     # Spanish, Portuguese, Italian, French, German, Polish
     r"(?:creo|pienso|diría|acho|penso|credo)[ ](?:que|che)[ ](?:es|sea|é|seja|sia)"
     r"|elijo|escojo|elegiría|selecciono|me[ ]quedo[ ]con|opto[ ]por|diría[ ]que|diria|escolho"
@@ -393,7 +393,8 @@ _MENTION_ABROAD = re.compile(
     re.IGNORECASE,
 )
 _RIGHT_ABROAD = re.compile(
-    rf"{_FIRST_LETTER}[)\]）.\"”*]*[ ]?(?:(?:选项|選項|项|項|選択肢|선택지|şıkkı|seçeneği)[ ]?)?"
+    rf"{_FIRST_LETTER}[)\]）.\"”*]*[ ]?(?=[^\W_abcf-hkm-rtu-z0-9]|[ —'’]|to[ ])"
+    r"(?:(?:选项|選項|项|項|選択肢|선택지|şıkkı|seçeneği)[ ]?)?"
     r"(?:是|为)?(?:唯一|最)?(?:正确|正確|符合|恰当|恰當|对的|對的|最合适|が(?:正解|正しい|答え|最も(?:適切|適当|正し|近い|妥当|ふさわし)|適切|妥当)"
     r"|(?:이|가"
     r"|번이)[ ]?(?:(?:가장|제일)[ ](?:적절|적합|알맞|가까)|정답|답|맞|옳)|(?:es|est|ist"
@@ -696,7 +697,8 @@ _ONLY = re.compile(
     re.IGNORECASE,
 )
 _CHOOSES = re.compile(
-    rf"\b(?=[abcdefghilmoprstvw])(?:(?:I|I['’](?:d|ll|m)|would|will|to|going)[ ](?:to[ ])?"
+    rf"\b(?=I[ '’]|[abcdefghilmoprstvw][a-z])"
+    r"(?:(?:I|I['’](?:d|ll|m)|would|will|to|going)[ ](?:to[ ])?"
     r"(?:choose|pick|select|say|guess|think|believe|answer|answer[ ]with|go[ ]for)"
     r"|leaves|leaving|left[ ](?:with|is)|go[ ]with|going[ ]with|go[ ]for|going[ ]for"
     r"|lean(?:ing)?(?:[ ]to(?:wards?)?)?|mak(?:es|ing)|likely|perhaps|maybe|possibly|choose"

@@ -48,7 +48,7 @@ def read_number(reply: str) -> str | None:
     head, _ = before_next_question(_OURS.sub("", ends(spoken(reply), _LONGEST)))
     if _BOUND_ALONE.fullmatch(head) or _FAILED.match(head):
         return None  # "> 7" may be a bound or a quoted 7
-    text = ends(_normal(head), _LONGEST + 2_000)  # a sign can become four: "½"
+    text = _normal(head)
     found = _marked(text)
     if found is None:
         found = _concluded(text)
@@ -271,6 +271,7 @@ def _normal(text: str) -> str:
     text = _OTHER_DIGIT.sub(lambda digit: str(unicodedata.decimal(digit[0])), text)
     text = _SUPERSCRIPT.sub(lambda raised: "^" + raised[0].translate(_RAISED), text)
     text = _VULGAR.sub(_ascii_fraction, text)
+    text = ends(text, _LONGEST + 2_000)  # a sign has become four
     text = re.sub(r"\^\s?\{\s?(-?\d+)\s?\}", r"^\1", text)
     text = re.sub(r"\^\s?\{?\s?°\s?\}?", "°", text)
     text = _NOT_X_BUT.sub("is ", text)
@@ -304,8 +305,10 @@ def _plain_fraction(found: re.Match[str]) -> str:
 
 def _ascii_fraction(found: re.Match[str]) -> str:
     fraction = _VULGAR_PLAIN[found[2]]
-    signed = found.string[max(0, found.start() - 1) : found.start()] == "-"
-    return f"{found[1]} {fraction}" if found[1] else f"{'' if signed else ' '}{fraction}"
+    if found[1]:
+        return f"{found[1]} {fraction}"
+    start = found.start()
+    return fraction if start and found.string[start - 1] == "-" else f" {fraction}"
 
 
 def _boxes(text: str) -> str:
