@@ -49,18 +49,21 @@ class Download:
 
         Raises:
             RunFatal: no download can succeed until the user acts.
-            ProviderError: it kept failing and is given up on.
+            ProviderError: it kept failing and is given up on, or it lacks calls that the provider
+                counts as processed, twice the same.
             Abandoned: it failed, and this engine does not wait.
         """
         short = None
         while True:
             try:
                 survey = await self.once(job)
-                if problem := problem_of(survey, expected(self._batch, job)):
+                least = expected(self._batch, job)
+                if problem := problem_of(survey, least):
                     raise ServerFault(f"the results of batch {job.id} are not whole", why=problem)
-                missing = survey.lines < expected(self._batch, job)
-                if not missing or survey.lines == short:
+                if survey.lines >= least:
                     return job
+                if survey.lines == short:
+                    break
                 # Cut off at the end of a line, or complete: a second download shows which.
                 short = survey.lines
                 await self._waits.pause(_FIRST_PAUSE_S)
@@ -69,6 +72,11 @@ class Download:
                     raise
                 await self._after(error)
                 job = await self._told_anew(job)
+        if job.succeeded is None:
+            return job
+        # By the provider's own counts the missing ones were processed, so they are paid for.
+        why = f"{short} of the {least} calls that the provider counts have a result"
+        raise ServerFault(f"the results of batch {job.id} are not whole", why=why)
 
     async def once(self, job: BatchJob) -> Survey:
         """Fetch the results of a job, whatever they are.

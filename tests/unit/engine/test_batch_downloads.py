@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -50,6 +51,11 @@ def end_of_line(results: bytes) -> bytes:
 
 def others(results: bytes) -> bytes:
     return results.replace(b'{"id":"', b'{"id":"zz')
+
+
+def first(number: int, lines: list[bytes]) -> list[bytes]:
+    """So many lines of a whole batch."""
+    return lines[:number] if len(lines) == SAMPLES else lines
 
 
 def empty(results: bytes) -> bytes:
@@ -269,6 +275,55 @@ async def test_what_came_of_results_that_are_never_whole_is_kept(tmp_path: Path)
     state, driver = await drive(world, post)
     assert (state, driver.progress.done, driver.progress.failed) == (State.COMPLETE, SAMPLES, 0)
     assert set(post.executed.values()) == {1}
+
+
+@pytest.mark.parametrize("flag", [False, True])
+@pytest.mark.parametrize("failed", [0, 1])
+def test_calls_that_the_provider_counts_wait_for_their_results_or_the_flag(
+    tmp_path: Path, failed: int, flag: bool
+) -> None:
+    @virtual_time
+    async def check() -> None:
+        world, post = await world_of(tmp_path, SAMPLES), Post()
+        post.counts["job-1"] = {"succeeded": SAMPLES - failed, "failed": failed}
+        # Two lines fewer, and well-formed.
+        post.delivers = lambda results: (
+            end_of_line(results) if b"question 1" in results else results
+        )
+        for _ in range(2):
+            # A plain resume looks again, and pays for nothing.
+            state, driver = await drive(world, post)
+            assert (state, driver.progress.done) == (State.FAILED, SAMPLES - 2)
+            assert (stages(world), len(post.parcels)) == (["unfetched"], 1)
+            assert "the results of 2 calls cannot be fetched" in str(driver.failure)
+            assert "6 of the 8 calls that the provider counts have a result" in str(driver.failure)
+        if not flag:
+            post.delivers = lambda results: results
+        state, driver = await drive(world, post, resend_unfetched=flag)
+        assert (state, driver.progress.done, driver.progress.failed) == (State.COMPLETE, SAMPLES, 0)
+        assert sorted(post.executed.values()) == [1] * 6 + [1 + flag] * 2
+
+    check()
+
+
+@pytest.mark.parametrize("end", [JobState.EXPIRED, JobState.CANCELLED])
+def test_an_early_end_holds_back_only_what_the_provider_counts_beyond_the_file(
+    tmp_path: Path, end: JobState
+) -> None:
+    @virtual_time
+    async def check() -> None:
+        for lines, state in ((4, State.COMPLETE), (3, State.FAILED)):
+            folder = tmp_path / str(lines)
+            folder.mkdir()
+            world, post = await world_of(folder, SAMPLES), Post()
+            post.becomes = lambda parcel: end if parcel.id == "job-1" else third_look(parcel)
+            post.spoil = partial(first, lines)
+            post.counts["job-1"] = {"succeeded": 4, "failed": 0}
+            assert (await drive(world, post))[0] is state
+            assert set(post.executed.values()) == {1}
+            assert len(post.parcels) == (2 if state is State.COMPLETE else 1)
+
+    check()
 
 
 @virtual_time
