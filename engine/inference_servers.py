@@ -6,7 +6,6 @@ None is imported: they pin their own torch. Their output is untrusted text.
 from __future__ import annotations
 
 import contextlib
-import http.client
 import json
 import os
 import re
@@ -198,6 +197,9 @@ class InferenceServer:
 
     def get(self, path: str) -> bytes | None:
         """The body of a response with status 200."""
+        # Slow to import, and engines without such a server load this module too.
+        import http.client
+
         connection = http.client.HTTPConnection(HOST, self.port, timeout=_ANSWER_S)
         try:
             headers = {"Authorization": f"Bearer {self._key}"} if self._key else {}
