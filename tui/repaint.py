@@ -24,6 +24,9 @@ _TEXT = "\0"
 _Cell = tuple[str, str]
 """A character and the sequences around it; the second cell of a wide one has no character."""
 
+_Run = tuple[int, int, Sequence[_Cell]]
+"""Cells to be written, and the line and the column of the first."""
+
 _Line = list[_Cell] | list[Segment] | None
 """The content of a line: by cell, as one opaque write, or unknown."""
 
@@ -55,16 +58,16 @@ class Painted:
             return update.render_segments(console)
         if width != self._width or height != len(self._lines):
             self._width, self._lines = width, [None] * height
-        written = []
+        runs: list[_Run] = []
         for y, parts in enumerate(lines):
             before = self._lines[y]
             if before is None:
-                written.append(_move(0, y) + self._render(self._cells(parts, console)))
+                runs.append((y, 0, self._cells(parts, console)))
             elif before != parts:
                 now = self._cells(parts, console)
-                written.append(self._change(y, 0, self._known(before, console), now))
+                runs += _changes(y, 0, self._known(before, console), now)
             self._lines[y] = parts
-        return "".join(written)
+        return _written(runs)
 
     def spans(self, update: ChopsUpdate, console: Console) -> str:
         """The sequences for parts of some lines."""
@@ -74,22 +77,20 @@ class Painted:
         ):
             self.forget()
             return update.render_segments(console)
-        written = []
+        runs: list[_Run] = []
         for y, pieces in found:
             before = self._lines[y]
             if before is None:
                 # If a line is not fully known, the next whole screen settles it.
-                written += [
-                    _move(x, y) + self._render(self._cells(parts, console)) for x, parts in pieces
-                ]
+                runs += [(y, x, self._cells(parts, console)) for x, parts in pieces]
                 continue
             known = self._known(before, console)
             for x, parts in pieces:
                 now = self._cells(parts, console)
-                written.append(self._change(y, x, known[x : x + len(now)], now))
+                runs += _changes(y, x, known[x : x + len(now)], now)
                 known[x : x + len(now)] = now
             self._lines[y] = known
-        return "".join(written)
+        return _written(runs)
 
     def _known(self, line: Sequence[_Cell] | Sequence[Segment], console: Console) -> list[_Cell]:
         if line and isinstance(line[0], Segment):
@@ -124,32 +125,6 @@ class Painted:
             self._styles[style] = around
         return around
 
-    def _change(self, y: int, left: int, old: Sequence[_Cell], new: Sequence[_Cell]) -> str:
-        if len(old) != len(new) or any(len(cell[0]) != 1 for line in (old, new) for cell in line):
-            # Terminals disagree on the width of some characters: no part is written alone.
-            return "" if list(old) == list(new) else _move(left, y) + self._render(new)
-        changed = [x for x, (one, other) in enumerate(zip(old, new, strict=True)) if one != other]
-        written = []
-        at = 0
-        while at < len(changed):
-            begin = end = changed[at]
-            while at < len(changed) and changed[at] - end <= _APART:
-                end = changed[at]
-                at += 1
-            written.append(_move(left + begin, y) + self._render(new[begin : end + 1]))
-        return "".join(written)
-
-    def _render(self, cells: Sequence[_Cell]) -> str:
-        written = []
-        text, last = "", _TEXT
-        for character, around in cells:
-            if around != last:
-                written.append(last.replace(_TEXT, text) if text else "")
-                text, last = "", around
-            text += character
-        written.append(last.replace(_TEXT, text) if text else "")
-        return "".join(written)
-
 
 class _Less(CompositorUpdate):
     """Another update, without what is already on the terminal."""
@@ -165,6 +140,38 @@ class _Less(CompositorUpdate):
             return self._painted.spans(self._update, console)
         self._painted.forget()
         return self._update.render_segments(console)
+
+
+def _changes(y: int, left: int, old: Sequence[_Cell], new: Sequence[_Cell]) -> Iterator[_Run]:
+    """What has to be written to turn a part of a line into another."""
+    if len(old) != len(new) or any(len(cell[0]) != 1 for line in (old, new) for cell in line):
+        # Terminals disagree on the width of some characters: no part is written alone.
+        if list(old) != list(new):
+            yield y, left, new
+        return
+    changed = [x for x, (one, other) in enumerate(zip(old, new, strict=True)) if one != other]
+    at = 0
+    while at < len(changed):
+        begin = end = changed[at]
+        while at < len(changed) and changed[at] - end <= _APART:
+            end = changed[at]
+            at += 1
+        yield y, left + begin, new[begin : end + 1]
+
+
+def _written(runs: Sequence[_Run]) -> str:
+    """The sequences that write them, grouped by style: the colours of a cell take forty bytes."""
+    written = []
+    text, last = "", _TEXT
+    for y, x, cells in sorted(runs, key=lambda run: run[2][0][1] if run[2] else ""):
+        text += _move(x, y)
+        for character, around in cells:
+            if around != last:
+                written.append(last.replace(_TEXT, text) if text else "")
+                text, last = "", around
+            text += character
+    written.append(last.replace(_TEXT, text) if text else "")
+    return "".join(written)
 
 
 def _move(x: int, y: int) -> str:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from textual.app import ComposeResult
-from textual.containers import VerticalScroll
 from textual.widget import Widget
 
 from evalbench.engine.runs.batch_lines import BatchedCall
 from evalbench.tui.screens.dialogs import Dialog
+from evalbench.tui.widgets.focus import Scroll
 from evalbench.tui.widgets.text import Plain
 
 
@@ -28,7 +28,7 @@ class BatchLines(Dialog[None]):
 
     def compose(self) -> ComposeResult:
         """All of them, one below the other."""
-        with VerticalScroll(id="box"):
+        with Scroll(id="box"):
             if not self._calls:
                 yield Plain("No call of this sample was sent in a batch.")
             for call in self._calls:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual import events, on, work
 from textual.app import ComposeResult
-from textual.containers import Container, Vertical, VerticalScroll
+from textual.containers import Container, Vertical
 
 from evalbench.engine.errors import EvalbenchError
 from evalbench.engine.runs.folder import RunFolder
@@ -16,6 +16,7 @@ from evalbench.tui.state import figures
 from evalbench.tui.state.cli_child import run_command
 from evalbench.tui.state.compared import Compared, score_words
 from evalbench.tui.state.scatter import draw_scatter
+from evalbench.tui.widgets.focus import Scroll
 from evalbench.tui.widgets.footer import Footer
 from evalbench.tui.widgets.lines import Line, Lines
 from evalbench.tui.widgets.table import Cell, Column, Table
@@ -65,7 +66,7 @@ class ComparePage(Page):
     def compose(self) -> ComposeResult:
         """Top line, result, samples, footer."""
         yield TopLine("Compare", "comparing…")
-        with VerticalScroll(id="result", can_focus=True), Container(id="parts"):
+        with Scroll(id="result", can_focus=True), Container(id="parts"):
             with Vertical(id="words"):
                 yield Lines(id="about")
                 yield Lines(id="standings")
@@ -153,7 +154,7 @@ class ComparePage(Page):
         else:
             scatter.toggle_class("-on")
             if scatter.has_class("-on"):
-                self.query_one("#result", VerticalScroll).scroll_end(animate=False)
+                self.query_one("#result", Scroll).scroll_end(animate=False)
 
     def action_whose(self) -> None:
         """See ``commands.py``."""

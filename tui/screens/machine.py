@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from textual import events, on, work
 from textual.app import ComposeResult
-from textual.containers import Container, VerticalScroll
+from textual.containers import Container
 
 from evalbench.tui.screens.page import Page
 from evalbench.tui.state import figures
@@ -17,6 +17,7 @@ from evalbench.tui.state.chart import Chart, Series, draw_chart
 from evalbench.tui.state.clean import one_line
 from evalbench.tui.state.machine import Holder, Machine, MachineReading, card_facts, holder_of
 from evalbench.tui.widgets.bar import Bar
+from evalbench.tui.widgets.focus import Scroll
 from evalbench.tui.widgets.footer import Footer
 from evalbench.tui.widgets.gauge import Gauge
 from evalbench.tui.widgets.lines import Line, Lines, Piece
@@ -70,7 +71,7 @@ class MachinePage(Page):
     def compose(self) -> ComposeResult:
         """Sections side by side, processes below."""
         yield TopLine("Machine")
-        with VerticalScroll(id="all"), Container(id="grid"):
+        with Scroll(id="all"), Container(id="grid"):
             yield _section("processors")
             yield _section("memory")
         yield Table(_COLUMNS, empty="Reading…", id="holders")

@@ -5,13 +5,14 @@ from __future__ import annotations
 from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import Binding
-from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.containers import Horizontal, Vertical
 from textual.widgets import Button
 
 from evalbench.engine.errors import EvalbenchError
 from evalbench.tui.screens.dialogs import Dialog
 from evalbench.tui.state.cli_child import run_command
 from evalbench.tui.state.probe_words import probe_facts
+from evalbench.tui.widgets.focus import Scroll
 from evalbench.tui.widgets.text import Plain
 
 
@@ -35,7 +36,7 @@ class Probe(Dialog[None]):
         """Model, result, close hint."""
         with Vertical(id="box"):
             yield Plain(f"Probe of {self._model}", classes="title")
-            with VerticalScroll(id="facts"):
+            with Scroll(id="facts"):
                 yield Plain("sending one short prompt…", id="asking")
             with Horizontal(id="buttons"):
                 yield Button("Close", id="close", variant="primary")

@@ -14,6 +14,7 @@ from textual.widgets import Input
 
 from evalbench.tui.bindings import bindings
 from evalbench.tui.clipboard import copy
+from evalbench.tui.widgets.table import Table
 from evalbench.tui.widgets.text import Plain
 
 if TYPE_CHECKING:
@@ -132,6 +133,30 @@ class Page(Screen[None]):
         """
         self.query_one(line).display = True
         self.set_focus(self.query_one(field))
+
+    def _update_focus_styles(
+        self, focused: Widget | None = None, blurred: Widget | None = None
+    ) -> None:
+        """Restyle what is framed by ``:focus-within``, except tables, which paint their own focus.
+
+        Textual also restyles what had the focus within before and after.
+        """
+        chains = [
+            []
+            if widget is None
+            else [one for one in widget.ancestors_with_self if isinstance(one, Widget)]
+            for widget in (focused, blurred)
+        ]
+        changed = {
+            node
+            for chain, other in (chains, chains[::-1])
+            for frame in chain
+            if frame not in other and frame._has_focus_within
+            for node in frame.walk_children(with_self=True)
+            if not isinstance(node, Table)
+        }
+        if changed:
+            self.app.stylesheet.update_nodes(changed, animate=True)
 
     def action_copy_text(self) -> None:
         """Copy the selection; without one, say how to quit."""

@@ -75,7 +75,7 @@ class RunPage(Page):
     RunPage #lower Table { min-height: 4; padding: 0 1; scrollbar-size-vertical: 1; }
     RunPage #lower .table--head { background: $panel; }
     RunPage #log .table--cursor { background: $background; }
-    RunPage #log:focus .table--cursor { background: $primary; }
+    RunPage #log .table--focused { background: $primary; }
     RunPage #lower #scores { display: none; min-height: 10; }
     RunPage.-complete #lower { min-height: 18; }
     RunPage.-complete #lower #scores { display: block; }

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from textual import events, work
 from textual.app import ComposeResult
-from textual.containers import Container, VerticalScroll
+from textual.containers import Container
 
 from evalbench.engine.errors import JournalError
 from evalbench.engine.runs.folder import RunFolder
@@ -18,6 +18,7 @@ from evalbench.tui.state.chart import draw_chart
 from evalbench.tui.state.run_charts import charts, group_bars
 from evalbench.tui.state.run_follower import RunFollower
 from evalbench.tui.widgets.bar import Bar
+from evalbench.tui.widgets.focus import Scroll
 from evalbench.tui.widgets.footer import Footer
 from evalbench.tui.widgets.lines import Line, Lines
 from evalbench.tui.widgets.text import Plain, cell
@@ -57,7 +58,7 @@ class RunChartsPage(Page):
         status = self._watch.status
         yield TopLine(f"Charts of {status.name} × {status.model}")
         yield Plain("Reading how it went…", id="empty")
-        with VerticalScroll(id="all"):
+        with Scroll(id="all"):
             yield Container(id="grid")
         yield Footer()
 

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from textual import events, on, work
 from textual.app import ComposeResult
-from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.containers import Horizontal, Vertical
 
 from evalbench.engine.installed import version
 from evalbench.engine.paths import cache_dir, runs_dir
@@ -21,6 +21,7 @@ from evalbench.tui.screens.press_key import PressKey
 from evalbench.tui.state.keymap import hidden, keys, keys_words
 from evalbench.tui.state.preferences import BANDWIDTHS, preferences_file
 from evalbench.tui.state.theme_files import themes_dir
+from evalbench.tui.widgets.focus import Scroll
 from evalbench.tui.widgets.footer import Footer
 from evalbench.tui.widgets.table import Cell, Column, ListRows, Table
 from evalbench.tui.widgets.text import Plain
@@ -63,7 +64,7 @@ class SettingsPage(Page):
                     yield Table((Column("setting", 10), Column("value")), id="values")
             with Vertical(id="keys-panel", classes="panel"):
                 yield Table(_KEY_COLUMNS, id="keys")
-        with VerticalScroll(id="places", classes="panel"):
+        with Scroll(id="places", classes="panel"):
             yield Plain(self._places())
         yield Footer()
 

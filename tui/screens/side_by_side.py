@@ -8,7 +8,7 @@ from typing import Any, ClassVar, NamedTuple
 
 from textual import work
 from textual.app import ComposeResult
-from textual.containers import Container, Vertical, VerticalScroll
+from textual.containers import Container, Vertical
 from textual.content import Content, Span
 from textual.widgets import Static
 
@@ -22,6 +22,7 @@ from evalbench.tui.state.clean import clean, one_line
 from evalbench.tui.state.compared import Compared, score_words
 from evalbench.tui.state.sample_view import CANDIDATE, SampleView, sample_view, token_words
 from evalbench.tui.state.word_diff import Part, word_diff
+from evalbench.tui.widgets.focus import Scroll
 from evalbench.tui.widgets.footer import Footer
 from evalbench.tui.widgets.lines import Line, Lines
 from evalbench.tui.widgets.text import LONGEST, Plain
@@ -69,7 +70,7 @@ class SideBySidePage(Page):
     def compose(self) -> ComposeResult:
         """Question above, replies below."""
         yield TopLine("Side by side")
-        with VerticalScroll(id="all"):
+        with Scroll(id="all"):
             yield Plain(id="question")
             with Container(id="replies"):
                 for place in range(len(self._folders)):
@@ -102,7 +103,7 @@ class SideBySidePage(Page):
         count = len(self._found.flips)
         right = f"{figures.count(self.place + 1)} of {figures.count(count)} scored differently"
         self.query_one(TopLine).tell(right=right)
-        self.query_one("#all", VerticalScroll).scroll_home(animate=False)
+        self.query_one("#all", Scroll).scroll_home(animate=False)
         self.refresh_bindings()
 
     def _read(self, numbers: Sequence[int]) -> tuple[list[_Told], list[list[Part]]]:

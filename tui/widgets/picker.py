@@ -40,7 +40,7 @@ class Picker(Vertical):
     }
     Picker Table { scrollbar-size-vertical: 1; }
     Picker .table--cursor { background: $surface; }
-    Picker:focus-within .table--cursor { background: $primary; color: $text; text-style: bold; }
+    Picker .table--focused { background: $primary; color: $text; text-style: bold; }
     """
     # Priority, so that they run before the next key, which is meant for the next focused widget.
     BINDINGS = [*bindings("list"), Binding("enter", "open", show=False, priority=True)]
@@ -242,12 +242,12 @@ class Picker(Vertical):
 
     def on_descendant_focus(self) -> None:
         """The list's cursor changes its look, and the page shows its line's details."""
-        self._table.refresh()
+        self._table.light(True)
         self._tell_moved()
 
     def on_descendant_blur(self) -> None:
         """The list's cursor changes its look."""
-        self._table.refresh()
+        self._table.light(False)
 
     def on_click(self, event: events.Click) -> None:
         """The focus follows the mouse."""

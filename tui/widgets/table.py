@@ -16,6 +16,7 @@ from textual.strip import Strip
 
 from evalbench.engine.compat import override
 from evalbench.tui.bindings import bindings
+from evalbench.tui.widgets.focus import PaintsFocus
 from evalbench.tui.widgets.text import cell, plain
 
 
@@ -66,14 +67,19 @@ class ListRows(Rows):
         return self._rows[index]
 
 
-class Table(ScrollView, can_focus=True):
+class Table(ScrollView, PaintsFocus, can_focus=True):
     """Rows with a fixed header and a cursor.
 
     Foreign text is safe in every cell. Call :meth:`show` if the rows may have changed: only
     differences are drawn.
     """
 
-    COMPONENT_CLASSES = {"table--head", "table--cursor", *(f"table--{tone}" for tone in TONES)}
+    COMPONENT_CLASSES = {
+        "table--head",
+        "table--cursor",
+        "table--focused",
+        *(f"table--{tone}" for tone in TONES),
+    }
     DEFAULT_CSS = """
     Table {
         height: 1fr;
@@ -86,7 +92,7 @@ class Table(ScrollView, can_focus=True):
         color: $block-cursor-blurred-foreground;
         text-style: $block-cursor-blurred-text-style;
     }
-    Table:focus .table--cursor {
+    Table .table--focused {
         background: $block-cursor-background;
         color: $block-cursor-foreground;
         text-style: $block-cursor-text-style;
@@ -137,6 +143,7 @@ class Table(ScrollView, can_focus=True):
         self._empty_lines: list[str] = []
         self._widths: list[int] = []
         self._fitted = -1
+        self._lit = False
         self._drawn: dict[int, tuple[object, ...]] = {}
 
     # -- rows --------------------------------------------------------------------
@@ -201,7 +208,7 @@ class Table(ScrollView, can_focus=True):
         if y == 0 or not 0 <= index < len(self._rows):
             return (y == 0, not len(self._rows) and self._empty, tuple(self._widths))
         row = self._rows.row(index)
-        return (*row, index == self.cursor and 1 + self.has_focus, tuple(self._widths))
+        return (*row, index == self.cursor and 1 + self._lit, tuple(self._widths))
 
     # -- drawing -----------------------------------------------------------------
 
@@ -223,7 +230,8 @@ class Table(ScrollView, can_focus=True):
             return Strip.blank(width, base)
         style = base
         if index == self.cursor:
-            style = self.get_component_rich_style("table--cursor")
+            name = "table--focused" if self._lit else "table--cursor"
+            style = self.get_component_rich_style(name)
         return self._strip(self._rows.row(index), style, width, toned=index != self.cursor)
 
     def _strip(self, row: Sequence[Cell], style: Style, width: int, *, toned: bool = True) -> Strip:
@@ -327,12 +335,10 @@ class Table(ScrollView, can_focus=True):
         self.refresh()
         self._keep_in_view(self.cursor)
 
-    def on_focus(self) -> None:
+    @override
+    def light(self, lit: bool) -> None:
         """The cursor changes its look."""
-        self._refresh_changed()
-
-    def on_blur(self) -> None:
-        """The cursor changes its look."""
+        self._lit = lit
         self._refresh_changed()
 
 
