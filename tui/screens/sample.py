@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Sequence
-from typing import ClassVar
+from collections.abc import Callable, Iterator, Sequence
+from itertools import groupby
+from typing import Any, ClassVar, NamedTuple
 
 from textual import events, work
 from textual.app import ComposeResult
 from textual.binding import Binding
-from textual.containers import Vertical, VerticalScroll
+from textual.containers import Vertical
 from textual.widget import Widget
 
+from evalbench.engine.calls import MediaPart
 from evalbench.engine.errors import JournalError
 from evalbench.engine.journal import CallRow
 from evalbench.engine.runs.browse import SampleBrowser, SampleLine
@@ -23,6 +25,7 @@ from evalbench.tui.state.run_folders import epochs_of
 from evalbench.tui.state.run_follower import RunFollower
 from evalbench.tui.state.sample_rows import place_of
 from evalbench.tui.state.sample_view import Block, SampleView, sample_view
+from evalbench.tui.widgets.focus import Scroll
 from evalbench.tui.widgets.footer import Footer
 from evalbench.tui.widgets.pairs import Pair, Pairs
 from evalbench.tui.widgets.picture import Picture
@@ -65,6 +68,14 @@ class Fold(Vertical, can_focus=True):
         self.set_class(opened, "-open")
         self.query_one("#fold-title", Plain).show(self._title())
 
+    def show(self, block: Block) -> None:
+        """Replace the text; another one is folded at first."""
+        if block != self._block:
+            self._block = block
+            self.query(".body").remove()
+            self.set_class(False, "-open")
+            self.query_one("#fold-title", Plain).show(self._title())
+
     def action_turn(self) -> None:
         """Toggle it."""
         self.open(not self.has_class("-open"))
@@ -75,7 +86,7 @@ class Fold(Vertical, can_focus=True):
             self.action_turn()
 
 
-class Everything(VerticalScroll):
+class Everything(Scroll):
     """A sample's content. Long texts are laid out as the user scrolls to them."""
 
     def watch_scroll_y(self, old: float, new: float) -> None:
@@ -125,6 +136,8 @@ class SamplePage(SeekingPage):
         self._view: SampleView | None = None
         self._shown: tuple[SampleLine, list[CallRow], bool] | None = None
         self._ticks = 0
+        self._widgets: list[Widget] = []
+        self._shapes: list[tuple[object, ...]] = []
 
     def compose(self) -> ComposeResult:
         """Top line, everything in one column, footer."""
@@ -161,22 +174,39 @@ class SamplePage(SeekingPage):
         try:
             found = self._samples.sample(self.number)
         except JournalError as error:
-            await self._draw([Plain(f"{error.what}\n{error.why}", classes="bad")])
+            await self._draw([_text(f"{error.what}\n{error.why}", "bad")])
             return
         if found is None:
             self._view = self._shown = None
-            await self._draw([Plain("This sample is no longer part of the run.", classes="dim")])
+            await self._draw([_text("This sample is no longer part of the run.", "dim")])
         elif (*found, live) != self._shown:
             self._shown = (*found, live)
             self._view = sample_view(*found, self._samples.value, live=live)
             await self._draw(list(_parts(self._view)))
         self._tell()
 
-    async def _draw(self, parts: Sequence[Widget]) -> None:
-        whole = self.query_one("#all", VerticalScroll)
+    async def _draw(self, parts: Sequence[_Part]) -> None:
+        """Show these parts: in the widgets that are there, if they are alike."""
+        whole = self.query_one("#all", Scroll)
+        shapes = [(part.group, *part.shape) for part in parts]
         with self.app.batch_update():
+            if shapes == self._shapes:
+                for widget, part in zip(self._widgets, parts, strict=True):
+                    part.renew(widget)
+                return
+            self._widgets, self._shapes = [], shapes
             await whole.remove_children()
-            await whole.mount_all(parts)
+            await whole.mount_all(self._made(parts))
+
+    def _made(self, parts: Sequence[_Part]) -> Iterator[Widget]:
+        """New widgets for the parts, those of a group in one column."""
+        for group, members in groupby(parts, lambda part: part.group):
+            made = [part.make() for part in members]
+            self._widgets += made
+            if group:
+                yield Vertical(*made, classes=group[0])
+            else:
+                yield from made
 
     def _tell(self) -> None:
         rows = self._rows or ()
@@ -235,7 +265,7 @@ class SamplePage(SeekingPage):
         """Show the sample with this number from its beginning."""
         self._shown = None
         await self._look()
-        self.query_one("#all", VerticalScroll).scroll_home(animate=False)
+        self.query_one("#all", Scroll).scroll_home(animate=False)
         self.refresh_bindings()
 
     def action_copy(self) -> None:
@@ -281,21 +311,34 @@ class SamplePage(SeekingPage):
             fold.open(opened)
 
 
-def _parts(view: SampleView) -> Iterator[Widget]:
+_Group = tuple[str, int]
+"""The class of a column of widgets, and the number of its call."""
+
+
+class _Part(NamedTuple):
+    """Something shown in one widget; one that shows a part of the same shape can be kept."""
+
+    group: _Group | None
+    shape: tuple[object, ...]
+    make: Callable[[], Widget]
+    renew: Callable[[Any], None]
+
+
+def _parts(view: SampleView) -> Iterator[_Part]:
     """Everything about a sample: its result, then its calls."""
-    yield Pairs(list(_facts(view)), id="facts")
+    yield _pairs(list(_facts(view)), id="facts")
     if not view.calls:
-        yield Plain("No calls yet. The question:", classes="part")
-        yield Plain(view.question, classes="body")
-    for call in view.calls:
-        yield Plain(call.title, classes="call")
-        if call.asked:
-            yield Vertical(*(w for block in call.asked for w in _block(block)), classes="asked")
-        took = [Pairs([(name, text, "") for name, text in call.facts])] if call.facts else []
-        if took:
-            took[0].add_class("took")
-        answered = [widget for block in call.answered for widget in _block(block)]
-        yield Vertical(*answered, *took, classes="answered")
+        yield _text("No calls yet. The question:", "part")
+        yield _text(view.question, "body")
+    for number, call in enumerate(view.calls):
+        yield _text(call.title, "call")
+        for block in call.asked:
+            yield from _block(block, ("asked", number))
+        for block in call.answered:
+            yield from _block(block, ("answered", number))
+        if call.facts:
+            facts = [(name, text, "") for name, text in call.facts]
+            yield _pairs(facts, "took", ("answered", number))
 
 
 def _facts(view: SampleView) -> Iterator[Pair]:
@@ -317,21 +360,56 @@ def _facts(view: SampleView) -> Iterator[Pair]:
     yield "id", view.id, "dim"
 
 
-def _block(block: Block) -> Iterator[Widget]:
+def _block(block: Block, group: _Group) -> Iterator[_Part]:
     if block.folded:
-        yield Fold(block)
+        yield _folded(block, group)
         return
-    yield Plain(block.title, classes="part")
+    yield _text(block.title, "part", group)
     if block.media is not None:
-        yield Picture(block.media)
+        yield _picture(block.media, group)
         return
     classes = " ".join(filter(None, ["body", block.tone]))
-    yield long_text(block.text, classes, exact=block.exact)
+    yield _text(block.text, classes, group, exact=block.exact)
+
+
+def _text(text: str, classes: str, group: _Group | None = None, *, exact: bool = False) -> _Part:
+    shown = text.strip("\n")
+    # Of a long text, any number of parts may have been laid out.
+    shape = (classes, exact, shown if _is_long(shown) else "")
+    return _Part(
+        group,
+        shape,
+        lambda: long_text(shown, classes, exact=exact),
+        lambda widget: widget.show(shown) if isinstance(widget, Plain) else None,
+    )
+
+
+def _pairs(
+    pairs: Sequence[Pair], classes: str = "", group: _Group | None = None, *, id: str | None = None
+) -> _Part:
+    def make() -> Pairs:
+        made = Pairs(pairs, id=id)
+        made.set_classes(classes)
+        return made
+
+    return _Part(group, (Pairs, id, classes), make, lambda widget: widget.show(pairs))
+
+
+def _folded(block: Block, group: _Group) -> _Part:
+    return _Part(group, (Fold,), lambda: Fold(block), lambda widget: widget.show(block))
+
+
+def _picture(media: MediaPart, group: _Group) -> _Part:
+    return _Part(group, (Picture, media), lambda: Picture(media), lambda widget: None)
 
 
 def long_text(text: str, classes: str, *, exact: bool = False) -> Widget:
     """A text of any length, without leading and trailing new lines."""
     text = text.strip("\n")
-    if len(text) > LONGEST or text.count("\n") > MOST_LINES:
+    if _is_long(text):
         return LongText(text, classes=classes, exact=exact)
     return Plain(text, classes=f"{classes} exact" if exact else classes)
+
+
+def _is_long(text: str) -> bool:
+    return len(text) > LONGEST or text.count("\n") > MOST_LINES

@@ -39,8 +39,15 @@ class Pairs(Widget):
     def show(self, pairs: Sequence[Pair]) -> None:
         """Replace the pairs."""
         if pairs != self._pairs:
+            before = self._rows()
             self._pairs = pairs
-            self.refresh(layout=True)
+            # A layout change rewrites the whole screen.
+            self.refresh(layout=before is None or before != self._rows())
+
+    def _rows(self) -> int | None:
+        """How many rows are shown; None while unknown."""
+        width = self.size.width
+        return len(self._lines(width)) if self.is_mounted and width else None
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
         """As many rows as the texts need in ``width`` cells."""
