@@ -70,7 +70,7 @@ async def test_a_theme_is_tried_and_given_up() -> None:
     app = an_app()
     async with app.run_test() as pilot:
         await press(pilot, "f6", "down")
-        assert app.theme == "evalbench-light"
+        await until(pilot, lambda: app.theme == "evalbench-light", "the preview")
         await press(pilot, "escape")
         assert app.theme == "evalbench-dark"
         assert isinstance(app.screen, SettingsPage)
@@ -96,7 +96,7 @@ async def test_a_theme_that_is_only_tried_goes_however_one_leaves(way: str) -> N
     app = an_app()
     async with app.run_test() as pilot:
         await press(pilot, "f6", "down")
-        assert app.theme == "evalbench-light"
+        await until(pilot, lambda: app.theme == "evalbench-light", "the preview")
         await press(pilot, way)
         await until(pilot, lambda: app.theme == "evalbench-dark", "the old theme")
 
@@ -108,7 +108,7 @@ async def test_a_theme_by_mouse() -> None:
         names = app.own_themes
         row = names.index("high-contrast") + 1
         await pilot.click("#themes", offset=(5, row))
-        assert app.theme == "high-contrast"
+        await until(pilot, lambda: app.theme == "high-contrast", "the preview")
         await pilot.click("#themes", offset=(5, row))
     assert kept() == {"theme": "high-contrast"}
 

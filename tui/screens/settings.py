@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import ClassVar
 
 from textual import events, on, work
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
+from textual.timer import Timer
 
 from evalbench.engine.installed import version
 from evalbench.engine.paths import cache_dir, runs_dir
@@ -35,6 +37,10 @@ _KEY_COLUMNS = (
 )
 
 
+_RESTS_S = 0.15
+"""Seconds that the cursor has to stay on a theme before the whole screen is painted with it."""
+
+
 class SettingsPage(Page):
     """User preferences. Changes take effect and are saved at once."""
 
@@ -52,6 +58,7 @@ class SettingsPage(Page):
     def __init__(self) -> None:
         super().__init__()
         self._commands: list[Command | None] = []
+        self._previewing: Timer | None = None
 
     def compose(self) -> ComposeResult:
         """Themes and switches on the left, keys on the right, locations below."""
@@ -147,30 +154,38 @@ class SettingsPage(Page):
 
     @on(Table.Moved, "#themes")
     def _preview(self, event: Table.Moved) -> None:
+        self._stop_preview()
         if event.table.has_focus:
-            self.the_app.show_theme(self.the_app.own_themes[event.index])
+            show = partial(self.the_app.show_theme, self.the_app.own_themes[event.index])
+            self._previewing = self.set_timer(_RESTS_S, show)
+
+    def _stop_preview(self) -> None:
+        if self._previewing:
+            self._previewing.stop()
 
     @property
     def begun(self) -> bool:
         """Whether a theme is only being previewed."""
-        return self.the_app.theme != self.the_app.own_themes[self._kept()]
+        return self.query_one("#themes", Table).cursor != self._kept()
 
     def step_back(self) -> None:
         """The saved theme."""
-        self.query_one("#themes", Table).cursor = self._kept()
-        self.the_app.show_theme()
+        with self.prevent(Table.Moved):
+            self.query_one("#themes", Table).cursor = self._kept()
+        self._end_preview()
 
     @on(events.DescendantBlur, "#themes")
-    def _themes_left(self) -> None:
+    def _end_preview(self) -> None:
+        self._stop_preview()
         self.the_app.show_theme()
 
     def on_screen_suspend(self) -> None:
         """A theme that was only previewed is reset, however the page is left."""
-        self.the_app.show_theme()
+        self._end_preview()
 
     def on_unmount(self) -> None:
         """See :meth:`on_screen_suspend`."""
-        self.the_app.show_theme()
+        self._end_preview()
 
     # -- changing ----------------------------------------------------------------
 
@@ -182,6 +197,7 @@ class SettingsPage(Page):
         """See ``commands.py``."""
         match self._place():
             case ("themes", index):
+                self._stop_preview()
                 self.the_app.prefer(theme=self.the_app.own_themes[index])
             case ("values", 0):
                 now = BANDWIDTHS.index(self.the_app.preferences.bandwidth)
