@@ -93,8 +93,16 @@ class KnownProvider:
 
     @property
     def mode(self) -> str:
-        """How its models are called, in words."""
-        return "local: a worker on this machine" if self.local else "realtime: over the network"
+        """How its models are called by default."""
+        return "local" if self.local else "realtime"
+
+    @property
+    def about(self) -> str:
+        """What it is, and where its models are called, in words."""
+        if self.needs_address:
+            return "Any server with OpenAI's chat completions API, at the base-url given below"
+        where = "runs models on this machine" if self.local else "called over the network"
+        return f"{self.title[:1].upper()}{self.title[1:]}, {where}"
 
 
 @dataclass(frozen=True, slots=True)

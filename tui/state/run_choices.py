@@ -127,7 +127,7 @@ def about_provider(known: Known, keys: Mapping[str, KeyPlaces], name: str) -> st
     one = known.providers.get(name)
     if one is None:
         return ""
-    parts = [one.title[:1].upper() + one.title[1:], one.mode]
+    parts = [one.about]
     places = keys.get(name)
     if places is None:
         parts.append("looking up its key…" if one.takes_key and not keys else "needs no key")
@@ -148,7 +148,7 @@ def about_answering(draft: Draft, keys: Mapping[str, KeyPlaces]) -> str:
     wished = draft.typed.get("mode", "")
     if provider.local and wished != "cluster":
         wished = ""
-    parts = [wished or provider.mode.partition(":")[0]]
+    parts = [wished or provider.mode]
     if places := keys.get(provider.name):
         lacking = "no key yet" if places.required else "no key; often not needed"
         parts.append(places.words() if places.found else f"{lacking}: ctrl+t sets one")
