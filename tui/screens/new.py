@@ -315,7 +315,8 @@ class NewRunPage(Page):
                 words = about_provider(self._draft.known, self._offered.keys, ident)
             case _:
                 offer = self._offered.of(self._draft.provider)
-                words = about_model(offer, ident, self._draft.needs(), self._place())
+                told = about_model(offer, ident, self._draft.needs(), self._place())
+                words = self._draft.as_fields(told)
         self.query_one("#about", Plain).show(words)
 
     # -- settings ------------------------------------------------------------------
