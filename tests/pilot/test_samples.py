@@ -28,6 +28,7 @@ from evalbench.tui.screens.choose import Choose
 from evalbench.tui.screens.sample import SamplePage
 from evalbench.tui.screens.samples import SamplesPage
 from evalbench.tui.state.preferences import Preferences, load_preferences
+from evalbench.tui.widgets.pairs import Pairs
 from evalbench.tui.widgets.picture import Picture, columns, graphics
 from evalbench.tui.widgets.table import Table
 from evalbench.tui.widgets.text import LongText, Plain
@@ -75,6 +76,23 @@ async def one(
     async with app.run_test(size=size) as pilot:
         await app.push_screen(SamplePage(engine.folder, row))
         yield pilot
+
+
+async def test_a_step_shows_what_opening_the_sample_shows(engine: PretendEngine) -> None:
+    """Its widgets are those of the sample before where they are alike."""
+    async with one(engine, 1) as pilot:
+        stepped = pilot.app.screen
+        kept = {widget for widget in stepped.query(Pairs) if widget.is_mounted}
+        for number in range(2, 5):
+            await pilot.press("n")
+            await until_shown(pilot, f"Sample {number} ")
+            await pilot.pause()
+            seen = shown(pilot.app)
+            await pilot.app.push_screen(SamplePage(engine.folder, number))
+            await until(pilot, lambda seen=seen: shown(pilot.app) == seen, f"sample {number}")
+            await pilot.app.pop_screen()
+            if number == 2:
+                assert kept & set(stepped.query(Pairs))
 
 
 def listed(pilot: Pilot[Any]) -> list[int]:
