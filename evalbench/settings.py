@@ -182,6 +182,7 @@ class Settings(TypedDict, total=False):
     reasoning_format: Literal["parsed", "raw", "hidden"] | None
 
     # local
+    backend: Literal["transformers", "auto", "vllm", "sglang", "llama.cpp"] | None
     device: Literal["auto", "cpu", "cuda", "mps"] | None
     dtype: Literal["auto", "float32", "bfloat16", "float16"] | None
     quantize: Literal["none", "4bit", "8bit"] | None
