@@ -59,3 +59,22 @@ async def test_a_run_without_money_of_its_own_waits_for_no_other() -> None:
     assert other.reserve(call(200))
     with pytest.raises(BudgetReached):
         await one.admit(call(2))
+
+
+async def test_a_limit_that_comes_later_holds_all_runs_and_counts_what_is_out() -> None:
+    pool = Pool(None, {"complete": Decimal(2)})
+    one, other = shared(pool, spent=Decimal(1)), shared(pool)
+    sent = [await one.admit(call(4)), await other.admit(call(5))]
+    pool.ceiling = Decimal(13)
+    assert (one.left, other.left) == (Decimal(1), Decimal(1))
+    for run in one, other:
+        assert run.reserve(call(2)) is None
+    waiting = asyncio.ensure_future(other.admit(call(4)))
+    await asyncio.sleep(0)
+    assert not waiting.done()
+    one.settle(sent[0], Decimal(1))
+    assert (await waiting).open
+    # Taken away again, it holds none of them.
+    pool.ceiling = None
+    for run in one, other:
+        assert run.reserve(call(200))
