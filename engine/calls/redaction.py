@@ -492,10 +492,14 @@ class Redactor:
             start, end = found.span()
             if end - start < self._least:
                 continue
-            # The words above and below may be no part of it.
+            # The words above and below may be no part of it, but one line may hold a part only.
             lines = [(start + at.start(), start + at.end()) for at in _LINE.finditer(found[0])]
             alone = [unit for line in lines if (unit := self._code_unit(text, *line))]
-            if not alone and len(lines) > 1 and (unit := self._code_unit(text, start, end)):
+            if (
+                len(lines) > 1
+                and not any(self._holds(meant) for _, _, meant in alone)
+                and (unit := self._code_unit(text, start, end))
+            ):
                 alone = [unit]
             yield from alone
 
