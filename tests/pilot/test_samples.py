@@ -8,6 +8,7 @@ import sqlite3
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from io import BytesIO
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -89,10 +90,14 @@ async def test_a_step_shows_what_opening_the_sample_shows(engine: PretendEngine)
             await pilot.pause()
             seen = shown(pilot.app)
             await pilot.app.push_screen(SamplePage(engine.folder, number))
-            await until(pilot, lambda seen=seen: shown(pilot.app) == seen, f"sample {number}")
+            await until(pilot, partial(_is_shown, pilot, seen), f"sample {number}")
             await pilot.app.pop_screen()
             if number == 2:
                 assert kept & set(stepped.query(Pairs))
+
+
+def _is_shown(pilot: Pilot[Any], text: str) -> bool:
+    return shown(pilot.app) == text
 
 
 def listed(pilot: Pilot[Any]) -> list[int]:
