@@ -58,7 +58,8 @@ def test_a_grid_shares_one_budget_and_goes_on_as_one(
     set_budget(runs[0], None)
     resumed = cli("resume", "last", "--detach", **KEY)
     assert resumed.code == 0, resumed.err
-    runs[-1].command("budget", value=5.0)
+    live = wait_until(lambda: [one for one in runs if one.live_pid()], "an engine")
+    live[0].command("budget", value=5.0)
     wait_until(lambda: {one.budget for run in runs if (one := grid_of(run))} == {5.0}, "a budget")
     wait_until(lambda: sim.summary()["contents"] > before + 8, "some more replies", seconds=30)
     (pid,) = {pid for one in runs if (pid := one.live_pid())}
@@ -116,6 +117,8 @@ def test_three_models_on_four_benchmarks_killed_twice(
         cli.finish(command)
         command = cli.start("resume", "last", **env)
     if mode == "batch":
+        # A clock that jumps while a lost batch is looked for would put it out of the time searched.
+        wait_until(lambda: len(sim.batches()) >= 12, "all batches")
         wait_until(lambda: sim.advance(120) and command.poll() is not None, "the end of all")
     done = cli.finish(command)
     assert done.code == 0, done.err

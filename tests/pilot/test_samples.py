@@ -7,8 +7,8 @@ import json
 import sqlite3
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from io import BytesIO
 from functools import partial
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 

@@ -55,8 +55,8 @@ def test_what_is_installed_is_known_with_what_it_needs(known: Known) -> None:
     assert (openai.takes_key, openai.needs_key, openai.local) == (True, True, False)
     assert (local.takes_key, local.needs_key, local.local) == (False, False, True)
     assert known.providers["ollama"].needs_key is False
-    assert "worker" in local.mode
-    assert "network" in openai.mode
+    assert "this machine" in local.about
+    assert "network" in openai.about
 
 
 def test_what_is_missing_is_told_in_the_order_of_choosing(known: Known) -> None:
