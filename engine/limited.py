@@ -86,7 +86,7 @@ class LimitedProcess:
     def close(self) -> None:
         """End the child, if it is running."""
         if self._process:
-            _end(self._process)
+            end_child(self._process)
             self._process = None
 
     def _hand_over(self, pieces: Sequence[Any]) -> subprocess.Popen[bytes]:
@@ -111,7 +111,7 @@ class LimitedProcess:
             env=known,
             start_new_session=True,
         )
-        weakref.finalize(self, _end, self._process)
+        weakref.finalize(self, end_child, self._process)
         return self._process
 
     def _result(self, process: subprocess.Popen[bytes]) -> Any:
@@ -184,7 +184,8 @@ async def _readable(process: subprocess.Popen[bytes]) -> None:
         loop.remove_reader(process.stdout)
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
+def end_child(process: subprocess.Popen[bytes]) -> None:
+    """Kill a child, and close the pipes to it."""
     process.kill()
     process.wait()
     for pipe in (process.stdin, process.stdout):

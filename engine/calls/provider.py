@@ -14,7 +14,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from evalbench.engine.calls.messages import Call
 from evalbench.engine.calls.options import (
@@ -26,7 +26,9 @@ from evalbench.engine.calls.options import (
 )
 from evalbench.engine.calls.replies import ParamNote, Reply
 from evalbench.engine.calls.token_rules import TokenRules
-from evalbench.engine.inference_servers import ServerProgram
+
+if TYPE_CHECKING:
+    from evalbench.engine.inference_servers import ServerProgram
 
 
 @dataclass(frozen=True, slots=True)

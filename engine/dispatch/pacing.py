@@ -69,7 +69,3 @@ class Pace:
             return
         self.rate *= 1 + self._step
         self._step = min(_LONGEST_STEP, 1.5 * self._step)
-
-    def forget(self) -> None:
-        """Send without a rate again: refusals come at any load."""
-        self.__init__()  # type: ignore[misc]

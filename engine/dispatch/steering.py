@@ -184,7 +184,7 @@ class Steering:
                 self.always = min(_MOST_ALWAYS, (share + before.share) / 2)
                 # The limit has not been found yet.
                 self._too_much, self.ramping = None, True
-                self.pace.forget()
+                self.pace = Pace()
                 return before.size - size
         self._alike = 0
         self._judged += 1
@@ -201,7 +201,7 @@ class Steering:
         self._sound = size
         self.always = min(self.always, self.always + 0.2 * (share - self.always))
         if size > _FEW:
-            self.pace.forget()
+            self.pace = Pace()
         elif paced:
             if share <= self.always + _TOLERATED / 2:
                 self.pace.rise()
@@ -237,7 +237,7 @@ class Steering:
     def _nobody_answers(self, size: int) -> int:
         """Send less and less; the first answer restores the previous level."""
         self._down = self._down or max(size, self._sound)
-        self.pace.forget()
+        self.pace = Pace()
         self._times.clear()
         return self._less(size, 1 - SHRINK)
 
@@ -248,13 +248,12 @@ class Steering:
         self.ramping = False
         self._times.clear()
         if size + change > _FEW:
-            self.pace.forget()
+            self.pace = Pace()
         elif rate:
             self.pace.cut(rate / (1 - share), rate / (1 - self.always))
         near = self._too_much is not None and abs(size - self._too_much) <= max(1, size // 8)
         self._patience = min(_LONGEST_REST, 2 * self._patience) if near else 1
         self._too_much, self._rest, self._step = size, self._patience, 1
-        # A pace that did not help was not what the limit is about.
         return change
 
     def _less(self, size: int, share: float, *, up: bool = False) -> int:

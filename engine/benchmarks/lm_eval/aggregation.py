@@ -81,11 +81,6 @@ def bits_per_byte(rows: Rows) -> float:
     return -_weighted_mean(rows) / math.log(2)
 
 
-def nanmean(rows: Rows) -> float:
-    """The mean of what is a number, which every stored value is."""
-    return mean(rows)
-
-
 def f1(rows: Rows) -> float:
     """``sklearn.metrics.f1_score`` of gold and prediction, class 1."""
     right = sum(count for (gold, said), count in rows if gold == said == 1)
@@ -130,11 +125,12 @@ def _sacrebleu(kind: str) -> Callable[[Rows], float]:
     return score
 
 
-_NAMED = (mean, nanmean, median, perplexity, weighted_perplexity, bits_per_byte)
+_NAMED = (mean, median, perplexity, weighted_perplexity, bits_per_byte)
 _OF_PAIRS = (f1, matthews_corrcoef, brier_score)
 
 AGGREGATIONS: Mapping[str, Callable[[Rows], float]] = {
     **{one.__name__: one for one in (*_NAMED, *_OF_PAIRS)},
+    "nanmean": mean,  # every stored value is a number
     **{kind: _sacrebleu(kind) for kind in ("bleu", "chrf", "chrf++", "ter")},
 }
 """The library's registered aggregations by name."""

@@ -33,9 +33,9 @@ from evalbench.engine.benchmarks.lm_eval.harness import Harness, require_library
 from evalbench.engine.benchmarks.lm_eval.index import (
     GENERATES,
     LM_EVAL,
-    LOGLIKELIHOODS,
     Index,
     all_tasks,
+    call_kinds,
     index_path,
     library_version,
     needs_of,
@@ -172,8 +172,7 @@ class LmEval(Benchmark):
     def needs(self) -> frozenset[str]:
         """Log-likelihoods, text, or both, as the tasks need."""
         if self.shared:
-            kinds = {one["output_type"] for one in self.shared["tasks"].values()}
-            return frozenset("choose" if one in LOGLIKELIHOODS else "generate" for one in kinds)
+            return call_kinds(one["output_type"] for one in self.shared["tasks"].values())
         if not self.task or not library_version():
             return frozenset({"generate"})
         return needs_of(_index(self.opt.include_path), self.task)

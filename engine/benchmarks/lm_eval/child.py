@@ -433,8 +433,6 @@ def _served(session: Session | None, request: Mapping[str, Any], say: Any) -> An
         case "index":
             folder = request.get("folder")
             return _index([Path(folder)] if folder else [_tasks_folder()])
-        case "open":
-            return None
         case "items":
             assert session
             count = 0

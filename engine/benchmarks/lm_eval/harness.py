@@ -16,6 +16,7 @@ import orjson
 
 from evalbench.engine.errors import DataError, EvalbenchError
 from evalbench.engine.installed import require
+from evalbench.engine.limited import end_child
 
 EXTRA = "lm-eval"
 _OFFLINE = {"HF_HUB_OFFLINE": "1", "HF_DATASETS_OFFLINE": "1"}
@@ -102,7 +103,7 @@ class Harness:
     def close(self) -> None:
         """End the child, if it is running."""
         if self._process:
-            _end(self._process)
+            end_child(self._process)
             self._process = None
         self._opened = False
 
@@ -125,7 +126,7 @@ class Harness:
             cwd=self.folder,
             start_new_session=True,
         )
-        weakref.finalize(self, _end, self._process)
+        weakref.finalize(self, end_child, self._process)
         return self._process
 
     def _line(self) -> Any:
@@ -154,12 +155,3 @@ class Harness:
         if "error" in told:
             raise DataError(told["error"], why=told["why"], hint=told["hint"])
         return told["answer"]
-
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    process.kill()
-    process.wait()
-    for pipe in (process.stdin, process.stdout):
-        if pipe:
-            with contextlib.suppress(OSError):
-                pipe.close()

@@ -6,7 +6,7 @@ the cache folder, for each version of the library.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -136,9 +136,13 @@ def leaves(index: Index, name: str) -> Iterator[tuple[str, Entry]]:
 
 def needs_of(index: Index, name: str) -> frozenset[str]:
     """The kinds of calls that the tasks of a name make."""
-    found = {entry.output_type for _, entry in leaves(index, name)}
-    kinds = {"choose" if one in LOGLIKELIHOODS else "generate" for one in found}
-    return frozenset(kinds or {"generate"})
+    kinds = call_kinds(entry.output_type for _, entry in leaves(index, name))
+    return kinds or frozenset({"generate"})
+
+
+def call_kinds(output_types: Iterable[str]) -> frozenset[str]:
+    """The kinds of calls that tasks with these output types make."""
+    return frozenset("choose" if one in LOGLIKELIHOODS else "generate" for one in output_types)
 
 
 def search(index: Index, words: Sequence[str]) -> list[tuple[str, Entry]]:
