@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from evalbench.engine.benchmarks.lm_eval import benchmark as lm_eval
 from evalbench.engine.config import registry
 from evalbench.engine.config.spec import COMMON
 from evalbench.engine.errors import EvalbenchError
@@ -17,6 +18,7 @@ from evalbench.tui.cli.commands import COMMANDS
 from evalbench.tui.cli.main import APP_FLAGS
 from evalbench.tui.cli.parser import Parser
 from evalbench.tui.cli.target import wanted_specs
+from tests.lm_eval_tasks import INDEX
 from tests.stranger.documented import PAGES, ROOT, Command, commands, spoken_flags
 
 NAMES = {
@@ -50,6 +52,8 @@ FOLDERS = ("FOLDER", "INPUTS", "RUN", "RUN_FOLDER")
 @pytest.fixture
 def _readers_folder(tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
+    # The library is not part of what `make test` installs.
+    monkeypatch.setattr(lm_eval, "all_tasks", lambda: INDEX)
     for name, text in FILES.items():
         Path(name).write_text(text)
     for name in FOLDERS:

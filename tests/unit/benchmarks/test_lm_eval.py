@@ -14,12 +14,12 @@ from evalbench.engine.benchmarks.lm_eval import benchmark, index
 from evalbench.engine.benchmarks.lm_eval.aggregation import aggregate, over_tasks, rows_of
 from evalbench.engine.benchmarks.lm_eval.benchmark import LmEval, LmEvalOptions
 from evalbench.engine.benchmarks.lm_eval.harness import Harness
-from evalbench.engine.benchmarks.lm_eval.index import Entry
 from evalbench.engine.calls import Capabilities, Outcome, Prompt, Reply
 from evalbench.engine.calls.options import parse_options
 from evalbench.engine.config import registry
 from evalbench.engine.errors import SpecError
 from evalbench.engine.scoring.tally import Tally
+from tests.lm_eval_tasks import INDEX
 
 OPTIONS = parse_options(LmEval.options, {}, "lm-eval")
 
@@ -181,14 +181,6 @@ def test_metrics_of_a_group_and_of_its_tasks() -> None:
     assert found["acc_stderr,none/task=b"].value == 0
     assert rows_of(tally, "acc,none") == [((1.0,), 3), ((0.0,), 3)]
     assert bench.metrics(Tally())[0].value is None
-
-
-INDEX = {
-    "gsm8k": Entry("TASK", "gsm8k.yaml", "generate_until", "", "openai/gsm8k main", [], False),
-    "arc_easy": Entry("TASK", "arc.yaml", "multiple_choice", "", "allenai/ai2_arc", [], False),
-    "ai2_arc": Entry("TAG", "", "", "", "", ["arc_easy"], False),
-    "all": Entry("GROUP", "all.yaml", "", "Everything", "", ["ai2_arc", "gsm8k", "all"], False),
-}
 
 
 def test_names_and_what_they_need(monkeypatch: pytest.MonkeyPatch) -> None:
