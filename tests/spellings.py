@@ -131,7 +131,16 @@ def _composed(key: str) -> dict[str, str]:
         f"{outer} of {inner}": every[outer](every[inner](key)) for outer in plain for inner in codes
     }
     found["base64 of base64 of percent"] = codes["base64"](codes["base64"](plain["percent"](key)))
+    lines = re.findall(".{1,64}", codes["base32"](f"user:{key}"))
     found["base32 on lines"] = "\r\n ".join(re.findall(".{1,64}", codes["base32"](key)))
+    found["base32 on lines, small letters, tabs"] = "\n\t".join(lines).lower()
+    found["base32 on lines, percent"] = "%0D%0A".join(lines)
+    found["base32 on lines, HTML"] = "&#10;".join(lines)
+    twice = plain["quoted-printable, all"](plain["quoted-printable, all"](key))
+    found["quoted-printable, all, twice"] = twice
+    found["quoted-printable after an equals sign"] = "=" + plain["quoted-printable"](
+        codes["hex"](f"user:{key}")
+    )
     found["base64 of base32 on lines"] = "\n".join(
         re.findall(".{1,76}", codes["base64"](codes["base32"](key)))
     )

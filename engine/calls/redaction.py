@@ -36,6 +36,8 @@ SHORTEST = 8
 _MOST_LAYERS = 4
 _MOST_CODES = 2
 """Of these levels, how many may be codes."""
+_MOST_QUOTED = 2
+"""And how many quoted-printable."""
 _LONG_CODE = 44
 """Longer words are taken for codes: most identifiers that providers give are shorter."""
 _LONG_LINE = 32
@@ -99,15 +101,17 @@ _IS_CODE = re.compile(rb"[A-Za-z0-9+/_-]")
 _ONE_CODE = bytes(97 if _IS_CODE.match(bytes([code])) else 32 for code in range(256))
 """Turns every character of a code into an ``a``, all others into blanks."""
 _CODES = re.compile(r"[A-Za-z0-9+/_-]+(?:\r?\n[ \t]*[A-Za-z0-9+/_-]+)*={0,6}")
-_BREAKS = re.compile(rb"\s+|\\[rn]")
-_CODE_LINES = re.compile(rb"(?<!\\)[A-Za-z0-9+/_-]+(?:(?:\r?\n|\\r\\n|\\n)[ \t]*[A-Za-z0-9+/_-]+)*")
+_BREAKS = re.compile(rb"\s+|\\[rnt]")
+_CODE_LINES = re.compile(
+    rb"(?<!\\)[A-Za-z0-9+/_-]+(?:(?:\r?\n|\\r\\n|\\n)(?:[ \t]|\\t)*[A-Za-z0-9+/_-]+)*"
+)
 _LINES_ABOVE = 160
 _NUMBER = re.compile(rb"[0-9]{16}")
 """May be hexadecimal digits of a secret, and loses some of them when parsed."""
 _LINE = re.compile(r"\S+")
 _STANDARD = bytes.maketrans(b"-_", b"+/")
-_IS_HEX = re.compile(rb"[0-9a-fA-F]+")
-_IS_BASE32 = re.compile(rb"[A-Z2-7]+|[a-z2-7]+")
+_HEX = re.compile(rb"[0-9a-fA-F]+")
+_BASE32 = re.compile(rb"[A-Z2-7]+|[a-z2-7]+")
 _STRETCH = re.compile(rb"[\t\n\r -~]{12}")
 _QUOTED = re.compile(r"(?:=[0-9a-fA-F]{2}|=\r?\n)+")
 _SOFT = re.compile(r"=\r?\n")
@@ -201,9 +205,11 @@ class _Layer:
         """The next level; None if nothing is left to undo."""
         return self.without(_units(self.text))
 
-    def unquoted(self) -> _Layer | None:
-        """The text with quoted-printable undone; None if it has none."""
-        return self.without(_quoted_units(self.text)) if "=" in self.text else None
+    def unquoted(self) -> Iterator[_Layer]:
+        """The text with quoted-printable undone, and with its soft line breaks alone."""
+        if "=" in self.text:
+            soft = ((at.start(), at.end(), "") for at in _SOFT.finditer(self.text))
+            yield from filter(None, map(self.without, (_quoted_units(self.text), soft)))
 
     def without(self, units: Iterator[tuple[int, int, str]]) -> _Layer | None:
         """The text with these units replaced by their meanings; None if there are none."""
@@ -283,16 +289,25 @@ def _unquoted(found: re.Match[str]) -> str:
     return "".join(meant for _, _, meant in _quoted_units(found[0]))
 
 
-def _decoded(code: bytes) -> Iterator[bytes]:
-    """What a word may stand for: in hexadecimal digits, base32 and base64, at every alignment."""
-    if _IS_HEX.fullmatch(code):
-        for start in range(2):
-            yield bytes.fromhex(code[start : start + (len(code) - start) // 2 * 2].decode())
-    if _IS_BASE32.fullmatch(code):
-        for start in range(8):
-            part = code[start:].upper()
+def _decoded(code: bytes, least: int) -> Iterator[bytes]:
+    """What a word may stand for: in hexadecimal digits, base32 and base64, at every alignment.
+
+    The first two need not be all of it: a word above or below may have been taken for a line.
+
+    Args:
+        code: without line breaks.
+        least: length of the shortest part that can stand for a secret.
+    """
+    for run in _HEX.findall(code):
+        for start in range(2) if len(run) >= least else ():
+            yield bytes.fromhex(run[start : start + (len(run) - start) // 2 * 2].decode())
+    for run in _BASE32.findall(code):
+        for start in range(8) if len(run) >= least else ():
+            part = run[start:].upper()
             part = part[: len(part) - (len(part) % 8 in (1, 3, 6))]
             yield base64.b32decode(part + b"=" * (-len(part) % 8))
+    if code.islower():
+        return  # a path, or words with dashes: base64 of a text has capitals
     code = code.translate(_STANDARD)
     for start in range(4):
         part = code[start:]
@@ -472,19 +487,19 @@ class Redactor:
                 found = _CODE_LINES.search(data, found.end())
             assert found
             code = _BREAKS.sub(b"", found[0])
-            if len(code) >= self._least and self._meaning_of(code, codes) is not None:
+            if len(code) >= self._least and any(True for _ in self._meanings_of(code, codes)):
                 return True
             at = marked.find(self._line, found.end())
         return False
 
-    def _meaning_of(self, code: bytes, codes: int = _MOST_CODES) -> bytes | None:
-        """What a word stands for if that may contain a secret."""
-        if code.islower() and not (_IS_HEX.fullmatch(code) or _IS_BASE32.fullmatch(code)):
-            return None  # a path, or words with dashes: base64 of a text has capitals
-        for meant in _decoded(code):
+    def _meanings_of(self, code: bytes, codes: int = _MOST_CODES) -> Iterator[bytes]:
+        """Everything that a word may stand for and that may contain a secret.
+
+        Read at a wrong alignment, a word may look as if: so the first is not always the one.
+        """
+        for meant in _decoded(code, self._least):
             if _readable(meant) and self._suspects(meant, codes=codes - 1):
-                return meant
-        return None
+                yield meant
 
     def _code_units(self, text: str) -> Iterator[tuple[int, int, str]]:
         """Every code for something that may contain a secret, on one line or several."""
@@ -511,14 +526,14 @@ class Redactor:
         folded = _fold(code)
         if any(needle.code and needle.text in folded for needle in self._found):
             return None
-        meant = self._meaning_of(code.encode())
-        return None if meant is None else (start, end, meant.decode("utf-8", "replace"))
+        meant = b"\n".join(self._meanings_of(code.encode()))
+        return (start, end, meant.decode("utf-8", "replace")) if meant else None
 
     def _holds(self, text: str, codes: int = _MOST_CODES) -> bool:
         """Whether a text contains a secret."""
-        return self._holds_below(text, _MOST_LAYERS, codes, quoted=False)
+        return self._holds_below(text, _MOST_LAYERS, codes, quoted=_MOST_QUOTED)
 
-    def _holds_below(self, text: str, levels: int, codes: int, *, quoted: bool) -> bool:
+    def _holds_below(self, text: str, levels: int, codes: int, *, quoted: int) -> bool:
         """Whether a text contains a secret when up to ``levels`` spellings are undone."""
         while True:
             if self._holds_here(text):
@@ -526,10 +541,11 @@ class Redactor:
             if not levels:
                 return False
             levels -= 1
-            if "=" in text and not quoted:
-                plain = _QUOTED.sub(_unquoted, text)
-                if plain != text and self._goes_on(plain, levels, codes, quoted=True):
-                    return True
+            if quoted and "=" in text:
+                # A = before hexadecimal digits may be none of its own.
+                for plain in {_QUOTED.sub(_unquoted, text), _SOFT.sub("", text)} - {text}:
+                    if self._goes_on(plain, levels, codes, quoted=quoted - 1):
+                        return True
             if codes and (units := list(self._code_units(text))):
                 plain = "\n".join(meant for _, _, meant in units)
                 if self._goes_on(plain, levels, codes - 1, quoted=quoted):
@@ -539,7 +555,7 @@ class Redactor:
                 return False
             text = below
 
-    def _goes_on(self, text: str, levels: int, codes: int, *, quoted: bool) -> bool:
+    def _goes_on(self, text: str, levels: int, codes: int, *, quoted: int) -> bool:
         data = text.encode("utf-8", "surrogatepass")
         return self._suspects(data, codes=codes) and self._holds_below(
             text, levels, codes, quoted=quoted
@@ -561,7 +577,7 @@ class Redactor:
     def _places(self, text: str) -> list[tuple[int, int]]:
         """Positions of secrets in a text, in order, without overlaps."""
         found: list[tuple[int, int]] = []
-        for layer in self._layers(_Layer(text), _MOST_CODES, quoted=False):
+        for layer in self._layers(_Layer(text), _MOST_CODES, quoted=_MOST_QUOTED):
             found += self._in_layer(layer, code_only=False)
             if unbroken := layer.unbroken():
                 found += self._in_layer(unbroken, code_only=True)
@@ -576,18 +592,18 @@ class Redactor:
                 merged.append((start, end))
         return merged
 
-    def _layers(self, layer: _Layer, codes: int, *, quoted: bool) -> Iterator[_Layer]:
+    def _layers(self, layer: _Layer, codes: int, *, quoted: int) -> Iterator[_Layer]:
         """A text, and everything below it: see :meth:`_holds_below`."""
         below: _Layer | None = layer
         while below is not None:
             yield below
-            if not quoted and (plain := below.unquoted()):
-                yield from self._if_suspect(plain, codes, quoted=True)
+            for unquoted in below.unquoted() if quoted else ():
+                yield from self._if_suspect(unquoted, codes, quoted=quoted - 1)
             if codes and (plain := below.without(self._code_units(below.text))):
                 yield from self._if_suspect(plain, codes - 1, quoted=quoted)
             below = below.below()
 
-    def _if_suspect(self, layer: _Layer, codes: int, *, quoted: bool) -> Iterator[_Layer]:
+    def _if_suspect(self, layer: _Layer, codes: int, *, quoted: int) -> Iterator[_Layer]:
         if self._suspects(layer.text.encode("utf-8", "surrogatepass"), codes=codes):
             yield from self._layers(layer, codes, quoted=quoted)
 
@@ -741,8 +757,8 @@ def _escapes_of(secrets: set[str]) -> tuple[re.Pattern[bytes], re.Pattern[bytes]
 def _telling(marks: set[str]) -> tuple[re.Pattern[bytes], re.Pattern[bytes]]:
     """Find URL and HTML escapes in folded bytes; most harmless ones are left out.
 
-    An escape is harmless if what it stands for occurs neither in a needle nor in an escape. A
-    space is harmless to codes, as their needles fit on one line.
+    An escape is harmless if what it stands for occurs neither in a needle nor in an escape, and
+    breaks no line of a code.
 
     Args:
         marks: every character of the needles.
@@ -750,7 +766,7 @@ def _telling(marks: set[str]) -> tuple[re.Pattern[bytes], re.Pattern[bytes]]:
     ascii_only = all(mark.isascii() for mark in marks)
     harmless = [
         one
-        for one in map(chr, (9, 10, *range(32, 127)))
+        for one in map(chr, range(32, 127))
         if _fold(one) not in marks and one not in _FORMS_ESCAPES and not one.isalnum()
     ]
     codes = "|".join(f"{ord(one):02x}" for one in harmless)

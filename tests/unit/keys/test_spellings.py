@@ -26,7 +26,7 @@ KEYS = {
     "short": "abcd/123",
     "long": "sk-proj-" + "aB3dE5fG7hJ9kL1mN3pQ5rS7tU9vW1xY3zA5bC7dE9f" * 3,
 }
-AROUND = ("{}", "the key {} is wrong", '{{"a": "{}"}}', "<b>{}</b>", "\n{}\n")
+AROUND = ("{}", "the key {} is wrong", '{{"a": "{}"}}', "<b>{}</b>", "Answer: B\n{}\nEND")
 
 printable = st.text(st.characters(min_codepoint=33, max_codepoint=126), min_size=8, max_size=60)
 anything = st.text(
