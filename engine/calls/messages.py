@@ -154,7 +154,8 @@ def generate(messages: Iterable[Message] | str, **params: Any) -> Prompt:
     """
     turns = (user(messages),) if isinstance(messages, str) else tuple(messages)
     params.setdefault("max_tokens", 1024)
-    if isinstance(schema := params.get("schema"), Mapping):
+    schema = params.get("schema")
+    if schema is not None and isinstance(schema, Mapping):
         params["schema"] = orjson.dumps(schema).decode()
     return Prompt("generate", turns, params=Params(**params))
 

@@ -74,8 +74,7 @@ _LEADS = {
 _HIDDEN_BYTES = tuple((bytes([lead]), re.compile(rest)) for lead, rest in _LEADS.items())
 """The same in UTF-8, by first byte: most texts contain few of these, and one is found fast."""
 
-_ESCAPE = re.compile(
-    r"""
+_ESCAPE = r"""
     [\\%&](?:
       (?<=\\)(?:
           u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}
@@ -86,11 +85,9 @@ _ESCAPE = re.compile(
     | (?<=%)[0-9a-fA-F]{2}(?:%[0-9a-fA-F]{2})*
     | (?<=&)(?:\#[0-9]{1,7}|\#[xX][0-9a-fA-F]{1,6}|[a-zA-Z][a-zA-Z0-9]{1,31});?
     )
-    """,
-    re.VERBOSE,
-)
-_AT_ESCAPES = re.compile(f"({_ESCAPE.pattern})", re.VERBOSE)
-_UNIT = re.compile(f"{_ESCAPE.pattern}|[{_HIDDEN}{_CONTROL}{_TAGS}]+", re.VERBOSE)
+"""
+_AT_ESCAPES = re.compile(f"({_ESCAPE})", re.VERBOSE)
+_UNIT = re.compile(f"{_ESCAPE}|[{_HIDDEN}{_CONTROL}{_TAGS}]+", re.VERBOSE)
 _ESC, _BEL = "\x1b", "\x07"
 _WHITE = {"b": "", "f": "", "v": "", "n": "\n", "r": "\r", "t": "\t"}
 _DELETED = bytes([*range(9), *range(11, 32), 127])

@@ -182,6 +182,8 @@ class Budget:
     @property
     def overdrawn(self) -> bool:
         """Whether more is spent and reserved than the limit: an overrun became known."""
+        if self._ceiling is None and self.pool is None:
+            return False
         left = self.left
         return left is not None and left < ZERO
 
@@ -192,6 +194,10 @@ class Budget:
         self._open(reservation)
         return reservation
 
+    def admit_now(self, reservation: Reservation) -> bool:
+        """Open a reservation if it fits and none waits; whether it was opened."""
+        return not self._waiting and self.reserve(reservation) is not None
+
     async def admit(self, reservation: Reservation) -> Reservation:
         """Open a reservation and return it; if it does not fit yet, wait for calls in flight.
 
@@ -201,7 +207,7 @@ class Budget:
         Raises:
             BudgetReached: nothing is in flight and it still does not fit.
         """
-        if not self._waiting and self.reserve(reservation):
+        if self.admit_now(reservation):
             return reservation
         place: asyncio.Future[Reservation] = asyncio.get_running_loop().create_future()
         self._waiting.append((reservation, place))
@@ -276,6 +282,8 @@ class Budget:
                 self.reserved += more
 
     def _fits(self, reservation: Reservation) -> bool:
+        if self._ceiling is None and self.pool is None:
+            return True
         left = self.left
         if left is None:
             return True
@@ -305,7 +313,7 @@ class Budget:
         self.in_flight -= 1
         if reservation.group:
             reservation.group.in_flight -= 1
-        self._forget(reservation)
+            reservation.group.reservations.discard(reservation)
 
     @staticmethod
     def _forget(reservation: Reservation) -> None:

@@ -330,7 +330,8 @@ class Limiter:
 
     def _note(self, *, answered: bool) -> None:
         self._recent.append(answered)
-        while len(self._recent) > self._whole_rounds:
+        most = self._whole_rounds
+        while len(self._recent) > most:
             self._recent.popleft()
 
     def _mostly_refused(self) -> bool:
@@ -367,7 +368,7 @@ class Limiter:
 
     @property
     def _held_back(self) -> bool:
-        return self._paced and self._line.locked()
+        return self._line.locked() and self._paced
 
     def _give(self, number: int, count: bool = False) -> None:
         _, weight = self._kept.pop(number)
@@ -440,6 +441,8 @@ class Limiter:
 
     def paused_for(self) -> float:
         """Seconds for which the whole key is still paused, whichever engine was told to wait."""
+        if not self._paused_until and not self._shared_limits:
+            return 0.0
         now = asyncio.get_running_loop().time()
         until = self._paused_until
         if self._shared_limits and (shared := self._shared_limits.paused_until(now)) > until:

@@ -167,7 +167,9 @@ class RealtimeDispatcher:
         while True:
             if self._halted.is_set():
                 raise Halted
-            reservation = await self._admission.admit(self.meter.reservation(call))
+            reservation = self.meter.reservation(call)
+            if not self.meter.budget.admit_now(reservation):
+                await self._admission.admit(reservation)
             try:
                 if self._halted.is_set():
                     raise Halted

@@ -107,6 +107,7 @@ class Driver(ReplySink):
         self.progress = RunProgress(models, options.epochs)
         self._backlog = Backlog(journal, options.epochs, options.rows)
         self._workers: set[asyncio.Task[None]] = set()
+        self._dispatchers = [part.dispatcher for part in models.values()]
         self._parking: Sequence[ParkingDispatcher] = [
             part.dispatcher
             for part in self._models.values()
@@ -275,8 +276,9 @@ class Driver(ReplySink):
             worker.add_done_callback(self._workers.discard)
 
     def _window(self) -> int:
-        windows = [part.dispatcher.window for part in self._models.values()]
-        return windows[0] if len(windows) == 1 else max(windows)
+        if len(self._dispatchers) == 1:
+            return self._dispatchers[0].window
+        return max(dispatcher.window for dispatcher in self._dispatchers)
 
     async def _work(self) -> None:
         """Solve samples one after another for as long as this worker is needed."""

@@ -42,8 +42,7 @@ class ScoringWatchdog:
     """
 
     def __init__(self) -> None:
-        self._row = self._seconds = 0
-        self._tell: Tell | None = None
+        self._in: _Steps | None = None
         self._step = self._seen = self._looks = 0
         self._stopping = False
         self._before: Any = None
@@ -91,25 +90,28 @@ class ScoringWatchdog:
         self._looks += 1  # the same step may have been seen a moment ago
 
     def _look(self, _: int, frame: FrameType | None) -> None:
-        if not self._row or self._step != self._seen:
+        step = self._in
+        if step is None or self._step != self._seen:
             self._seen, self._looks = self._step, 0
             return
         self._looks += 1
         # Counted, not measured: a process that was suspended is not late.
-        if self._looks >= _TOLD_AFTER and self._tell:
-            self._tell(self._row, self._looks)
-        late = self._looks >= self._seconds or (self._stopping and self._looks >= _TOLD_AFTER)
+        if self._looks >= _TOLD_AFTER and step.tell:
+            step.tell(step.row, self._looks)
+        late = self._looks >= step.seconds or (self._stopping and self._looks >= _TOLD_AFTER)
         if late and _in_benchmark(frame):
             raise _Now
 
-    def _late(self) -> Exception:
-        if self._looks < self._seconds:
+    def _late(self, seconds: int) -> Exception:
+        if self._looks < seconds:
             return Interrupted()
-        return ScoringTimeout(f"scoring took longer than {self._seconds} s")
+        return ScoringTimeout(f"scoring took longer than {seconds} s")
 
 
 class _Steps:
     """A coroutine whose every step is visible to the watchdog."""
+
+    __slots__ = ("_solving", "_watch", "row", "seconds", "tell")
 
     def __init__(
         self,
@@ -120,10 +122,10 @@ class _Steps:
         tell: Tell | None,
     ) -> None:
         self._watch = watch
-        self._row = row
+        self.row = row
         self._solving = solving
-        self._seconds = seconds
-        self._tell = tell
+        self.seconds = seconds
+        self.tell = tell
 
     def __await__(self) -> Generator[Any, Any, Any]:
         watch, solving = self._watch, self._solving
@@ -131,15 +133,15 @@ class _Steps:
         failure: BaseException | None = None
         while True:
             watch._step += 1
-            watch._row, watch._seconds, watch._tell = self._row, self._seconds, self._tell
+            watch._in = self
             try:
                 waits = solving.throw(failure) if failure else solving.send(given)
             except StopIteration as done:
                 return done.value
             except _Now:
-                raise watch._late() from None
+                raise watch._late(self.seconds) from None
             finally:
-                watch._row = 0
+                watch._in = None
             given, failure = None, None
             try:
                 given = yield waits

@@ -9,7 +9,6 @@ itself is waited for once per four megabytes.
 from __future__ import annotations
 
 import asyncio
-import ctypes
 import os
 import sqlite3
 import stat
@@ -355,4 +354,6 @@ def _close_as_it_is(db: sqlite3.Connection) -> None:
         db.close()
     else:
         # It has no such setting: the connection ends with the process, as if it were killed.
+        import ctypes
+
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(db))

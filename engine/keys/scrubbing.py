@@ -5,13 +5,16 @@ from __future__ import annotations
 import logging
 from collections.abc import Collection, Iterable, Mapping
 from functools import cache, lru_cache
+from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from evalbench.engine.calls import KeyNeed
-from evalbench.engine.calls.redaction import Redactor
 from evalbench.engine.calls.secrets import variables_in
 from evalbench.engine.config import registry
 from evalbench.engine.errors import SpecError
+
+if TYPE_CHECKING:
+    from evalbench.engine.calls.redaction import Redactor
 
 _OTHER_SECRETS = frozenset(
     {
@@ -32,11 +35,15 @@ def scrub(text: str, secrets: Iterable[str]) -> str:
     replacing them would garble texts. If a key has several parts, joined by colons, each part is
     replaced too.
     """
-    return _redactor(frozenset(secrets)).text(text)
+    hidden = frozenset(secrets)
+    return _redactor(hidden).text(text) if hidden else text
 
 
 @lru_cache(8)
 def _redactor(secrets: frozenset[str]) -> Redactor:
+    # Its patterns take milliseconds to compile.
+    from evalbench.engine.calls.redaction import Redactor
+
     return Redactor(*secrets, mark="[key]")
 
 
