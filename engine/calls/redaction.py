@@ -510,10 +510,23 @@ class Redactor:
             if (
                 len(lines) > 1
                 and not any(self._holds(meant) for _, _, meant in alone)
-                and (unit := self._code_unit(text, start, end))
+                and (unit := self._code_on(text, lines))
             ):
                 alone = [unit]
             yield from alone
+
+    def _code_on(self, text: str, lines: list[tuple[int, int]]) -> tuple[int, int, str] | None:
+        """A code on these lines, without short words above and below that are no part of it."""
+        unit = self._code_unit(text, lines[0][0], lines[-1][1])
+        for first, last in ((1, 0), (0, 1)):
+            word = lines[-last]
+            fewer = lines[first : len(lines) - last]
+            if unit is None or len(fewer) < 2 or word[1] - word[0] >= _PIECE:
+                continue
+            less = self._code_unit(text, fewer[0][0], fewer[-1][1])
+            if less is not None and self._holds(less[2]):
+                unit, lines = less, fewer
+        return unit
 
     def _code_unit(self, text: str, start: int, end: int) -> tuple[int, int, str] | None:
         """A code, unless it contains one for a secret itself, of which the place is known."""

@@ -97,6 +97,13 @@ def test_every_spelling_of_any_key_goes(key: str) -> None:
     assert left == []
 
 
+def test_words_above_and_below_the_lines_of_a_code_stay() -> None:
+    key = KEYS["letters"]
+    for name in ("base32 on lines", "base64 of base32 on lines"):
+        text = f"Answer: B\n{spellings(key)[name]}\nEND"
+        assert redactor(key).text(text) == f"Answer: B\n{MARK}\nEND"
+
+
 @pytest.mark.parametrize("key", KEYS.values(), ids=KEYS)
 def test_a_document_stays_one_and_keeps_all_else(key: str) -> None:
     for spelled in escaped(key).values():
