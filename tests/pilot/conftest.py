@@ -28,12 +28,8 @@ def alone(warm: None, home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[P
     # What fits must not depend on the machine.
     small = DeviceMemory("cpu", "CPU", 8_000_000_000, 16_000_000_000)
     monkeypatch.setattr(room, "device_memory", lambda device="auto": small)
+    # A busy machine may take longer to look at a toast than it would be there.
+    monkeypatch.setattr(Notification, "time_left", 600.0)
     registry._found.cache_clear()
     yield home
     registry._found.cache_clear()
-
-
-@pytest.fixture
-def lasting_toasts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Toasts stay: a busy machine may take longer to look than one is there."""
-    monkeypatch.setattr(Notification, "time_left", 600.0)

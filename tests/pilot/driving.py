@@ -44,3 +44,11 @@ async def until_shown(pilot: Pilot[Any], text: str) -> str:
 
     found: str = await until(pilot, look, repr(text))
     return found
+
+
+async def until_told(pilot: Pilot[Any], text: str) -> None:
+    """A toast with ``text`` came; toasts are cleared then, so that they cover nothing."""
+    app = pilot.app
+    await until(pilot, lambda: any(text in toast.message for toast in app._notifications), text)
+    app.clear_notifications()
+    await pilot.pause()

@@ -118,7 +118,6 @@ async def test_broken_pictures_and_empty_samples_are_told(engine: PretendEngine)
 
 @pytest.mark.share(3)
 @pytest.mark.parametrize("part", PARTS, ids=", ".join)
-@pytest.mark.usefixtures("lasting_toasts")
 async def test_dialogs_and_toasts_show_nasty_text_as_text(home: Path, part: dict[str, str]) -> None:
     app = EvalbenchApp(Preferences(welcomed=True, problems=list(part.values())))
 

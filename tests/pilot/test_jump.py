@@ -26,8 +26,12 @@ async def test_a_letter_takes_the_keyboard_to_what_it_stands_on() -> None:
         jump = await until(pilot, lambda: isinstance(app.screen, Jump) and app.screen, "letters")
         letter = next(one for one, found in jump._letters.items() if found.id == "log")
         # Each stands on the first cell of its own.
-        marks = [mark.region.offset for mark in jump.query(".letter")]
-        assert marks == [found.region.offset for found in jump._letters.values()]
+        places = [found.region.offset for found in jump._letters.values()]
+        await until(
+            pilot,
+            lambda: [mark.region.offset for mark in jump.query(".letter")] == places,
+            "a letter on each",
+        )
         await pilot.press(letter)
         await until(pilot, lambda: app.screen is page, "the page again")
         await until(pilot, lambda: page.focused is page.query_one("#log", Table), "the log")

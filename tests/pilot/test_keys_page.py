@@ -19,7 +19,7 @@ from evalbench.tui.state import session_keys
 from evalbench.tui.state.key_places import ask_key_places
 from evalbench.tui.state.preferences import Preferences
 from evalbench.tui.widgets.table import Table
-from tests.pilot.driving import shown, until, until_shown
+from tests.pilot.driving import shown, until, until_shown, until_told
 from tests.simulator.handle import Handle
 
 KEY = "gsk0123456789abcdefghijWXYZ"
@@ -81,7 +81,7 @@ async def test_a_key_is_set_tried_and_removed(home: Path, keychain: Path) -> Non
         await pilot.press(*KEY)
         assert KEY not in shown(app)
         await pilot.press("enter")
-        await until_shown(pilot, "the key could not be tried")
+        await until_told(pilot, "the key could not be tried")
         await until_shown(pilot, "✓ llamacpp")
         assert held(keychain) == {"evalbench llamacpp/default": KEY}
         assert "1 key" in shown(app).splitlines()[0]
@@ -108,7 +108,7 @@ async def test_a_key_is_set_tried_and_removed(home: Path, keychain: Path) -> Non
         await pilot.press("d")
         await until_shown(pilot, "Remove the llamacpp key 'work'")
         await pilot.press("y")
-        await until_shown(pilot, "the llamacpp key 'work' is gone")
+        await until_told(pilot, "the llamacpp key 'work' is gone")
         assert held(keychain) == {"evalbench llamacpp/default": KEY}
         for secret in (KEY, OTHER):
             assert secret not in shown(app)

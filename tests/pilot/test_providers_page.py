@@ -11,7 +11,7 @@ from evalbench.tui.app import EvalbenchApp
 from evalbench.tui.screens.providers import ProvidersPage
 from evalbench.tui.screens.server_form import ServerPage
 from evalbench.tui.state.preferences import Preferences
-from tests.pilot.driving import shown, until, until_shown
+from tests.pilot.driving import shown, until, until_shown, until_told
 from tests.simulator.handle import Handle
 
 TOKEN = "tok0123456789planted"
@@ -42,6 +42,7 @@ async def test_a_server_is_described_tested_changed_and_removed(
         await pilot.press(*TOKEN)
         assert TOKEN not in shown(app)
         await pilot.press("enter")
+        await until_told(pilot, "'my-gw' is in providers.toml")
         await until_shown(pilot, "* my-gw")
         assert json.loads(keychain.read_text()) == {"evalbench my-gw/GW_TOKEN": TOKEN}
         assert TOKEN not in file.read_text()
@@ -57,6 +58,7 @@ async def test_a_server_is_described_tested_changed_and_removed(
         field = app.screen.query_one("#field-requests_per_minute")
         field.take_focus()  # type: ignore[attr-defined]
         await pilot.press(*"90", "f9")
+        await until_told(pilot, "'my-gw' is in providers.toml")
         await until_shown(pilot, "90 req")
         assert "requests_per_minute = 90" in file.read_text()
 

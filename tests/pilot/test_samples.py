@@ -518,9 +518,7 @@ async def test_the_end_of_a_very_long_reply_is_reached(engine: PretendEngine, te
         assert "".join("".join(parts).split()) == "".join(f"{text}the very end".split())
 
 
-async def test_the_next_wrong_answer_and_the_next_error(
-    engine: PretendEngine, lasting_toasts: None
-) -> None:
+async def test_the_next_wrong_answer_and_the_next_error(engine: PretendEngine) -> None:
     await engine.answer(13, "Q13", read="Overloaded: x", outcome=Outcome.ERROR)
     wrong = SampleBrowser(engine.folder.journal, "accuracy").matching(Filter(right=False))
     async with samples(engine) as pilot:

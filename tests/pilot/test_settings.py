@@ -243,7 +243,6 @@ async def test_a_swallowed_key_has_to_be_pressed_twice() -> None:
     assert kept() == {"keys": {"home.open": "ctrl+s"}}
 
 
-@pytest.mark.usefixtures("lasting_toasts")
 async def test_what_a_key_hides_is_told() -> None:
     app = an_app()
     async with app.run_test() as pilot:

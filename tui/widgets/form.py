@@ -306,14 +306,17 @@ class Form(VerticalScroll, can_focus=False):
         From now on, typed text is first written to ``typed`` and then reported.
         """
         self._sections, self._typed = list(sections), typed
-        await self._build()
-        for field in self.query(Field):
-            field.put(typed.get(field.option.name, ""))
-        self.show_faults(self._faults)
+        async with self._building:
+            await self._build()
+            for field in self.query(Field):
+                field.put(typed.get(field.option.name, ""))
 
     async def _build(self) -> None:
-        """Creating a field takes milliseconds, so sections that are still right are kept."""
-        async with self._building, self.batch():
+        """Creating a field takes milliseconds, so sections that are still right are kept.
+
+        Until it is done, fields may be there whose controls are not: hold the lock.
+        """
+        async with self.batch():
             wanted = {one.title: one for one in self._sections}
             for box in self.query(Box):
                 if (section := wanted.get(box.section.title)) is None or (
@@ -327,6 +330,7 @@ class Form(VerticalScroll, can_focus=False):
                 if section.title not in shown:
                     new = Box(section, self._typed, is_open=self._is_open(section))
                     await self.mount(new, before=place if place < len(self.children) else None)
+        self._tell_faults()
 
     def _is_open(self, section: Section) -> bool:
         return section.title != MORE or self._open
@@ -334,7 +338,8 @@ class Form(VerticalScroll, can_focus=False):
     @on(Fold.Turned)
     async def _fold(self) -> None:
         self._open = not self._open
-        await self._build()
+        async with self._building:
+            await self._build()
         fold = self.query_one(Fold)
         fold.focus()
         fold.scroll_visible(animate=False, top=self._open)
@@ -342,13 +347,18 @@ class Form(VerticalScroll, can_focus=False):
     def show_faults(self, faults: Mapping[str, str]) -> None:
         """Show each field's error, also if the field is recreated later."""
         self._faults = faults
+        if not self._building.locked():
+            self._tell_faults()
+
+    def _tell_faults(self) -> None:
         for field in self.query(Field):
-            field.show_fault(faults.get(field.option.name, ""))
+            field.show_fault(self._faults.get(field.option.name, ""))
 
     async def reveal(self, name: str) -> None:
         """Focus the field with this name, opening its section first."""
-        if not self._open and not self.query(f"#field-{name}"):
-            self._open = True
-            await self._build()
-        for field in self.query(f"#field-{name}").results(Field):
-            field.take_focus()
+        async with self._building:
+            if not self._open and not self.query(f"#field-{name}"):
+                self._open = True
+                await self._build()
+            for field in self.query(f"#field-{name}").results(Field):
+                field.take_focus()
