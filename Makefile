@@ -11,8 +11,10 @@ BENCH_ARGS ?=
 # in one, in order.
 JOBS ?= auto
 PYTEST = $(BIN)/python -m pytest -n $(JOBS) --maxprocesses 8 --dist worksteal
-# Of tests that have many cases alike, only some run; `make all-tests` runs them all.
+# Of tests that have many cases alike, only some run, and in `make test` only some of the app and of
+# processes; `make all-tests` runs them all.
 SHARE ?= --share
+SMALL_SHARE ?= --small-share
 INSTALL := .ci/install $(BIN)/python
 
 .PHONY: help demo test quick check rest others lint types imports all-tests coverage snapshots bench bench-peers packages audit clean
@@ -58,7 +60,7 @@ demo: .make/local
 	$(BIN)/evalbench run quickstart --model local/smollm2-135m-instruct --no-ui
 
 test: .make/dev
-	$(PYTEST) -m 'not slow' $(SHARE) $(PYTEST_ARGS)
+	$(PYTEST) -m 'not slow' $(SMALL_SHARE) $(PYTEST_ARGS)
 
 # These wait for nothing.
 quick: JOBS = logical
@@ -95,6 +97,7 @@ imports: .make/dev
 # Nothing is forked from a process that has its imports already: every command is started.
 all-tests: export EVALBENCH_TESTS_COLD = 1
 all-tests: SHARE =
+all-tests: SMALL_SHARE =
 all-tests: test rest
 
 # Keeps how the app's pages look now; read the difference before you commit it.

@@ -103,16 +103,24 @@ _KINDS = {
 _OF_SLOW = 4
 """Of the slow tests of a file, one in so many is in the share, and at least one."""
 
+_OF_APP = 5
+"""The same, of the tests of the app and of processes, in the small share."""
+
 _NEEDS = {"local", "cluster", "terminal", "keychain", "compiler", "shells", "peers", "sandbox"}
 """Markers of what not every machine has; tests that need it are slow as well."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """``--share``: of tests that have many cases alike, only some run."""
+    """``--share`` and ``--small-share``: of tests that have many cases alike, only some run."""
     parser.addoption(
         "--share",
         action="store_true",
         help="of the cases of a test that are marked share(n), and of slow tests, run only some",
+    )
+    parser.addoption(
+        "--small-share",
+        action="store_true",
+        help="the same, and of the tests of the app and of processes, run only some",
     )
 
 
@@ -127,7 +135,7 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Choose how examples of property-based tests are drawn, before any such test is imported."""
-    if config.getoption("share"):
+    if config.getoption("share") or config.getoption("small_share"):
         settings.load_profile(SHARE)
 
 
@@ -164,21 +172,25 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         item.add_marker(_KINDS[item.path.relative_to(_ROOT).parts[0]])
         if any(mark.name in _NEEDS for mark in item.iter_markers()):
             item.add_marker("slow")
-    if config.getoption("share"):
-        left_out = set(_left_out(items))
+    small = config.getoption("small_share")
+    if config.getoption("share") or small:
+        left_out = set(_left_out(items, _OF_APP if small else 1))
         config.hook.pytest_deselected(items=[item for item in items if item in left_out])
         items[:] = [item for item in items if item not in left_out]
 
 
-def _left_out(items: list[pytest.Item]) -> Iterator[pytest.Item]:
-    """Of cases that are alike, all but one in so many: always the same ones.
+def _left_out(items: list[pytest.Item], of_app: int) -> Iterator[pytest.Item]:
+    """Of tests that are alike, all but one in so many: always the same ones.
 
     These are the cases of a test that is marked ``share(n)``, and all slow tests of a file that
-    are not marked.
+    are not marked; if ``of_app`` is more than 1, also all tests of a file of the app or of
+    processes.
     """
     cases: dict[tuple[str, int], list[pytest.Item]] = {}
     for item in items:
-        if mark := item.get_closest_marker("share"):
+        if of_app > 1 and not item.get_closest_marker("pure"):
+            cases.setdefault((item.nodeid.partition("::")[0], of_app), []).append(item)
+        elif mark := item.get_closest_marker("share"):
             cases.setdefault((item.nodeid.partition("[")[0], mark.args[0]), []).append(item)
         elif item.get_closest_marker("slow"):
             cases.setdefault((item.nodeid.partition("::")[0], _OF_SLOW), []).append(item)
