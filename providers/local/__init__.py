@@ -8,22 +8,23 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from importlib.util import find_spec
 from typing import Any, ClassVar
 
 from evalbench.engine.calls import Capabilities, ModelInfo, WorkerCommand, WorkerProvider
-from evalbench.engine.calls.options import Option
+from evalbench.engine.calls.options import values_of
 from evalbench.engine.compat import override
 from evalbench.engine.errors import NoSuchModel, SpecError
 from evalbench.engine.hardware.devices import device_memory
-from evalbench.engine.hardware.fit import FIXED_BATCH, Footprint, parse_bytes
+from evalbench.engine.hardware.fit import Footprint, parse_bytes
 from evalbench.engine.inference_servers import ServerProgram
 from evalbench.engine.installed import install_command
 from evalbench.providers.local import backends
 from evalbench.providers.local.catalogue import KNOWN, FolderModel, KnownModel, resolve
 from evalbench.providers.local.chat import check_template
+from evalbench.providers.local.options import TRANSFORMERS, LocalOptions
 from evalbench.providers.local.shapes import footprint, known_footprint, packed_bytes
 from evalbench.providers.local.vision_config import configuration, image_tokens, may_see
 
@@ -51,102 +52,7 @@ class Local(WorkerProvider):
     title: ClassVar[str] = "This machine"
     extra: ClassVar[str] = "local"
     modules: ClassVar[tuple[str, ...]] = _NEEDS
-    options: ClassVar[tuple[Option, ...]] = (
-        Option(
-            "backend",
-            str,
-            backends.TRANSFORMERS,
-            "what runs the model: transformers, or a server that is installed here and started for "
-            "the run; auto takes llama.cpp for GGUF files, and vLLM or SGLang on NVIDIA GPUs",
-            choices=backends.BACKENDS,
-            affects_answers=True,
-        ),
-        Option(
-            "device",
-            str,
-            "auto",
-            "device; auto picks CUDA, then Apple's GPU, then the CPU",
-            choices=("auto", "cpu", "cuda", "mps"),
-        ),
-        Option(
-            "dtype",
-            str,
-            "auto",
-            "data type of the weights; auto is float32 on a CPU and bfloat16 (float16 on "
-            "older cards) on a GPU",
-            choices=("auto", "float32", "bfloat16", "float16"),
-            affects_answers=True,
-        ),
-        Option(
-            "quantize",
-            str,
-            "none",
-            "quantize weights to 4-bit nf4 or 8-bit integers (bitsandbytes): less memory, "
-            "different answers",
-            choices=("none", "4bit", "8bit"),
-            affects_answers=True,
-        ),
-        Option(
-            "memory_limit",
-            str,
-            None,
-            "memory limit, such as 6GB (default: free memory)",
-        ),
-        Option(
-            "threads",
-            int,
-            0,
-            "CPU threads of all workers together; 0 uses the free physical cores",
-            minimum=0,
-        ),
-        Option(
-            "max_batch_tokens",
-            int,
-            0,
-            "maximum tokens per forward pass; 0 derives it from free memory",
-            minimum=0,
-        ),
-        Option(
-            "slots",
-            int,
-            0,
-            "maximum concurrent generations; 0 derives it from free memory",
-            minimum=0,
-        ),
-        Option(
-            "deterministic",
-            bool,
-            False,
-            "run calls one at a time in float32 for bit-identical answers; several times slower",
-            affects_answers=True,
-        ),
-        Option(
-            "prefix_cache",
-            bool,
-            True,
-            "cache shared prefixes; no is for debugging",
-        ),
-        Option(
-            "chat_template",
-            str,
-            None,
-            "Jinja chat template, file or text (default: the model's own)",
-            path="text",
-            affects_answers=True,
-        ),
-        Option(
-            "too_long",
-            str,
-            "cut",
-            "if prompt and answer exceed the context: cut shortens the answer, then the "
-            "start of the prompt, and records it; fail is an error",
-            choices=("cut", "fail"),
-            affects_answers=True,
-        ),
-    )
-
-    def __init__(self, settings: Mapping[str, Any], secret: str = "") -> None:
-        self._settings = dict(settings)
+    settings: LocalOptions = LocalOptions()
 
     @override
     def modules_for(self, model: str) -> Sequence[str]:
@@ -154,10 +60,10 @@ class Local(WorkerProvider):
 
     def _server(self, model: str) -> ServerProgram | None:
         """The server that runs the model; None for transformers."""
-        if (self._settings.get("backend") or backends.TRANSFORMERS) == backends.TRANSFORMERS:
+        if self.settings.backend == TRANSFORMERS:
             return None
         with contextlib.suppress(NoSuchModel):
-            return backends.choose(self._settings, resolve(model))
+            return backends.choose(self.settings, resolve(model))
         return None
 
     @override
@@ -185,16 +91,16 @@ class Local(WorkerProvider):
 
     @override
     def check_model(self, model: str) -> None:
-        backends.check(self._settings, resolve(model), model)
-        parse_bytes(self._settings.get("memory_limit"))
+        backends.check(self.settings, resolve(model), model)
+        parse_bytes(self.settings.memory_limit)
         self._check_deterministic()
-        if self._settings.get("quantize", "none") != "none" and find_spec("bitsandbytes") is None:
+        if self.settings.quantize != "none" and find_spec("bitsandbytes") is None:
             raise SpecError(
                 "quantize",
                 "--quantize needs bitsandbytes, which is not installed",
                 hint=install_command("gpu"),
             )
-        if template := self._settings.get("chat_template"):
+        if template := self.settings.chat_template:
             check_template(template)
 
     async def models(self) -> Sequence[ModelInfo]:
@@ -214,8 +120,8 @@ class Local(WorkerProvider):
         source = resolve(model)
         size = footprint(source)
         if server := self._server(model):
-            memory = device_memory(str(self._settings.get("device") or "auto"))
-            form = backends.number_format(self._settings, server, memory)
+            memory = device_memory(self.settings.device)
+            form = backends.number_format(self.settings, server, memory)
             size = replace(size, form=form, packed=packed_bytes(source))
         return size
 
@@ -226,7 +132,7 @@ class Local(WorkerProvider):
                 (sys.executable, "-P", "-m", "evalbench.providers.local.server_worker"),
                 _ENVIRONMENT,
             )
-        same_bits = _SAME_BITS if self._settings.get("deterministic") else {}
+        same_bits = _SAME_BITS if self.settings.deterministic else {}
         return WorkerCommand(
             (sys.executable, "-P", "-m", "evalbench.providers.local.worker"),
             {**_ENVIRONMENT, **same_bits},
@@ -239,13 +145,13 @@ class Local(WorkerProvider):
         """
         source = resolve(model)
         name = str(source.path) if isinstance(source, FolderModel) else model
-        return {"model": name, "settings": fixed(self._settings)}
+        return {"model": name, "settings": values_of(self.settings.fixed())}
 
     def _check_deterministic(self) -> None:
-        if not self._settings.get("deterministic"):
+        if not self.settings.deterministic:
             return
         for name, allowed in _DETERMINISTIC.items():
-            value = self._settings.get(name, allowed[0])
+            value = values_of(self.settings)[name]
             if value not in allowed:
                 raise SpecError(
                     name,
@@ -253,20 +159,6 @@ class Local(WorkerProvider):
                     why="it computes every call by itself, in float32",
                     hint="leave one of them out",
                 )
-
-
-def fixed(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Settings that leave nothing to load or free memory, for ``deterministic``."""
-    if not settings.get("deterministic"):
-        return dict(settings)
-    batch, threads = settings.get("max_batch_tokens"), settings.get("threads")
-    return {
-        **settings,
-        "dtype": "float32",
-        "slots": 1,
-        "max_batch_tokens": batch or FIXED_BATCH,
-        "threads": threads or 1,
-    }
 
 
 def _notes(known: KnownModel) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import time
 from collections import deque
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection
 from typing import Any
 
 import torch
@@ -20,6 +20,7 @@ from evalbench.providers.local.determinism import explain_nondeterminism, make_d
 from evalbench.providers.local.generation import Generation
 from evalbench.providers.local.memory_check import check_memory
 from evalbench.providers.local.model import LoadedModel
+from evalbench.providers.local.options import LocalOptions
 from evalbench.providers.local.prefixes import Prefixes
 from evalbench.providers.local.progress import ReportProgress
 from evalbench.providers.local.scoring import Answer, Scoring
@@ -41,23 +42,25 @@ class ActiveCalls:
     def __init__(
         self,
         model: LoadedModel,
-        settings: Mapping[str, Any],
+        settings: LocalOptions,
         info: dict[str, Any],
+        *,
         smaller: int = 0,
+        sharing: int = 1,
     ) -> None:
         self._model = model
-        self._apart = apart = settings["deterministic"]
-        limit = parse_bytes(settings["memory_limit"])
+        self._apart = apart = settings.deterministic
+        limit = parse_bytes(settings.memory_limit)
         # Each on its own card, or all together in main memory.
-        sharing = settings.get("sharing", 1) if model.device.type != "cuda" else 1
+        sharing = sharing if model.device.type != "cuda" else 1
         if limit is not None:
             limit //= sharing
             if model.device.type == "cpu":
                 memory.limit_process(limit)
         self._budget = Budget(
             model,
-            max_batch_tokens=settings["max_batch_tokens"],
-            slots=settings["slots"],
+            max_batch_tokens=settings.max_batch_tokens,
+            slots=settings.slots,
             limit=limit,
             smaller=smaller,
             fixed=apart,
@@ -66,7 +69,7 @@ class ActiveCalls:
         self._prefixes = Prefixes(model, whole=apart)
         encoder = Encoder(model.tokenizer, model.context_tokens, model.chat)
         shared = model, encoder, self._budget, self._prefixes
-        share, may_cut = settings["prefix_cache"], settings["too_long"] == "cut"
+        share, may_cut = settings.prefix_cache, settings.too_long == "cut"
         self._scoring = Scoring(*shared, share=share, apart=apart)
         self._generation = Generation(*shared, share=share, may_cut=may_cut, apart=apart)
         self._vision = Vision(model, may_cut=may_cut)
@@ -86,9 +89,11 @@ class ActiveCalls:
     def load(
         cls,
         source: Source,
-        settings: Mapping[str, Any],
+        settings: LocalOptions,
         progress: ReportProgress,
+        *,
         smaller: int = 0,
+        sharing: int = 1,
     ) -> ActiveCalls:
         """Find the weights and load them.
 
@@ -97,6 +102,7 @@ class ActiveCalls:
             settings: the provider's options.
             progress: callback for progress.
             smaller: how often to halve the batch at once, because memory ran out before.
+            sharing: number of workers that share the CPUs.
 
         Raises:
             NoSuchModel, AccessDenied, WorkerFailed: with a hint.
@@ -105,10 +111,10 @@ class ActiveCalls:
         progress("loading the model", 0, None, "")
         check_memory(found.folder, settings)
         about: dict[str, Any] = {"origin": found.origin, "revision": found.revision}
-        if settings["deterministic"]:
-            about |= make_deterministic(loading.choose_device(settings["device"]))
+        if settings.deterministic:
+            about |= make_deterministic(loading.choose_device(settings.device))
         try:
-            model = loading.load(found.folder, settings)
+            model = loading.load(found.folder, settings, sharing)
         except (RuntimeError, MemoryError) as error:
             if not memory.is_out_of_memory(error):
                 raise
@@ -118,7 +124,7 @@ class ActiveCalls:
                 hint="choose a smaller model, --quantize 4bit, --dtype bfloat16 or --device "
                 "cpu; evalbench models fit shows what fits",
             ) from error
-        return cls(model, settings, about, smaller)
+        return cls(model, settings, about, smaller=smaller, sharing=sharing)
 
     def __len__(self) -> int:
         return sum(len(kind) for kind in self._kinds)

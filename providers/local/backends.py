@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from evalbench.engine.calls import Capabilities
 from evalbench.engine.errors import SpecError
@@ -17,9 +16,7 @@ from evalbench.engine.hardware.fit import AS_IN_FILE, Footprint, parse_bytes
 from evalbench.engine.inference_servers import ServerProgram
 from evalbench.providers.compatible.programs import LLAMA_CPP, PROGRAMS, SGLANG, VLLM
 from evalbench.providers.local.catalogue import HubModel, KnownModel, Source
-
-TRANSFORMERS = "transformers"
-BACKENDS = (TRANSFORMERS, "auto", *PROGRAMS)
+from evalbench.providers.local.options import TRANSFORMERS, LocalOptions
 
 _SLOTS = {"cpu": 8}
 _SLOTS_GPU = 256
@@ -39,25 +36,25 @@ def is_gguf(source: Source) -> bool:
     return bool(source.gguf)
 
 
-def choose(settings: Mapping[str, Any], source: Source) -> ServerProgram | None:
+def choose(settings: LocalOptions, source: Source) -> ServerProgram | None:
     """The server for a model; None for transformers.
 
     ``auto`` takes llama.cpp for a GGUF file, and vLLM or else SGLang on NVIDIA GPUs, where they
     are installed and nothing is set that they do not do; transformers for the rest.
     """
-    wanted = settings.get("backend") or TRANSFORMERS
+    wanted = settings.backend
     if wanted != "auto":
         return PROGRAMS.get(wanted)
     named_gguf = is_gguf(source) and not isinstance(source, KnownModel)
     if named_gguf and LLAMA_CPP.installed() and not _refused(settings, LLAMA_CPP):
         return LLAMA_CPP
-    if not cards_to_use(str(settings.get("device") or "auto")):
+    if not cards_to_use(settings.device):
         return None
     able = (kind for kind in (VLLM, SGLANG) if kind.installed() and not _refused(settings, kind))
     return next(able, None)
 
 
-def check(settings: Mapping[str, Any], source: Source, model: str) -> None:
+def check(settings: LocalOptions, source: Source, model: str) -> None:
     """Reject what the server that is asked for cannot do.
 
     Raises:
@@ -89,15 +86,15 @@ def check(settings: Mapping[str, Any], source: Source, model: str) -> None:
         )
 
 
-def _refused(settings: Mapping[str, Any], kind: ServerProgram) -> tuple[str, str] | None:
+def _refused(settings: LocalOptions, kind: ServerProgram) -> tuple[str, str] | None:
     """A setting that a server does not follow, and why."""
-    if settings.get("deterministic"):
+    if settings.deterministic:
         return "deterministic", "a server computes calls together"
-    if settings.get("quantize", "none") != "none":
+    if settings.quantize != "none":
         return "quantize", "it takes the weights as they are in the files"
-    if kind is LLAMA_CPP and settings.get("dtype", "auto") != "auto":
+    if kind is LLAMA_CPP and settings.dtype != "auto":
         return "dtype", "a GGUF file has its own number format"
-    if kind is not LLAMA_CPP and settings.get("device") == "mps":
+    if kind is not LLAMA_CPP and settings.device == "mps":
         return "device", f"{kind.title} does not run on Apple's GPUs"
     return None
 
@@ -113,18 +110,18 @@ def capabilities(kind: ServerProgram) -> Capabilities:
     )
 
 
-def number_format(settings: Mapping[str, Any], kind: ServerProgram, memory: DeviceMemory) -> str:
+def number_format(settings: LocalOptions, kind: ServerProgram, memory: DeviceMemory) -> str:
     """The number format of the weights: that of the file in llama.cpp, else 16 bits if not set."""
     if kind is LLAMA_CPP:
         return AS_IN_FILE
-    asked = str(settings.get("dtype") or "auto")
+    asked = settings.dtype
     return asked if asked != "auto" else "bfloat16" if memory.bf16 else "float16"
 
 
-def slots(settings: Mapping[str, Any], memory: DeviceMemory, smaller: int = 0) -> int:
+def slots(settings: LocalOptions, memory: DeviceMemory, smaller: int = 0) -> int:
     """How many answers a server writes at the same time; ``smaller`` halves it so often."""
-    most = settings.get("slots") or _SLOTS.get(memory.device, _SLOTS_GPU)
-    return max(1, int(most) >> smaller)
+    most = settings.slots or _SLOTS.get(memory.device, _SLOTS_GPU)
+    return max(1, most >> smaller)
 
 
 def context_tokens(size: Footprint, memory: DeviceMemory, limit: int | None, many: int) -> int:
@@ -151,7 +148,7 @@ def cards_needed(size: Footprint, form: str, memory: DeviceMemory) -> int:
 
 def options(
     kind: ServerProgram,
-    settings: Mapping[str, Any],
+    settings: LocalOptions,
     size: Footprint,
     memory: DeviceMemory,
     *,
@@ -170,13 +167,12 @@ def options(
         threads: CPU threads.
         scratch: private folder for files that it reads.
     """
-    limit = parse_bytes(settings.get("memory_limit"))
-    batch = int(settings.get("max_batch_tokens") or 0)
-    shared = settings.get("prefix_cache", True)
+    limit = parse_bytes(settings.memory_limit)
+    batch, shared = settings.max_batch_tokens, settings.prefix_cache
     words: list[str] = []
     env: dict[str, str] = {}
     template = ""
-    if text := settings.get("chat_template"):
+    if text := settings.chat_template:
         file = scratch / "template.jinja"
         file.write_text(text)
         template = str(file)
@@ -185,7 +181,7 @@ def options(
         words = ["-c", str(tokens), "-np", str(many), "-kvu", "--metrics"]
         words += ["-b", str(batch)] if batch else []
         words += ["-t", str(threads)] if threads else []
-        words += ["-ngl", "0"] if settings.get("device") == "cpu" else []
+        words += ["-ngl", "0"] if settings.device == "cpu" else []
         words += [] if shared else ["--no-cache-prompt"]
         words += ["--chat-template-file", template] if template else []
         return words, env

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
@@ -18,6 +17,7 @@ from evalbench.providers.local.catalogue import FolderModel
 from evalbench.providers.local.chat import ChatTemplate
 from evalbench.providers.local.memory import limit_device
 from evalbench.providers.local.model import LoadedModel
+from evalbench.providers.local.options import LocalOptions
 from evalbench.providers.local.placement import devices_of, placement, quantization
 from evalbench.providers.local.products import multiplies, widen_products
 from evalbench.providers.local.threads import choose_threads
@@ -30,12 +30,13 @@ _FLASH = "flash_attention_2"
 _FLASH_FROM = (8, 0)
 
 
-def load(folder: Path, settings: Mapping[str, Any]) -> LoadedModel:
+def load(folder: Path, settings: LocalOptions, sharing: int = 1) -> LoadedModel:
     """Load a model and find out how it can be run.
 
     Args:
         folder: contains configuration, tokenizer and safetensors.
         settings: the provider's options.
+        sharing: number of workers that share the CPUs.
 
     Raises:
         WorkerFailed: transformers cannot load it, or the device is absent.
@@ -43,15 +44,15 @@ def load(folder: Path, settings: Mapping[str, Any]) -> LoadedModel:
     """
     transformers.utils.logging.set_verbosity_error()
     transformers.utils.logging.disable_progress_bar()
-    device = choose_device(settings["device"])
-    quantize = settings["quantize"]
-    dtype = choose_dtype(settings["dtype"], device, quantized=quantize != "none")
+    device = choose_device(settings.device)
+    quantize = settings.quantize
+    dtype = choose_dtype(settings.dtype, device, quantized=quantize != "none")
     products = dtype if multiplies(dtype, device) else torch.float32
-    if limit := parse_bytes(settings["memory_limit"]):
+    if limit := parse_bytes(settings.memory_limit):
         limit_device(device, limit)
     # How sums are split over threads affects their last bits.
-    sharing = 1 if settings.get("deterministic") else settings.get("sharing", 1)
-    threads = max(1, (settings["threads"] or choose_threads()) // sharing)
+    sharing = 1 if settings.deterministic else sharing
+    threads = max(1, (settings.threads or choose_threads()) // sharing)
     torch.set_num_threads(threads)
     try:
         tokenizer = transformers.AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
@@ -71,7 +72,7 @@ def load(folder: Path, settings: Mapping[str, Any]) -> LoadedModel:
         network=network.eval(),
         tokenizer=tokenizer,
         processor=processor,
-        chat=_chat_template(settings["chat_template"], processor, tokenizer),
+        chat=_chat_template(settings.chat_template, processor, tokenizer),
         device=device,
         dtype=dtype,
         layers=config.num_hidden_layers,

@@ -33,6 +33,7 @@ import orjson
 
 from evalbench.engine.calls import Call, ModelRef, Reply, frames
 from evalbench.engine.calls.messages import call_from_json
+from evalbench.engine.calls.options import record_of
 from evalbench.engine.calls.replies import reply_to_json
 from evalbench.engine.errors import (
     EvalbenchError,
@@ -58,6 +59,7 @@ from evalbench.providers.compatible.servers import server_class
 from evalbench.providers.compatible.vllm import Vllm
 from evalbench.providers.local import backends, shapes, weights
 from evalbench.providers.local.catalogue import FolderModel, resolve
+from evalbench.providers.local.options import LocalOptions
 from evalbench.providers.local.threads import choose_threads
 from evalbench.providers.local.worker import Wire, take_over_pipes
 
@@ -95,13 +97,21 @@ class ServedModel:
         many: answers at the same time.
     """
 
-    def __init__(self, kind: ServerProgram, load: frames.Load, wire: Wire, scratch: Path) -> None:
+    def __init__(
+        self,
+        kind: ServerProgram,
+        load: frames.Load,
+        settings: LocalOptions,
+        wire: Wire,
+        scratch: Path,
+    ) -> None:
         """Set up; nothing is started."""
         self.kind = kind
         self.info: dict[str, Any] = {}
         self.room: int | None = None
         self.many = 1
         self._load = load
+        self._settings = settings
         self._wire = wire
         self._scratch = scratch
         self._key = secrets.token_urlsafe(24)
@@ -115,22 +125,22 @@ class ServedModel:
             ProviderError: it cannot be loaded.
             UsageError: the server cannot be started.
         """
-        kind, settings = self.kind, self._load["settings"]
+        kind, settings = self.kind, self._settings
         find = weights.find_gguf if kind is LLAMA_CPP else weights.find
         found = find(resolve(self._load["model"]), self._wire.progress)
         gguf = found.folder if kind is LLAMA_CPP else None
         size = shapes.footprint(FolderModel(found.folder, gguf))
         if gguf:
             size = replace(size, packed=gguf.stat().st_size)
-        memory = device_memory(settings["device"])
+        memory = device_memory(settings.device)
         sharing = self._load.get("sharing", 1)
         if memory.device != "cuda":
             memory = memory.shared_out(sharing)
         self._total = memory.total
-        threads = max(1, (settings["threads"] or choose_threads()) // sharing)
+        threads = max(1, (settings.threads or choose_threads()) // sharing)
         self.many = backends.slots(settings, memory, self._load.get("smaller", 0))
         if kind is LLAMA_CPP:
-            limit = parse_bytes(settings["memory_limit"])
+            limit = parse_bytes(settings.memory_limit)
             self.room = backends.context_tokens(size, memory, limit, self.many)
         words, env = backends.options(
             kind,
@@ -242,10 +252,11 @@ class ServerWorker:
         load = await self._inbox.get()
         if isinstance(load, ProviderError) or load["type"] != "load":
             raise WorkerFailed("the engine asked before it named a model")
-        kind = backends.choose(load["settings"], resolve(load["model"]))
+        settings = record_of(LocalOptions, load["settings"])
+        kind = backends.choose(settings, resolve(load["model"]))
         if kind is None:
             raise WorkerFailed("this worker runs models in servers only")
-        self._served = served = ServedModel(kind, load, self._wire, self._scratch)
+        self._served = served = ServedModel(kind, load, settings, self._wire, self._scratch)
         telling: asyncio.Task[None] | None = None
         try:
             # In this thread: the system ends the server when the thread that started it ends.

@@ -24,10 +24,12 @@ from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 from evalbench.engine.calls import Reply, frames
 from evalbench.engine.calls.messages import call_from_json
+from evalbench.engine.calls.options import record_of
 from evalbench.engine.calls.replies import reply_to_json
 from evalbench.engine.errors import ProviderError, WorkerFailed
 from evalbench.engine.installed import install_command
 from evalbench.providers.local.catalogue import resolve
+from evalbench.providers.local.options import LocalOptions
 
 if TYPE_CHECKING:
     from evalbench.providers.local.active_calls import ActiveCalls
@@ -183,9 +185,10 @@ class Worker:
         try:
             self._answering = ActiveCalls.load(
                 source,
-                {**frame["settings"], "sharing": frame.get("sharing", 1)},
+                record_of(LocalOptions, frame["settings"]),
                 self._wire.progress,
-                frame.get("smaller", 0),
+                smaller=frame.get("smaller", 0),
+                sharing=frame.get("sharing", 1),
             )
         except ProviderError:
             raise

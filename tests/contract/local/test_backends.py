@@ -7,6 +7,7 @@ import json
 import struct
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from evalbench.engine.hardware.devices import DeviceMemory
 from evalbench.engine.hardware.fit import Footprint, Loading, Verdict, fit
 from evalbench.providers.compatible.programs import LLAMA_CPP, SGLANG, VLLM
 from evalbench.providers.local import Local, backends
+from evalbench.providers.local.options import LocalOptions
 from tests.contract.local.driver import Worker
 from tests.e2e.commandline import wait_until
 from tests.e2e.inference_servers import install
@@ -180,7 +182,7 @@ def test_options_follow_the_settings_and_the_memory(tmp_path: Path) -> None:
 
     def words(kind: Any, memory: DeviceMemory, **settings: Any) -> str:
         made, _ = backends.options(
-            kind, settings, size, memory, many=16, threads=2, scratch=tmp_path
+            kind, LocalOptions(**settings), size, memory, many=16, threads=2, scratch=tmp_path
         )
         return " ".join(made)
 
@@ -214,16 +216,16 @@ def test_auto_takes_a_server_only_where_it_suits(
     cards: list[dict[str, str]] = []
     monkeypatch.setattr(backends, "cards_to_use", lambda device: cards)
     monkeypatch.setenv("PATH", str(install(tmp_path / "bin", "sglang")))
-    auto = {"backend": "auto"}
+    auto = LocalOptions(backend="auto")
     assert backends.choose(auto, plain) is None
     assert backends.choose(auto, gguf) is None
     cards.append({"name": "GPU"})
     assert backends.choose(auto, plain) is SGLANG
     install(tmp_path / "bin", "vllm", "llama-server")
     assert backends.choose(auto, plain) is VLLM
-    assert backends.choose({**auto, "quantize": "4bit"}, plain) is None
+    assert backends.choose(replace(auto, quantize="4bit"), plain) is None
     assert backends.choose(auto, gguf) is LLAMA_CPP
-    assert backends.choose({}, gguf) is None
+    assert backends.choose(LocalOptions(), gguf) is None
 
 
 def test_gauges_are_read_from_what_servers_publish() -> None:

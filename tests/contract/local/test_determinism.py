@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 
 from evalbench.engine.calls import generate
-from evalbench.engine.calls.options import parse_options
 from evalbench.engine.errors import WorkerFailed
-from evalbench.providers.local import Local
+from evalbench.providers.local.options import LocalOptions
 
 pytestmark = [pytest.mark.local, pytest.mark.timeout(300)]
 
@@ -69,20 +68,16 @@ def test_it_is_settled_before_the_model_is_loaded(
     seen: list[bool] = []
     load, cpu = loading.load, torch.device("cpu")
 
-    def watched(folder: Path, settings: Any) -> Any:
+    def watched(folder: Path, *given: Any) -> Any:
         seen.append(torch.are_deterministic_algorithms_enabled())
         monkeypatch.setattr(loading, "choose_device", lambda _: cpu)
-        return load(folder, settings)
+        return load(folder, *given)
 
     monkeypatch.setattr(active_calls, "check_memory", lambda *_: None)
     monkeypatch.setattr(loading, "choose_device", lambda _: torch.device("cuda"))
     monkeypatch.setattr(loading, "load", watched)
-    settings = {"deterministic": deterministic, "threads": 1, "device": "cpu"}
-    made = active_calls.ActiveCalls.load(
-        FolderModel(llama),
-        {**parse_options(Local.options, settings, "local"), "dtype": "float32"},
-        lambda *_: None,
-    )
+    settings = LocalOptions(deterministic=deterministic, threads=1, device="cpu", dtype="float32")
+    made = active_calls.ActiveCalls.load(FolderModel(llama), settings, lambda *_: None)
     assert seen == [deterministic]
     assert made.info.get("deterministic", {}).get("algorithms", False) is deterministic
 
@@ -92,8 +87,7 @@ def test_what_torch_cannot_compute_the_same_way_twice_is_said(
 ) -> None:
     from evalbench.providers.local import active_calls, loading
 
-    settings = parse_options(Local.options, {"deterministic": True, "device": "cpu"}, "local")
-    settings |= {"dtype": "float32", "threads": 1, "slots": 1, "max_batch_tokens": 64}
+    settings = LocalOptions(deterministic=True, device="cpu", max_batch_tokens=64).fixed()
     made = active_calls.ActiveCalls(loading.load(llama, settings), settings, {})
     made.add("a", generate("count", max_tokens=2))
 

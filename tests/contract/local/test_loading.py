@@ -7,15 +7,15 @@ import json
 import os
 import shutil
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import psutil
 import pytest
 
 from evalbench.engine.calls import choose, generate
-from evalbench.engine.calls.options import parse_options
 from evalbench.engine.errors import WorkerFailed
-from evalbench.providers.local import Local
+from evalbench.providers.local.options import LocalOptions
 from tests.contract.local.driver import Worker
 from tests.contract.local.reference import Plain
 
@@ -127,9 +127,7 @@ def test_bfloat16_scores_with_a_float32_head(llama: Path, plain: Plain) -> None:
 def test_the_batch_shrinks_to_the_free_memory(llama: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from evalbench.providers.local import budget, loading
 
-    defaults = {option.name: option.default for option in Local.options}
-    settings = {**defaults, "device": "cpu", "dtype": "float32", "threads": 1}
-    model = loading.load(llama, settings)
+    model = loading.load(llama, LocalOptions(device="cpu", dtype="float32", threads=1))
     chosen = budget.Budget(model, max_batch_tokens=0, slots=0)
     assert (chosen.batch, chosen.slots) == (512, 32)
     monkeypatch.setattr(budget, "free_bytes", lambda _: 3 * 2**20)
@@ -149,10 +147,9 @@ def test_workers_on_one_machine_share_its_threads_and_memory(
 ) -> None:
     from evalbench.providers.local import budget, loading
 
-    defaults = {option.name: option.default for option in Local.options}
-    settings = {**defaults, "device": "cpu", "dtype": "float32"}
-    assert loading.load(llama, {**settings, "threads": 4, "sharing": 2}).info["threads"] == 2
-    model = loading.load(llama, {**settings, "threads": 1, "sharing": 2})
+    settings = LocalOptions(device="cpu", dtype="float32", threads=4)
+    assert loading.load(llama, settings, sharing=2).info["threads"] == 2
+    model = loading.load(llama, replace(settings, threads=1), sharing=2)
     assert model.info["threads"] == 1
     monkeypatch.setattr(budget, "free_bytes", lambda _: 3 * 2**20)
     alone = budget.Budget(model, max_batch_tokens=0, slots=0)
@@ -205,9 +202,8 @@ def test_code_that_comes_with_a_model_is_never_run(llama: Path, tmp_path: Path, 
         body = json.loads((folder / name).read_text())
         (folder / name).write_text(json.dumps(body | {"auto_map": auto, "model_type": kind}))
     (folder / "theirs.py").write_text(f"open({str(sign)!r}, 'w')\nclass Theirs: ...\n")
-    settings = parse_options(Local.options, {"device": "cpu"}, "local")
     with contextlib.suppress(WorkerFailed):
-        loading.load(folder, settings)
+        loading.load(folder, LocalOptions(device="cpu"))
     assert not sign.exists()
 
 
@@ -219,6 +215,5 @@ def test_pickled_weights_are_never_read(llama: Path, tmp_path: Path) -> None:
     for weights in folder.glob("*.safetensors"):
         weights.unlink()
     (folder / "pytorch_model.bin").write_bytes(b"not even a pickle")
-    settings = parse_options(Local.options, {"device": "cpu"}, "local")
     with pytest.raises(WorkerFailed, match="safetensors"):
-        loading.load(folder, settings)
+        loading.load(folder, LocalOptions(device="cpu"))

@@ -7,15 +7,14 @@ from typing import Any
 
 import pytest
 
-from evalbench.providers.local import Local
+from evalbench.providers.local.options import LocalOptions
 from tests.contract.local.tiny import make_llama
 
 pytestmark = [pytest.mark.local, pytest.mark.timeout(300)]
 
 
-def settings(**changed: Any) -> dict[str, Any]:
-    defaults = {option.name: option.default for option in Local.options}
-    return {**defaults, "device": "cpu", "threads": 1, **changed}
+def settings(dtype: str) -> LocalOptions:
+    return LocalOptions(device="cpu", threads=1, dtype=dtype)
 
 
 @pytest.mark.parametrize("name", ["bfloat16", "float16"])

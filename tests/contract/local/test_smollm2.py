@@ -9,8 +9,8 @@ import pytest
 
 from evalbench.engine.calls import Outcome, TextPart, choose, generate
 from evalbench.engine.calls.messages import Message
-from evalbench.providers.local import Local
 from evalbench.providers.local.catalogue import DEFAULT, KNOWN, resolve
+from evalbench.providers.local.options import LocalOptions
 from evalbench.providers.local.weights import find
 from tests.contract.local.driver import Worker
 from tests.contract.local.reference import Plain
@@ -45,9 +45,8 @@ def test_what_is_loaded_is_what_was_pinned(smollm2: Worker) -> None:
 def test_rounding_does_not_keep_it_from_packing(folder: Path, dtype: str, quantize: str) -> None:
     from evalbench.providers.local import loading
 
-    defaults = {option.name: option.default for option in Local.options}
-    wanted = {"device": "cpu", "dtype": dtype, "quantize": quantize, "threads": 1}
-    model = loading.load(folder, {**defaults, **wanted})
+    settings = LocalOptions(device="cpu", dtype=dtype, quantize=quantize, threads=1)
+    model = loading.load(folder, settings)
     assert (model.packs, model.masked_attention, model.plain_head) == (True, "sdpa", True)
 
 

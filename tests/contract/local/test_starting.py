@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,17 +10,12 @@ import pytest
 
 from evalbench.engine.calls import Reply, TextPart, generate
 from evalbench.engine.calls.messages import Message
-from evalbench.providers.local import Local
+from evalbench.providers.local.options import LocalOptions
 from tests.contract.local.test_choosing import WORDS
 
 pytestmark = [pytest.mark.local, pytest.mark.timeout(300)]
 
-SETTINGS: dict[str, Any] = {
-    **{option.name: option.default for option in Local.options},
-    "device": "cpu",
-    "dtype": "float32",
-    "threads": 1,
-}
+SETTINGS = LocalOptions(device="cpu", dtype="float32", threads=1)
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +45,7 @@ def passes(model: Any, texts: list[str], **settings: Any) -> tuple[list[str], li
     """Answers to prompts, and how many prompts each pass over prompts has read."""
     from evalbench.providers.local.active_calls import ActiveCalls
 
-    answering = ActiveCalls(model, {**SETTINGS, **settings}, {})
+    answering = ActiveCalls(model, replace(SETTINGS, **settings), {})
     for number, text in enumerate(texts):
         prompt = generate([Message("context", (TextPart(text),))], max_tokens=6)
         answering.add(str(number), prompt)
