@@ -149,6 +149,20 @@ class UnitPrices:
         return cls(Rates.from_json(value["rates"]), above, **rest)
 
 
+Prices = Mapping[str, UnitPrices | None]
+"""Unit prices by role; None if unknown."""
+
+
+def prices_to_json(prices: Prices) -> dict[str, Any]:
+    """The JSON form read by :func:`prices_from_json`."""
+    return {role: one.to_json() if one else None for role, one in prices.items()}
+
+
+def prices_from_json(stored: Mapping[str, Any]) -> dict[str, UnitPrices | None]:
+    """Inverse of :func:`prices_to_json`."""
+    return {role: UnitPrices.from_json(one) if one else None for role, one in stored.items()}
+
+
 def _dearest(tiers: Sequence[Rates]) -> Rates:
     """The highest rates of several tiers; for input, usually that of a cache write."""
     return Rates(

@@ -13,16 +13,12 @@ from typing import Any
 from evalbench.engine.benchmark import Benchmark
 from evalbench.engine.calls import Outcome
 from evalbench.engine.config.spec import RunSpec, build_benchmark
+from evalbench.engine.cost.unit_prices import Prices, prices_from_json, prices_to_json
 from evalbench.engine.data.dataset import DataHeader, read_header
 from evalbench.engine.errors import EvalbenchError, JournalError, UsageError
 from evalbench.engine.execution.changes import paid_again, refuse
 from evalbench.engine.execution.lost_replies import LostReplies, lost_replies, of_another_run
-from evalbench.engine.execution.request import (
-    EngineOptions,
-    Prices,
-    RunRequest,
-    prices_from_json,
-)
+from evalbench.engine.execution.request import EngineOptions, RunRequest
 from evalbench.engine.journal import Journal
 from evalbench.engine.journal.paging import count_scores
 from evalbench.engine.journal.reader import RowDecoder
@@ -192,7 +188,7 @@ def _store_facts(
 ) -> None:
     journal = opened.journal
     facts |= {
-        "prices": {role: one.to_json() if one else None for role, one in opened.prices.items()},
+        "prices": prices_to_json(opened.prices),
         "fits": opened.fits,
         "spec": spec.to_json(),
         "keys": {role: inputs.keys[role].to_json() for role in spec.roles()},

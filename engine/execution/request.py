@@ -14,11 +14,8 @@ from evalbench.engine.calls import Outcome
 from evalbench.engine.calls.secrets import singly
 from evalbench.engine.config.registry import Found
 from evalbench.engine.config.traces import OTLP
-from evalbench.engine.cost.unit_prices import UnitPrices
+from evalbench.engine.cost.unit_prices import Prices, prices_from_json, prices_to_json
 from evalbench.engine.keys import KeyRef, header_secrets
-
-Prices = Mapping[str, UnitPrices | None]
-"""Unit prices by role; None if unknown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +99,7 @@ class RunRequest:
             "samples": str(self.samples) if self.samples else None,
             "keys": {role: ref.to_json() for role, ref in self.keys.items()},
             "secrets": dict(self.secrets),
-            "prices": {role: one.to_json() if one else None for role, one in self.prices.items()},
+            "prices": prices_to_json(self.prices),
             "fits": dict(self.fits),
         }
 
@@ -146,8 +143,3 @@ class EngineRequest:
         """Inverse of :meth:`to_json`."""
         runs = [RunRequest.from_json(run) for run in value["runs"]]
         return cls(runs, EngineOptions.from_json(value["options"]), value["installed"])
-
-
-def prices_from_json(stored: Mapping[str, Any]) -> dict[str, UnitPrices | None]:
-    """Unit prices by role from their stored form; None if unknown."""
-    return {role: UnitPrices.from_json(one) if one else None for role, one in stored.items()}

@@ -13,8 +13,6 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import orjson
@@ -37,26 +35,7 @@ from evalbench.engine.keys import (
     with_variables,
 )
 from evalbench.engine.keys.handed import variables
-
-
-@dataclass(frozen=True, slots=True)
-class CheckedSpec:
-    """A spec that is ready to start: prepared sample file, number of samples, unit prices.
-
-    ``prices`` holds the JSON form of :class:`evalbench.engine.cost.unit_prices.UnitPrices` by role;
-    None if unknown. ``fits`` says by role whether local models fit; see
-    :meth:`evalbench.engine.hardware.fit.Fit.to_json`. ``estimate`` has the form of
-    :func:`evalbench.engine.cost.estimated.estimate_to_json`; None if not requested, or the run
-    costs nothing. ``mode`` is the run's, chosen if it was open.
-    """
-
-    file: Path
-    count: int
-    prices: dict[str, Any] = field(default_factory=dict)
-    estimate: dict[str, Any] | None = None
-    fits: dict[str, Any] = field(default_factory=dict)
-    mode: str | None = None
-
+from evalbench.engine.preflight.checked import CheckedSpec as CheckedSpec
 
 Secrets = Sequence[Mapping[str, str]]
 """Keys of specs by role, in order; for providers that report prices themselves."""
@@ -106,26 +85,14 @@ def _checked(
 
     if all(nothing_heavy(spec) for spec in specs):
         # Starting a child would only cost time.
-        answers = [look_at(spec, ask, progress, estimated=estimate) for spec in specs]
-    else:
-        request = {
-            "ask": ask,
-            "specs": [spec.to_json() for spec in specs],
-            "estimate": estimate,
-            "secrets": secrets,
-        }
-        answers = _ask(request, progress)
-    return [
-        CheckedSpec(
-            Path(item["file"]),
-            item["count"],
-            item.get("prices") or {},
-            item.get("estimate"),
-            item.get("fits") or {},
-            item.get("mode"),
-        )
-        for item in answers
-    ]
+        return [look_at(spec, ask, progress, estimated=estimate) for spec in specs]
+    request = {
+        "ask": ask,
+        "specs": [spec.to_json() for spec in specs],
+        "estimate": estimate,
+        "secrets": secrets,
+    }
+    return [CheckedSpec.from_json(item) for item in _ask(request, progress)]
 
 
 def estimates(

@@ -46,6 +46,7 @@ from evalbench.engine.execution.reuse import replies_at_hand
 from evalbench.engine.keys.hub import check_hub_token
 from evalbench.engine.paths import cache_dir, runs_dir
 from evalbench.engine.preflight import fitting
+from evalbench.engine.preflight.checked import CheckedSpec
 from evalbench.engine.preflight.estimate import estimate
 from evalbench.engine.preflight.parameter_check import check_parameters
 from evalbench.engine.preflight.probe import learn_prices, models_with_abilities, probe
@@ -72,15 +73,14 @@ def _answer(request: dict[str, Any], say: Callable[[dict[str, Any]], None]) -> A
         if request["ask"] == "prompts":
             answers.append(_prompts(spec, request["count"], say))
             continue
-        answers.append(
-            look_at(
-                spec,
-                request["ask"],
-                lambda what, done, total: say({"progress": [what, done, total]}),
-                estimated=request.get("estimate", False),
-                secrets=keys,
-            )
+        checked = look_at(
+            spec,
+            request["ask"],
+            lambda what, done, total: say({"progress": [what, done, total]}),
+            estimated=request.get("estimate", False),
+            secrets=keys,
         )
+        answers.append(checked.estimate if request["ask"] == "estimate" else checked.to_json())
     return answers
 
 
@@ -102,7 +102,7 @@ def look_at(
     *,
     estimated: bool = False,
     secrets: Mapping[str, str] | None = None,
-) -> dict[str, Any]:
+) -> CheckedSpec:
     """The answer for one spec: ``prepare``, ``check`` or ``estimate`` it."""
     book = PriceBook(spec.settings.price, spec.candidate)
     if ask != "prepare":
@@ -111,22 +111,25 @@ def look_at(
         asyncio.run(_learn_prices(spec, book, secrets or {}))
     file = prepare(spec, cache_dir(), progress)
     if ask == "estimate":
-        return _estimated(spec, file, book)
-    answer: dict[str, Any] = {"file": str(file)}
-    answer["count"] = selected_count(file, spec, registry.benchmark_class(spec.benchmark))
-    if ask == "check":
-        if modes.is_open(spec):
-            spec = modes.in_mode(spec, modes.chosen(spec, asyncio.run(estimate(spec, file, book))))
-        answer["mode"] = spec.settings.candidate.mode
-        found = asyncio.run(fitting.fits(spec, file))
-        fitting.refuse_what_does_not_fit(spec, found)
-        answer["fits"] = {role: one.to_json() for role, one in found.items()}
-        asyncio.run(check_parameters(spec, file))
-        prices = _prices(spec, book)
-        answer["prices"] = {role: one.to_json() if one else None for role, one in prices.items()}
-        if estimated and not all(one and one.free for one in prices.values()):
-            answer["estimate"] = _estimated(spec, file, book)
-    return answer
+        return CheckedSpec(file, 0, estimate=_estimated(spec, file, book))
+    count = selected_count(file, spec, registry.benchmark_class(spec.benchmark))
+    if ask == "prepare":
+        return CheckedSpec(file, count)
+    if modes.is_open(spec):
+        spec = modes.in_mode(spec, modes.chosen(spec, asyncio.run(estimate(spec, file, book))))
+    found = asyncio.run(fitting.fits(spec, file))
+    fitting.refuse_what_does_not_fit(spec, found)
+    asyncio.run(check_parameters(spec, file))
+    prices = _prices(spec, book)
+    costs = estimated and not all(one and one.free for one in prices.values())
+    return CheckedSpec(
+        file,
+        count,
+        prices,
+        _estimated(spec, file, book) if costs else None,
+        {role: one.to_json() for role, one in found.items()},
+        spec.settings.candidate.mode,
+    )
 
 
 def _estimated(spec: RunSpec, file: Path, book: PriceBook) -> dict[str, Any]:

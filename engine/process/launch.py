@@ -34,7 +34,6 @@ from evalbench.engine.execution.request import (
 from evalbench.engine.execution.request import (
     EngineRequest,
     RunRequest,
-    prices_from_json,
 )
 from evalbench.engine.files import read_plain
 from evalbench.engine.keys import strip_environment
@@ -262,7 +261,7 @@ def _spawn(
                 checked.file if checked else None,
                 {role: key.ref for role, key in keys.items()},
                 {role: key.secret for role, key in keys.items()},
-                prices_from_json(checked.prices) if checked else {},
+                checked.prices if checked else {},
                 checked.fits if checked else {},
             )
             for (folder, checked), keys in zip(runs, held, strict=True)
