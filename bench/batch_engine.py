@@ -28,13 +28,14 @@ import orjson
 from bench.figures import Figure, declare, tell
 from evalbench.engine.benchmark import Ask, Benchmark, DataSet, DataSource, Sample, Score
 from evalbench.engine.calls import (
+    BatchApi,
     BatchJob,
-    BatchProvider,
     BatchTerms,
     Call,
     Capabilities,
     JobState,
     ModelRef,
+    Provider,
     Reply,
     generate,
 )
@@ -125,13 +126,15 @@ class OneQuestion(Benchmark):
         return []
 
 
-class AtOnce(BatchProvider):
+class AtOnce(Provider, BatchApi):
     """A provider's own lines; batches that are over as soon as they are made."""
 
     def __init__(self, lane: str) -> None:
         name, _, self._result = LANES[lane]
         cls: Any = registry.provider_class(name)
         self._real = cls({o.name: o.default for o in cls.options}, "sk-bench-0123456789")
+        self._api = self._real.batch_api
+        self.batch_api = self
         self.files: dict[str, Path] = {}
         self.made = 0.0
         self.fetched = 0
@@ -140,43 +143,43 @@ class AtOnce(BatchProvider):
         able: Capabilities = self._real.capabilities(model)
         return able
 
-    def batch_line(self, call: Call, item: str) -> bytes:
-        line: bytes = self._real.batch_line(call, item)
+    def line(self, call: Call, item: str) -> bytes:
+        line: bytes = self._api.line(call, item)
         return line
 
-    def batch_item(self, line: bytes) -> str:
-        item: str = self._real.batch_item(line)
+    def item(self, line: bytes) -> str:
+        item: str = self._api.item(line)
         return item
 
-    def batch_reply(self, line: bytes, call: Call) -> Reply:
-        reply: Reply = self._real.batch_reply(line, call)
+    def reply(self, line: bytes, call: Call) -> Reply:
+        reply: Reply = self._api.reply(line, call)
         return reply
 
-    async def batch_cancel(self, job: str, model: str) -> None:
+    async def cancel(self, job: str, model: str) -> None:
         raise AssertionError("this bench never cancels a batch")
 
-    def batch_terms(self, model: str) -> BatchTerms:
+    def terms(self, model: str) -> BatchTerms:
         """As the provider's, but for a queue without end."""
-        terms: BatchTerms = self._real.batch_terms(model)
+        terms: BatchTerms = self._api.terms(model)
         return BatchTerms(terms.most_requests, terms.most_bytes, creates_per_minute=6000)
 
-    async def batch_upload(self, file: Path, name: str, model: str) -> dict[str, Any]:
+    async def upload(self, file: Path, name: str, model: str) -> dict[str, Any]:
         return {}
 
-    async def batch_create(
+    async def create(
         self, file: Path, name: str, model: str, uploaded: Mapping[str, Any]
     ) -> BatchJob:
         self.files[name] = file
         self.made = time.perf_counter()
         return BatchJob(name, JobState.RUNNING, name)
 
-    async def batch_find(self, *_: Any, **__: Any) -> Sequence[BatchJob]:
+    async def find(self, *_: Any, **__: Any) -> Sequence[BatchJob]:
         return []
 
-    async def batch_poll(self, job: str, model: str) -> BatchJob:
+    async def poll(self, job: str, model: str) -> BatchJob:
         return BatchJob(job, JobState.ENDED, job)
 
-    async def batch_fetch(self, job: BatchJob, into: Path) -> None:
+    async def fetch(self, job: BatchJob, into: Path) -> None:
         with self.files[job.id].open("rb") as asked, into.open("wb") as results:
             for line in asked:
                 item = orjson.loads(line)["custom_id"]

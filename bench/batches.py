@@ -79,29 +79,29 @@ async def measure_lines(lane: str, sim: InProcess, folder: Path, lines: int, rou
     await provider.get_ready(calls[0])
     items = [f"abcdef0123{number:06d}" for number in range(lines)]
     pairs = list(zip(calls, items, strict=True))
-    written = [provider.batch_line(one, item) for one, item in pairs]
+    written = [provider.batch_api.line(one, item) for one, item in pairs]
     size = sum(map(len, written))
     bodies = [orjson.loads(line) for line in written]
     show(
         lane, "batch_line", lines, size,
-        best(rounds, lambda: [provider.batch_line(one, item) for one, item in pairs]),
+        best(rounds, lambda: [provider.batch_api.line(one, item) for one, item in pairs]),
         best(rounds, lambda: [orjson.dumps(body) for body in bodies]),
     )  # fmt: skip
     file = folder / f"{lane}.jsonl"
     file.write_bytes(b"\n".join(written) + b"\n")
     job = await created(provider, file, model)
     results = folder / f"{lane}.results"
-    await provider.batch_fetch(job, results)
+    await provider.batch_api.fetch(job, results)
     got = results.read_bytes().splitlines()
     asked = dict(zip(items, calls, strict=True))
     size = sum(map(len, got))
     bare = best(rounds, lambda: [orjson.loads(line) for line in got])
     show(lane, "batch_item", lines, size,
-         best(rounds, lambda: [provider.batch_item(line) for line in got]), bare)  # fmt: skip
+         best(rounds, lambda: [provider.batch_api.item(line) for line in got]), bare)  # fmt: skip
     show(
         lane, "item + reply", lines, size,
         best(rounds, lambda: [
-            provider.batch_reply(line, asked[provider.batch_item(line)]) for line in got
+            provider.batch_api.reply(line, asked[provider.batch_api.item(line)]) for line in got
         ]),
         bare,
     )  # fmt: skip
@@ -110,9 +110,9 @@ async def measure_lines(lane: str, sim: InProcess, folder: Path, lines: int, rou
 
 async def created(provider: Any, file: Path, model: str) -> BatchJob:
     """A batch of a file, worked off."""
-    uploaded = await provider.batch_upload(file, "bench00000", model)
-    job: BatchJob = await provider.batch_create(file, "bench00000", model, uploaded)
-    job = await provider.batch_poll(job.id, model)
+    uploaded = await provider.batch_api.upload(file, "bench00000", model)
+    job: BatchJob = await provider.batch_api.create(file, "bench00000", model, uploaded)
+    job = await provider.batch_api.poll(job.id, model)
     assert job.state is JobState.ENDED, job
     return job
 
@@ -127,20 +127,20 @@ async def measure_files(lane: str, sim: InProcess, folder: Path, megabytes: int)
     number = 0
     with file.open("wb") as lines:
         while lines.tell() < megabytes * MEGA:
-            lines.write(provider.batch_line(call(lane, number), f"abcdef{number:08d}") + b"\n")
+            lines.write(provider.batch_api.line(call(lane, number), f"abcdef{number:08d}") + b"\n")
             number += 1
     before = fresh_peak()
     started = time.perf_counter()
-    uploaded = await provider.batch_upload(file, "bench00000", model)
-    job = await provider.batch_create(file, "bench00000", model, uploaded)
+    uploaded = await provider.batch_api.upload(file, "bench00000", model)
+    job = await provider.batch_api.create(file, "bench00000", model, uploaded)
     seconds = time.perf_counter() - started
     show_transfer(lane, "sent", file, seconds, peak() - before)
-    job = await provider.batch_poll(job.id, model)
+    job = await provider.batch_api.poll(job.id, model)
     assert job.succeeded == number, job
     results = folder / f"{lane}-large.results"
     before = fresh_peak()
     started = time.perf_counter()
-    await provider.batch_fetch(job, results)
+    await provider.batch_api.fetch(job, results)
     show_transfer(lane, "fetched", results, time.perf_counter() - started, peak() - before)
     await provider.close()
     file.unlink()

@@ -4,7 +4,7 @@ Providers import this package (and the leaf modules it builds on) and nothing el
 engine.
 """
 
-from evalbench.engine.calls.batches import BatchJob, BatchProvider, BatchTerms, JobState
+from evalbench.engine.calls.batches import BatchApi, BatchJob, BatchTerms, JobState
 from evalbench.engine.calls.messages import (
     Call,
     MediaPart,
@@ -44,8 +44,8 @@ __all__ = [
     "PARAM_OPTIONS",
     "PLACES",
     "BaseProvider",
+    "BatchApi",
     "BatchJob",
-    "BatchProvider",
     "BatchTerms",
     "Call",
     "Capabilities",

@@ -8,7 +8,7 @@ method may be called again after a crash.
 
 from __future__ import annotations
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 from evalbench.engine.calls.messages import Call
-from evalbench.engine.calls.provider import Provider
 from evalbench.engine.calls.replies import Reply
 
 
@@ -79,7 +78,7 @@ class BatchJob:
         why: the provider's description of the problem, in plain words.
         again: whether a FAILED batch would be accepted later (its queue was full).
         expires: when the provider gives up, in Unix seconds; None if not reported.
-        results: what :meth:`BatchProvider.batch_fetch` needs: file names, addresses. JSON.
+        results: what :meth:`BatchApi.fetch` needs: file names, addresses. JSON.
     """
 
     id: str
@@ -96,19 +95,21 @@ class BatchJob:
     results: Mapping[str, Any] = field(default_factory=dict)
 
 
-class BatchProvider(Provider):
-    """A provider that also supports batches. Raises only :class:`ProviderError` subclasses.
+class BatchApi(ABC):
+    """The batches of a provider, its :attr:`batch_api`.
+
+    Raises only :class:`ProviderError` subclasses.
 
     ``name`` is the engine's name for one creation of a batch: 10 to 12 characters
     ``[a-z0-9]``, unique. ``item`` names one request in it, in up to 20 such characters.
     """
 
     @abstractmethod
-    def batch_terms(self, model: str) -> BatchTerms | None:
+    def terms(self, model: str) -> BatchTerms | None:
         """The limits of one batch; None if batches are not supported. Does not use the network."""
 
     @abstractmethod
-    def batch_line(self, call: Call, item: str) -> bytes:
+    def line(self, call: Call, item: str) -> bytes:
         """One line of the request file, without its newline; does not use the network.
 
         Raises:
@@ -116,28 +117,28 @@ class BatchProvider(Provider):
         """
 
     @abstractmethod
-    async def batch_upload(self, file: Path, name: str, model: str) -> dict[str, Any]:
+    async def upload(self, file: Path, name: str, model: str) -> dict[str, Any]:
         """Transfer a request file to where the provider reads it.
 
         Returns:
-            What :meth:`batch_create` needs to know about it, as JSON; empty if files are sent
+            What :meth:`create` needs to know about it, as JSON; empty if files are sent
             with the creation. Uploading twice costs nothing.
         """
 
     @abstractmethod
-    async def batch_create(
+    async def create(
         self, file: Path, name: str, model: str, uploaded: Mapping[str, Any]
     ) -> BatchJob:
-        """Create the batch. Called once per name, unless :meth:`batch_find` found nothing."""
+        """Create the batch. Called once per name, unless :meth:`find` found nothing."""
 
     @abstractmethod
-    async def batch_find(
+    async def find(
         self, name: str, model: str, uploaded: Mapping[str, Any], *, requests: int, since: float
     ) -> Sequence[BatchJob]:
         """Find batches from a creation whose response was lost.
 
         Args:
-            name, model, uploaded: as passed to :meth:`batch_create`.
+            name, model, uploaded: as passed to :meth:`create`.
             requests: number of requests in the batch.
             since: Unix seconds shortly before the creation.
 
@@ -148,7 +149,7 @@ class BatchProvider(Provider):
         """
 
     @abstractmethod
-    async def batch_poll(self, job: str, model: str) -> BatchJob:
+    async def poll(self, job: str, model: str) -> BatchJob:
         """The current state of a batch.
 
         Raises:
@@ -156,7 +157,7 @@ class BatchProvider(Provider):
         """
 
     @abstractmethod
-    def batch_fetch(self, job: BatchJob, into: Path) -> Awaitable[None]:
+    def fetch(self, job: BatchJob, into: Path) -> Awaitable[None]:
         """Write all result lines, successes and errors, as sent by the provider.
 
         Streams: a result file may be larger than memory. ``into`` may contain the remains of
@@ -168,7 +169,7 @@ class BatchProvider(Provider):
         """
 
     @abstractmethod
-    def batch_item(self, line: bytes) -> str:
+    def item(self, line: bytes) -> str:
         """The item that a result line answers.
 
         Raises:
@@ -176,7 +177,7 @@ class BatchProvider(Provider):
         """
 
     @abstractmethod
-    def batch_reply(self, line: bytes, call: Call) -> Reply:
+    def reply(self, line: bytes, call: Call) -> Reply:
         """A result line as a reply to its call.
 
         Raises:
@@ -188,5 +189,5 @@ class BatchProvider(Provider):
         """
 
     @abstractmethod
-    async def batch_cancel(self, job: str, model: str) -> None:
+    async def cancel(self, job: str, model: str) -> None:
         """Ask the provider to stop. Work already done is kept and billed."""

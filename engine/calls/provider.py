@@ -5,8 +5,7 @@ module must be cheap: no SDK, no torch. The class is instantiated only inside an
 preflight, with its validated options. There are two kinds: one answers calls over a network
 (:class:`Provider`), the other has its model in a worker process (:class:`WorkerProvider`).
 Whatever belongs to one provider (its key, its prices, how it counts tokens) is declared in its
-class and listed nowhere else. A provider that supports batches also implements
-:class:`evalbench.engine.calls.batches.BatchProvider`.
+class and listed nowhere else.
 """
 
 from __future__ import annotations
@@ -16,6 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
+from evalbench.engine.calls.batches import BatchApi
 from evalbench.engine.calls.messages import Call
 from evalbench.engine.calls.options import (
     Option,
@@ -192,6 +192,7 @@ class BaseProvider(ABC):
         price_source: where those prices come from, as stated by the user.
         published: the vendor's documented limits and prices.
         server: the program of its server, if evalbench can start that on this machine.
+        batch_api: its batches; None if it has none.
         batch_lacks: why it has no batches, if that needs explaining.
         account: identifies credentials that an SDK finds itself: whoever shares an account
             shares its limits. Empty if the key identifies it.
@@ -207,6 +208,7 @@ class BaseProvider(ABC):
     tells_prices: ClassVar[bool] = False
     trace_name: ClassVar[str] = ""
     server: ClassVar[ServerProgram | None] = None
+    batch_api: BatchApi | None = None
     batch_lacks: ClassVar[str] = ""
     account: str = ""
     extra: ClassVar[str] = ""

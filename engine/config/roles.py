@@ -11,7 +11,6 @@ from typing import Any
 from evalbench.engine.calls import (
     PARAM_OPTIONS,
     BaseProvider,
-    BatchProvider,
     BatchTerms,
     Capabilities,
     KeyNeed,
@@ -144,8 +143,8 @@ class RoleSpec:
 
     def batch_terms(self) -> BatchTerms | None:
         """What its provider accepts in one batch; None if there are no batches."""
-        provider = self.provider()
-        return provider.batch_terms(self.wire_name) if isinstance(provider, BatchProvider) else None
+        api = self.provider().batch_api
+        return api.terms(self.wire_name) if api else None
 
     @property
     def service_tier(self) -> str:

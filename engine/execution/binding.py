@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from evalbench.engine.calls import BatchProvider, Provider, WorkerProvider
+from evalbench.engine.calls import Provider, WorkerProvider
 from evalbench.engine.calls.secrets import key_of
 from evalbench.engine.config.roles import CANDIDATE, RoleSpec
 from evalbench.engine.config.spec import RunSpec
@@ -143,7 +143,7 @@ class RoleBinding:
             shared_limits=shared_limits,
             gentle=provider.capabilities(part.ref.name).gentle,
         )
-        batched = isinstance(provider, BatchProvider) and self._has_batches(part)
+        batched = provider.batch_api is not None and self._has_batches(part)
         meter = self.meters.by_role[part.role]
         realtime = RealtimeDispatcher(
             provider,

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import re
 import time
-from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -26,7 +25,7 @@ from evalbench.providers.anthropic.read import read_message
 from evalbench.providers.anthropic.terms import LEGACY_VERSION, SAMPLING
 from evalbench.providers.wire.batches import (
     CLOCKS_S,
-    BatchingProvider,
+    WireBatches,
     entries,
     expired,
     moment,
@@ -49,17 +48,17 @@ _HEAD, _TAIL = b'{"requests":[', b"]}"
 _SAMPLING = re.compile(rb'"(?:%s)":' % "|".join(SAMPLING).encode())
 
 
-class MessageBatches(CarriedProvider, BatchingProvider):
-    """The batch side of Anthropic's API."""
+class MessageBatches(WireBatches):
+    """The batches of Anthropic's API."""
 
-    @property
-    @abstractmethod
-    @override
-    def carrier(self) -> SdkClient:
-        """Must be implemented by the provider."""
+    provider: CarriedProvider
+
+    def __init__(self, provider: CarriedProvider, client: SdkClient) -> None:
+        super().__init__(provider)
+        self._client = client
 
     @override
-    def batch_terms(self, model: str) -> BatchTerms | None:
+    def terms(self, model: str) -> BatchTerms | None:
         return TERMS
 
     @override
@@ -67,32 +66,32 @@ class MessageBatches(CarriedProvider, BatchingProvider):
         return b'{"custom_id":"%s","params":%s}' % (item.encode(), orjson.dumps(prepared.body))
 
     @override
-    async def batch_upload(self, file: Path, name: str, model: str) -> dict[str, Any]:
+    async def upload(self, file: Path, name: str, model: str) -> dict[str, Any]:
         return {}
 
     @override
-    async def batch_create(
+    async def create(
         self, file: Path, name: str, model: str, uploaded: Mapping[str, Any]
     ) -> BatchJob:
         """One API version applies to the whole batch: the old one as soon as one line sets the
         temperature, since lines that do not are the same in both.
         """
-        self.check_secret()
+        self.provider.check_secret()
         legacy = await asyncio.to_thread(_sets_sampling, file)
         headers = {"anthropic-version": LEGACY_VERSION} if legacy else {}
         body = ListBody(file, _HEAD, _TAIL)
-        answered = await self.carrier.post_list(PATH, body, self.timeout, headers)
+        answered = await self._client.post_list(PATH, body, self.provider.timeout, headers)
         return self._job(self._object(answered, model))
 
     @override
-    async def batch_find(
+    async def find(
         self, name: str, model: str, uploaded: Mapping[str, Any], *, requests: int, since: float
     ) -> Sequence[BatchJob]:
-        self.check_secret()
+        self.provider.check_secret()
         found: list[BatchJob] = []
         path = f"{PATH}?limit={PAGE}"
         while True:
-            answered = await self.within(self.get(path))
+            answered = await self.within(self.provider.get(path))
             page = self._object(answered)
             oldest = since + server_time(answered.headers) - time.time() - CLOCKS_S
             last = ""
@@ -108,28 +107,28 @@ class MessageBatches(CarriedProvider, BatchingProvider):
             path = f"{PATH}?limit={PAGE}&after_id={quote(last, safe='')}"
 
     @override
-    async def batch_poll(self, job: str, model: str) -> BatchJob:
-        self.check_secret()
-        answered = await self.within(self.get(f"{PATH}/{quote(job, safe='')}"))
+    async def poll(self, job: str, model: str) -> BatchJob:
+        self.provider.check_secret()
+        answered = await self.within(self.provider.get(f"{PATH}/{quote(job, safe='')}"))
         return self._job(self._object(answered, what="this batch"))
 
     @without_key
     @override
-    async def batch_fetch(self, job: BatchJob, into: Path) -> None:
+    async def fetch(self, job: BatchJob, into: Path) -> None:
         """From the API's own address: the key would be sent to whatever URL the batch contains."""
-        self.check_secret()
+        self.provider.check_secret()
         await asyncio.to_thread(write_file, into, b"")
         path = f"{PATH}/{quote(job.id, safe='')}/results"
-        answered = await self.carrier.download(path, into, self.timeout)
+        answered = await self._client.download(path, into, self.provider.timeout)
         if answered.status != 200:
             raise self._trouble(answered, "", "the results of this batch")
 
     @override
-    async def batch_cancel(self, job: str, model: str) -> None:
+    async def cancel(self, job: str, model: str) -> None:
         """A batch that has ended stays as it is."""
-        self.check_secret()
+        self.provider.check_secret()
         path = f"{PATH}/{quote(job, safe='')}/cancel"
-        answered = await self.within(self.send(Prepared(model, path, {})))
+        answered = await self.within(self.provider.send(Prepared(model, path, {})))
         if answered.status not in (200, 400, 409):
             raise self._trouble(answered, "", "this batch")
 
@@ -183,7 +182,7 @@ class MessageBatches(CarriedProvider, BatchingProvider):
             return self.gone(
                 error_response(answered, self.scrub, error_fields(answered), request_id), what
             )
-        return read_error(answered, self.who, model, self.scrub)
+        return read_error(answered, self.provider.who, model, self.scrub)
 
 
 def _sets_sampling(file: Path) -> bool:

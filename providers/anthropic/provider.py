@@ -29,6 +29,7 @@ from evalbench.providers.modelfacts import ModelFacts, Refused
 from evalbench.providers.wire.address import api_address
 from evalbench.providers.wire.agreed import Agreed
 from evalbench.providers.wire.body import Opened, open_good, parsed, read_reply
+from evalbench.providers.wire.carried import CarriedProvider
 from evalbench.providers.wire.exchange import Answered, Prepared
 from evalbench.providers.wire.negotiation import Terms
 from evalbench.providers.wire.provider import wire_name
@@ -59,7 +60,7 @@ class AnthropicOptions(GatewayOptions):
     )
 
 
-class Anthropic(MessageBatches):
+class Anthropic(CarriedProvider):
     """Calls Claude models."""
 
     name: ClassVar[str] = "anthropic"
@@ -68,6 +69,7 @@ class Anthropic(MessageBatches):
     extra: ClassVar[str] = "anthropic"
     address_variables: ClassVar[tuple[str, ...]] = ("ANTHROPIC_BASE_URL",)
     modules: ClassVar[tuple[str, ...]] = ("anthropic",)
+    takes_batches: ClassVar[bool] = True
     settings = AnthropicOptions()
     key: ClassVar[KeyNeed | None] = KeyNeed(
         variables=("ANTHROPIC_API_KEY",),
@@ -98,6 +100,7 @@ class Anthropic(MessageBatches):
             headers=self.headers,
             query=self.query,
         )
+        self.batch_api = MessageBatches(self, self._client)
 
     @classmethod
     @override
@@ -109,7 +112,7 @@ class Anthropic(MessageBatches):
         facts = self.facts.of(model)
         return Capabilities(
             images=facts.images is not False,
-            batch=True,
+            batch=self.batched(model),
             cached_from=least_cached(facts) if self._habits.prompt_cache else 0,
             cached_for_s=3600.0 if self._habits.prompt_cache == "1h" else 300.0,
             schema=facts.schema is not False,

@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import asyncio
 import re
-from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 from evalbench.engine.calls import BatchJob, BatchTerms, Call, JobState, Reply
 from evalbench.engine.compat import override
@@ -22,10 +21,10 @@ from evalbench.providers.bedrock.boto import CONTROL, STORE, Boto, error_type
 from evalbench.providers.bedrock.errors import NAMES
 from evalbench.providers.bedrock.prepare import as_json
 from evalbench.providers.bedrock.read import read_converse
-from evalbench.providers.wire.batches import BatchingProvider, moment, without_key
+from evalbench.providers.wire.batches import WireBatches, moment, without_key
 from evalbench.providers.wire.exchange import Answered, Prepared
 from evalbench.providers.wire.lenient import as_object, encode
-from evalbench.providers.wire.provider import wire_name
+from evalbench.providers.wire.provider import NetworkProvider, wire_name
 
 LEAST_RECORDS = 100
 """Bedrock's minimum records per job for most models; a quota that cannot be raised."""
@@ -82,33 +81,42 @@ def read_place(given: str) -> Place:
     return Place(found[1], (found[2] or "").strip("/"))
 
 
-class InvocationJobs(BatchingProvider):
-    """The batch side of Bedrock."""
+class InvocationJobs(WireBatches):
+    """The batches of Bedrock."""
 
     item_field = "recordId"
-    place: Place | None = None
-    role: str = ""
-    batch_lacks: ClassVar[str] = (
-        "batches need a bucket and a role, --batch-bucket and --batch-role, and no API key"
-    )
 
-    @property
-    @abstractmethod
-    def boto(self) -> Boto:
-        """The transport for requests and files."""
+    def __init__(
+        self,
+        provider: NetworkProvider,
+        boto: Boto,
+        place: Place | None,
+        role: str,
+        failure: Callable[..., ProviderError],
+    ) -> None:
+        """Set up.
 
-    @abstractmethod
-    def failure(self, answered: Answered, model: str = "") -> ProviderError:
-        """Interpret an error response."""
+        Args:
+            provider: as for every :class:`WireBatches`.
+            boto: the transport for requests and files.
+            place: where files are; None: there are no batches.
+            role: that of Bedrock in that place; empty: there are no batches.
+            failure: interprets an error response, about a model if named.
+        """
+        super().__init__(provider)
+        self._boto = boto
+        self._bucket = place
+        self._role = role
+        self._failure = failure
 
     @override
-    def batch_terms(self, model: str) -> BatchTerms | None:
-        return TERMS if self.place and self.role else None
+    def terms(self, model: str) -> BatchTerms | None:
+        return TERMS if self._bucket and self._role else None
 
     def _place(self) -> Place:
-        if self.place is None:
+        if self._bucket is None:
             raise CallRejected("batches on Bedrock need --batch-bucket and --batch-role")
-        return self.place
+        return self._bucket
 
     @override
     def write_line(self, prepared: Prepared, item: str) -> bytes:
@@ -116,12 +124,12 @@ class InvocationJobs(BatchingProvider):
         return b'{"recordId":"%s","modelInput":%s}' % (item.encode(), as_json(body))
 
     @override
-    async def batch_upload(self, file: Path, name: str, model: str) -> dict[str, Any]:
-        self.check_secret()
-        await self.clients.get()
+    async def upload(self, file: Path, name: str, model: str) -> dict[str, Any]:
+        self.provider.check_secret()
+        await self.provider.clients.get()
         place = self._place()
         with await asyncio.to_thread(file.open, "rb") as lines:
-            answered = await self.boto.call(
+            answered = await self._boto.call(
                 STORE, "put_object", Bucket=place.bucket, Key=place.key("in", f"{name}.jsonl"),
                 Body=lines,
             )  # fmt: skip
@@ -130,17 +138,17 @@ class InvocationJobs(BatchingProvider):
         return {"input": place.uri("in", f"{name}.jsonl"), "output": place.uri("out") + "/"}
 
     @override
-    async def batch_create(
+    async def create(
         self, file: Path, name: str, model: str, uploaded: Mapping[str, Any]
     ) -> BatchJob:
-        self.check_secret()
-        await self.clients.get()
-        answered = await self.boto.call(
+        self.provider.check_secret()
+        await self.provider.clients.get()
+        answered = await self._boto.call(
             CONTROL,
             "create_model_invocation_job",
             jobName=_job_name(name),
             clientRequestToken=name,
-            roleArn=self.role,
+            roleArn=self._role,
             modelId=model,
             modelInvocationType="Converse",
             inputDataConfig={
@@ -155,15 +163,15 @@ class InvocationJobs(BatchingProvider):
         return BatchJob(arn, JobState.WAITING, name)
 
     @override
-    async def batch_find(
+    async def find(
         self, name: str, model: str, uploaded: Mapping[str, Any], *, requests: int, since: float
     ) -> Sequence[BatchJob]:
-        self.check_secret()
-        await self.clients.get()
+        self.provider.check_secret()
+        await self.provider.clients.get()
         query = {"nameContains": _job_name(name)}
         while True:
             answered = await self.within(
-                self.boto.call(CONTROL, "list_model_invocation_jobs", **query)
+                self._boto.call(CONTROL, "list_model_invocation_jobs", **query)
             )
             body = self._object(answered)
             listed = body.get("invocationJobSummaries") or []
@@ -176,34 +184,34 @@ class InvocationJobs(BatchingProvider):
             query["nextToken"] = str(following)
 
     @override
-    async def batch_poll(self, job: str, model: str) -> BatchJob:
-        self.check_secret()
-        await self.clients.get()
+    async def poll(self, job: str, model: str) -> BatchJob:
+        self.provider.check_secret()
+        await self.provider.clients.get()
         answered = await self.within(
-            self.boto.call(CONTROL, "get_model_invocation_job", jobIdentifier=job)
+            self._boto.call(CONTROL, "get_model_invocation_job", jobIdentifier=job)
         )
         return self._job(self._object(answered, what="this batch"))
 
     @without_key
     @override
-    async def batch_fetch(self, job: BatchJob, into: Path) -> None:
+    async def fetch(self, job: BatchJob, into: Path) -> None:
         """A call that was never processed has no line."""
-        self.check_secret()
-        await self.clients.get()
+        self.provider.check_secret()
+        await self.provider.clients.get()
         place = read_place(job.results["output"])
         folder = place.key(job.id.rpartition("/")[2])
         name = job.results["input"].rpartition("/")[2]
-        answered = await self.boto.download(place.bucket, f"{folder}/{name}.out", into)
+        answered = await self._boto.download(place.bucket, f"{folder}/{name}.out", into)
         if answered.status != 200:
             raise self._store_trouble(answered)
 
     @override
-    async def batch_cancel(self, job: str, model: str) -> None:
+    async def cancel(self, job: str, model: str) -> None:
         """A job that has ended stays as it is."""
-        self.check_secret()
-        await self.clients.get()
+        self.provider.check_secret()
+        await self.provider.clients.get()
         answered = await self.within(
-            self.boto.call(CONTROL, "stop_model_invocation_job", jobIdentifier=job)
+            self._boto.call(CONTROL, "stop_model_invocation_job", jobIdentifier=job)
         )
         if answered.status not in (200, 409):
             raise self._trouble(answered, "", "this batch")
@@ -249,13 +257,13 @@ class InvocationJobs(BatchingProvider):
         )
 
     def _trouble(self, answered: Answered, model: str, what: str) -> ProviderError:
-        error = self.failure(answered, model)
+        error = self._failure(answered, model)
         if what and error_type(answered) == "ResourceNotFoundException":
             return CallRejected(f"{self.title} has {what} no longer", why=error.why)
         return error
 
     def _store_trouble(self, answered: Answered) -> ProviderError:
-        error = self.failure(answered)
+        error = self._failure(answered)
         if answered.status == 404 and b"NoSuchBucket" not in answered.body:
             return CallRejected("the results of this batch are not in the bucket", why=error.why)
         if answered.status == 404:

@@ -45,7 +45,7 @@ from evalbench.providers.wire.body import Opened, open_good, parsed, read_reply
 from evalbench.providers.wire.exchange import Answered, Prepared
 from evalbench.providers.wire.negotiation import Terms
 from evalbench.providers.wire.per_loop import OnePerLoop
-from evalbench.providers.wire.provider import counted, wire_name
+from evalbench.providers.wire.provider import NetworkProvider, counted, wire_name
 from evalbench.providers.wire.scrub import SecretScrubber
 
 REGION_VARIABLES = ("AWS_REGION", "AWS_DEFAULT_REGION")
@@ -80,7 +80,7 @@ class BedrockOptions(NetworkOptions):
     )
 
 
-class Bedrock(InvocationJobs):
+class Bedrock(NetworkProvider):
     """Calls models on Amazon Bedrock through its Converse API."""
 
     name: ClassVar[str] = "bedrock"
@@ -90,6 +90,10 @@ class Bedrock(InvocationJobs):
     extra: ClassVar[str] = "bedrock"
     address_variables: ClassVar[tuple[str, ...]] = ("AWS_ENDPOINT_URL",)
     modules: ClassVar[tuple[str, ...]] = ("boto3",)
+    takes_batches: ClassVar[bool] = True
+    batch_lacks: ClassVar[str] = (
+        "batches need a bucket and a role, --batch-bucket and --batch-role, and no API key"
+    )
     settings = BedrockOptions()
     key: ClassVar[KeyNeed | None] = KeyNeed(
         variables=("AWS_BEARER_TOKEN_BEDROCK", "AWS_ACCESS_KEY_ID"),
@@ -128,9 +132,6 @@ class Bedrock(InvocationJobs):
             prompt_cache="" if cache == "off" else cache,
             service_tier=own.service_tier or "",
         )
-        self.place = read_place(bucket) if (bucket := own.batch_bucket) else None
-        # Files are in a bucket, which accepts only signed requests.
-        self.role = "" if given.bearer else own.batch_role or ""
         self._latency = own.latency or ""
         account = Account(
             given,
@@ -141,6 +142,10 @@ class Bedrock(InvocationJobs):
         )
         self._agreed = Agreed()
         self._boto = Boto(account, self._explain, self.scrub.learn)
+        place = read_place(bucket) if (bucket := own.batch_bucket) else None
+        # Files are in a bucket, which accepts only signed requests.
+        role = "" if given.bearer else own.batch_role or ""
+        self.batch_api = InvocationJobs(self, self._boto, place, role, self._error)
 
     @property
     def region(self) -> str:
@@ -192,7 +197,7 @@ class Bedrock(InvocationJobs):
             cached_for_s=3600.0 if self._habits.prompt_cache == "1h" else 300.0,
             schema=facts.schema is not False,
             thinks=bool(facts.thinks),
-            batch=self.batch_terms(model) is not None,
+            batch=self.batched(model),
             reason="Bedrock gives no log-probabilities",
         )
 
@@ -243,15 +248,6 @@ class Bedrock(InvocationJobs):
             refused,
             lambda: terms(params, facts, refused, claude=claude, latency=self._latency),
         )
-
-    @property
-    @override
-    def boto(self) -> Boto:
-        return self._boto
-
-    @override
-    def failure(self, answered: Answered, model: str = "") -> ProviderError:
-        return self._error(answered, model)
 
     @property
     @override

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import re
 import time
-from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -18,20 +17,16 @@ from evalbench.engine.calls import BatchJob, BatchTerms, Call, JobState, Reply
 from evalbench.engine.compat import override
 from evalbench.engine.errors import CallRejected, ProviderError, RunFatal, ServerFault
 from evalbench.engine.paths import write_file
-from evalbench.providers.chat.errors import (
-    error_object,
-    hidden_status,
-    read_error,
-)
+from evalbench.providers.chat.errors import error_object, read_error
+from evalbench.providers.chat.provider import ChatProvider
 from evalbench.providers.wire.batches import (
-    BatchingProvider,
+    WireBatches,
     entries,
     expired,
     within,
     without_key,
 )
-from evalbench.providers.wire.carried import CarriedProvider
-from evalbench.providers.wire.exchange import Answered, Arrival, Prepared
+from evalbench.providers.wire.exchange import Answered, Prepared
 from evalbench.providers.wire.failures import error_response, json_body
 from evalbench.providers.wire.headers import server_time
 from evalbench.providers.wire.lenient import as_object, encode, status_number
@@ -64,27 +59,25 @@ _LONGEST_LINE = 1 << 24
 """The start of a file's last line is searched for in this many bytes at its end."""
 
 
-class FileBatches(CarriedProvider, BatchingProvider):
-    """A provider with ``/files`` and ``/batches``."""
+class FileBatches(WireBatches):
+    """Batches by ``/files`` and ``/batches``."""
 
+    provider: ChatProvider
     root: ClassVar[str] = ""
     """The path prefix of ``/files`` and ``/batches``."""
     line_statuses: ClassVar[Mapping[str, int]] = _STATUS
     """HTTP statuses equivalent to the codes of line errors; all others are server errors."""
 
-    def __init__(self, *given: Any) -> None:
-        super().__init__(*given)
-        self._takes_batches = self.batches() != "no"
+    def __init__(self, provider: ChatProvider, *, taken: bool = True) -> None:
+        """Set up; ``taken`` is whether the server supports batches, as far as known."""
+        super().__init__(provider)
+        self._taken = taken
         self._queues: dict[str, int] = {}
 
-    @abstractmethod
-    def read_answer(self, body: Mapping[str, Any], arrival: Arrival) -> Reply:
-        """A parsed successful answer as a reply; raises what indexing raises."""
-
     @override
-    def batch_terms(self, model: str) -> BatchTerms | None:
+    def terms(self, model: str) -> BatchTerms | None:
         """The limit on enqueued work is unpublished; it is learned from the refusal of a batch."""
-        if not self._takes_batches:
+        if not self._taken:
             return None
         return replace(TERMS, most_tokens=self._queues.get(model))
 
@@ -97,10 +90,10 @@ class FileBatches(CarriedProvider, BatchingProvider):
         )
 
     @override
-    async def batch_upload(self, file: Path, name: str, model: str) -> dict[str, Any]:
-        self.check_secret()
-        answered = await self.carrier.upload(
-            "/files", file, f"{name}.jsonl", {"purpose": "batch"}, self.timeout
+    async def upload(self, file: Path, name: str, model: str) -> dict[str, Any]:
+        self.provider.check_secret()
+        answered = await self.provider.carrier.upload(
+            "/files", file, f"{name}.jsonl", {"purpose": "batch"}, self.provider.timeout
         )
         self.unless_none_taken(answered)
         stored = self._object(answered).get("id")
@@ -114,41 +107,41 @@ class FileBatches(CarriedProvider, BatchingProvider):
         Raises:
             RunFatal: if so.
         """
-        if answered.status not in _NO_SUCH_PATH or self.address.official:
+        if answered.status not in _NO_SUCH_PATH or self.provider.address.official:
             return
-        self._takes_batches = False
+        self._taken = False
         raise RunFatal(
             f"{self.title} takes no batches",
-            why=f"{self.address.url}{self.root}/files answered {answered.status}",
+            why=f"{self.provider.address.url}{self.root}/files answered {answered.status}",
             hint="run with --mode realtime",
             status=answered.status,
         )
 
     @override
-    async def batch_create(
+    async def create(
         self, file: Path, name: str, model: str, uploaded: Mapping[str, Any]
     ) -> BatchJob:
-        self.check_secret()
+        self.provider.check_secret()
         body = {
             "input_file_id": uploaded["file"],
             "endpoint": _endpoint(file),
             "completion_window": "24h",
             "metadata": {_NAME: name},
         }
-        answered = await self.within(self.send(Prepared(model, "/batches", body)))
+        answered = await self.within(self.provider.send(Prepared(model, "/batches", body)))
         return self._job(self._object(answered, model), model)
 
     @override
-    async def batch_find(
+    async def find(
         self, name: str, model: str, uploaded: Mapping[str, Any], *, requests: int, since: float
     ) -> Sequence[BatchJob]:
         """Searched by name, and by file where a server keeps no names. The time only bounds the
         search, with a day's margin in case clocks were changed since.
         """
-        self.check_secret()
+        self.provider.check_secret()
         path = f"/batches?limit={PAGE}"
         while True:
-            answered = await self.within(self.get(path))
+            answered = await self.within(self.provider.get(path))
             page = self._object(answered)
             oldest = since + server_time(answered.headers) - time.time() - _DAY_S
             last = ""
@@ -165,23 +158,25 @@ class FileBatches(CarriedProvider, BatchingProvider):
             path = f"/batches?limit={PAGE}&after={quote(last, safe='')}"
 
     @override
-    async def batch_poll(self, job: str, model: str) -> BatchJob:
-        self.check_secret()
-        answered = await self.within(self.get(f"{self.root}/batches/{quote(job, safe='')}"))
+    async def poll(self, job: str, model: str) -> BatchJob:
+        self.provider.check_secret()
+        answered = await self.within(
+            self.provider.get(f"{self.root}/batches/{quote(job, safe='')}")
+        )
         return self._job(self._object(answered, what="this batch"), model)
 
     @without_key
     @override
-    async def batch_fetch(self, job: BatchJob, into: Path) -> None:
+    async def fetch(self, job: BatchJob, into: Path) -> None:
         """Answers and errors come in two files; either may be missing."""
-        self.check_secret()
+        self.provider.check_secret()
         await asyncio.to_thread(write_file, into, b"")
         have = 0
         for kind in ("output", "error"):
             if not (name := job.results.get(kind)):
                 continue
-            answered = await self.carrier.download(
-                f"{self.root}/files/{quote(name, safe='')}/content", into, self.timeout
+            answered = await self.provider.carrier.download(
+                f"{self.root}/files/{quote(name, safe='')}/content", into, self.provider.timeout
             )
             if answered.status != 200:
                 trouble = self._trouble(answered, "", "the results of this batch")
@@ -195,11 +190,11 @@ class FileBatches(CarriedProvider, BatchingProvider):
                 raise ServerFault(f"the results that {self.title} sent {how}")
 
     @override
-    async def batch_cancel(self, job: str, model: str) -> None:
+    async def cancel(self, job: str, model: str) -> None:
         """A batch that has ended stays as it is."""
-        self.check_secret()
+        self.provider.check_secret()
         path = f"{self.root}/batches/{quote(job, safe='')}/cancel"
-        answered = await self.within(self.send(Prepared(model, path, {})))
+        answered = await self.within(self.provider.send(Prepared(model, path, {})))
         if answered.status not in (200, 400, 409):
             raise self._trouble(answered, "", "this batch")
 
@@ -220,7 +215,9 @@ class FileBatches(CarriedProvider, BatchingProvider):
         status = self.true_status(response.get("status_code"), body)
         if status != 200:
             return self.read_error_line(status, body, call, {REQUEST_ID: str(request_id)})
-        return self.read_body(body, request_id or body.get("id") or "", call, self.read_answer)
+        return self.read_body(
+            body, request_id or body.get("id") or "", call, self.provider.read_answer
+        )
 
     def true_status(self, status: object, body: Mapping[str, Any]) -> int:
         """The status of an answer in a line, or the one that an error inside a good one implies.
@@ -230,12 +227,8 @@ class FileBatches(CarriedProvider, BatchingProvider):
         error_response = status_number(status)
         if 300 <= error_response < 600:
             return error_response
-        hidden = self.failed_status(body)
+        hidden = self.provider.failed_status(body)
         return 200 if hidden is None else hidden
-
-    def failed_status(self, body: Mapping[str, Any]) -> int | None:
-        """The status that an error inside a good answer implies; None if there is no error."""
-        return hidden_status(body)
 
     def _job(self, entry: Mapping[str, Any], model: str) -> BatchJob:
         """Parse a batch object.
@@ -286,7 +279,7 @@ class FileBatches(CarriedProvider, BatchingProvider):
         if what and answered.status in (404, 410):
             error = error_object(json_body(answered))
             return self.gone(error_response(answered, self.scrub, error, request_id), what)
-        result = read_error(answered, self.who, model, self.scrub, request_id=request_id)
+        result = read_error(answered, self.provider.who, model, self.scrub, request_id=request_id)
         return ServerFault("the batch was refused") if isinstance(result, Reply) else result
 
 

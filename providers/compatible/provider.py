@@ -29,6 +29,7 @@ from evalbench.engine.errors import (
 )
 from evalbench.providers.chat.batches import REQUEST_ID, FileBatches
 from evalbench.providers.chat.errors import read_error
+from evalbench.providers.chat.provider import ChatProvider
 from evalbench.providers.compatible.http import Http
 from evalbench.providers.compatible.prepare import CHAT, TEXT, is_raw, prepare
 from evalbench.providers.compatible.quirks import Quirks
@@ -68,7 +69,17 @@ class CompatibleOptions(GatewayOptions):
     )
 
 
-class Compatible(FileBatches):
+class ChatBatches(FileBatches):
+    """Batches of servers, which take chats only."""
+
+    @override
+    def write_line(self, prepared: Prepared, item: str) -> bytes:
+        if prepared.path != CHAT:
+            raise CallRejected(f"{self.title} takes chats only in batches, not raw text")
+        return super().write_line(prepared, item)
+
+
+class Compatible(ChatProvider):
     """Calls a server given by ``--base-url``; presets have their own address."""
 
     name: ClassVar[str] = "compatible"
@@ -92,8 +103,7 @@ class Compatible(FileBatches):
             query=self.query,
         )
         self._agreed = Agreed()
-        if own.batches:
-            self._takes_batches = own.batches != "no"
+        self.batch_api = ChatBatches(self, taken=(own.batches or self.batches()) != "no")
 
     @classmethod
     @override
@@ -147,7 +157,7 @@ class Compatible(FileBatches):
         return Capabilities(
             images=facts.images is not False,
             logprobs=self.quirks.logprobs and facts.logprobs is not False,
-            batch=self.batch_terms(model) is not None,
+            batch=self.batched(model),
             cached_from=self.quirks.cached_from,
             cached_for_s=300.0,
             schema=self.quirks.schema and facts.schema is not False,
@@ -212,13 +222,6 @@ class Compatible(FileBatches):
             return self.refuse(opened, prepared.model, limits, prepared.notes)
         reader = read_text if prepared.path == TEXT else read_completion
         return read_reply(opened, prepared, self.who, self.scrub, reader, limits, REQUEST_ID)
-
-    @override
-    def write_line(self, prepared: Prepared, item: str) -> bytes:
-        """Raw text is not supported in batches."""
-        if prepared.path != CHAT:
-            raise CallRejected(f"{self.title} takes chats only in batches, not raw text")
-        return super().write_line(prepared, item)
 
     @override
     def read_answer(self, body: Mapping[str, Any], arrival: Arrival) -> Reply:

@@ -24,10 +24,11 @@ from evalbench.providers.google.media import too_large_inline
 from evalbench.providers.google.prepare import bare_name
 from evalbench.providers.google.read import read_content
 from evalbench.providers.google.sdk import GeminiClient
-from evalbench.providers.wire.batches import BatchingProvider, expired, moment, within, without_key
+from evalbench.providers.wire.batches import WireBatches, expired, moment, within, without_key
 from evalbench.providers.wire.exchange import Answered, Prepared
 from evalbench.providers.wire.failures import error_fields, error_response
 from evalbench.providers.wire.lenient import as_object, encode
+from evalbench.providers.wire.provider import NetworkProvider
 
 LIFE_S = 172_800.0
 """Seconds after which the API expires a batch, and deletes a file."""
@@ -56,19 +57,22 @@ _HTTP = {
 """HTTP statuses of canonical codes, which lines and operations use instead."""
 
 
-class GeminiBatches(BatchingProvider):
-    """The batch side of the Gemini API."""
+class GeminiBatches(WireBatches):
+    """The batches of the Gemini API."""
 
     item_field = "key"
-    client: GeminiClient
-    version: str = "v1"
+
+    def __init__(self, provider: NetworkProvider, client: GeminiClient, version: str) -> None:
+        super().__init__(provider)
+        self._client = client
+        self._version = version
 
     @override
-    def batch_terms(self, model: str) -> BatchTerms | None:
+    def terms(self, model: str) -> BatchTerms | None:
         return TERMS
 
     @override
-    def batch_line(self, call: Call, item: str) -> bytes:
+    def line(self, call: Call, item: str) -> bytes:
         """Media too large for a request would need uploaded files, which may expire before the
         batch ends.
         """
@@ -77,7 +81,7 @@ class GeminiBatches(BatchingProvider):
                 f"the media of this call are larger than {self.title} takes in a request",
                 hint="run with --mode realtime, or send fewer or smaller ones",
             )
-        return super().batch_line(call, item)
+        return super().line(call, item)
 
     @override
     def write_line(self, prepared: Prepared, item: str) -> bytes:
@@ -86,9 +90,9 @@ class GeminiBatches(BatchingProvider):
         return b'{"key":"%s","request":%s}' % (item.encode(), orjson.dumps(body))
 
     @override
-    async def batch_upload(self, file: Path, name: str, model: str) -> dict[str, Any]:
-        self.check_secret()
-        answered = await self.client.upload_lines(file, name, self.timeout)
+    async def upload(self, file: Path, name: str, model: str) -> dict[str, Any]:
+        self.provider.check_secret()
+        answered = await self._client.upload_lines(file, name, self.provider.timeout)
         record = self._object(answered).get("file")
         stored = record.get("name") if isinstance(record, dict) else None
         if not isinstance(stored, str):
@@ -96,24 +100,24 @@ class GeminiBatches(BatchingProvider):
         return {"file": stored}
 
     @override
-    async def batch_create(
+    async def create(
         self, file: Path, name: str, model: str, uploaded: Mapping[str, Any]
     ) -> BatchJob:
-        self.check_secret()
+        self.provider.check_secret()
         batch = {"displayName": name, "inputConfig": {"fileName": uploaded["file"]}}
         path = f"/models/{bare_name(model)}:batchGenerateContent"
-        answered = await self.within(self.client.ask("POST", path, {"batch": batch}))
+        answered = await self.within(self._client.ask("POST", path, {"batch": batch}))
         return self._job(self._object(answered, model, "the file of this batch"))
 
     @override
-    async def batch_find(
+    async def find(
         self, name: str, model: str, uploaded: Mapping[str, Any], *, requests: int, since: float
     ) -> Sequence[BatchJob]:
         """Reads all pages: the order in which batches are listed is undocumented."""
-        self.check_secret()
+        self.provider.check_secret()
         query = {"pageSize": str(PAGE)}
         while True:
-            answered = await self.within(self.client.ask("GET", f"/batches?{urlencode(query)}"))
+            answered = await self.within(self._client.ask("GET", f"/batches?{urlencode(query)}"))
             page = self._object(answered)
             # Empty lists are omitted, as usual in protocol buffers.
             listed = page.get("operations", [] if not page else None)
@@ -128,30 +132,30 @@ class GeminiBatches(BatchingProvider):
             query["pageToken"] = str(following)
 
     @override
-    async def batch_poll(self, job: str, model: str) -> BatchJob:
-        self.check_secret()
-        answered = await self.within(self.client.ask("GET", f"/batches/{quote(job, safe='')}"))
+    async def poll(self, job: str, model: str) -> BatchJob:
+        self.provider.check_secret()
+        answered = await self.within(self._client.ask("GET", f"/batches/{quote(job, safe='')}"))
         return self._job(self._object(answered, what="this batch"))
 
     @without_key
     @override
-    async def batch_fetch(self, job: BatchJob, into: Path) -> None:
+    async def fetch(self, job: BatchJob, into: Path) -> None:
         """An expired batch has no results."""
-        self.check_secret()
+        self.provider.check_secret()
         await asyncio.to_thread(write_file, into, b"")
         if not (name := job.results.get("file")):
             return
         path = f"/{quote(name)}:download?alt=media"
-        answered = await self.client.download(path, into, self.timeout)
+        answered = await self._client.download(path, into, self.provider.timeout)
         if answered.status != 200:
             raise self._trouble(answered, "", "the results of this batch")
 
     @override
-    async def batch_cancel(self, job: str, model: str) -> None:
+    async def cancel(self, job: str, model: str) -> None:
         """A batch that has ended stays as it is."""
-        self.check_secret()
+        self.provider.check_secret()
         path = f"/batches/{quote(job, safe='')}:cancel"
-        answered = await self.within(self.client.ask("POST", path, {}))
+        answered = await self.within(self._client.ask("POST", path, {}))
         if answered.status == 200:
             return
         error = self._trouble(answered, "", "this batch")
@@ -212,9 +216,9 @@ class GeminiBatches(BatchingProvider):
         )
 
     def _trouble(self, answered: Answered, model: str, what: str) -> ProviderError:
-        error = read_error(answered, self.who, model, self.scrub)
+        error = read_error(answered, self.provider.who, model, self.scrub)
         if isinstance(error, NoSuchModel) and model:
-            if self.version == "v1":
+            if self._version == "v1":
                 error.hint = (
                     f"{error.hint}; if the name is right, this key may have batches only in the"
                     " other version of the API: --api-version v1beta"

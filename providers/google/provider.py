@@ -14,7 +14,6 @@ from evalbench.engine.calls import (
     MediaPart,
     ModelInfo,
     NetworkOptions,
-    ParamNote,
     Reply,
 )
 from evalbench.engine.calls.options import record_of, setting
@@ -83,7 +82,6 @@ class Gemini(NetworkProvider):
     modules: ClassVar[tuple[str, ...]] = ("google.genai",)
     files: Uploads | None = None
     """Where media too large for a request are uploaded; None: nowhere."""
-    takes_batches: ClassVar[bool] = False
 
     def __init__(
         self,
@@ -124,7 +122,7 @@ class Gemini(NetworkProvider):
             cached_for_s=_CACHED_S if facts.cache_tokens else 0.0,
             schema=facts.schema is not False,
             thinks=bool(facts.thinks),
-            batch=self.takes_batches,
+            batch=self.batched(model),
             reason="Google's API gives no likelihoods of given texts",
         )
 
@@ -136,18 +134,15 @@ class Gemini(NetworkProvider):
             raise NoSuchModel(f"{model!r} is not the name of a model")
 
     @override
-    def prepare(self, call: Call) -> Prepared:
-        return self.prepared(call, self.refusals.of(bare_name(wire_name(call))))
+    def known_as(self, call: Call) -> str:
+        """Names may have a longer form here."""
+        return bare_name(wire_name(call))
 
+    @override
     def prepared(self, call: Call, refused: Refused) -> Prepared:
-        """The request for a call, given what the model refuses; does no I/O.
-
-        Raises:
-            CallRejected: the call cannot be expressed for this provider.
-        """
         if call.prompt.kind != "generate":
             raise CallRejected("Google's API gives no likelihoods of given texts")
-        facts = self.facts.of(bare_name(wire_name(call)))
+        facts = self.facts.of(self.known_as(call))
         agreed = self.agreed(call, facts, refused)
         large = too_large_inline(call.prompt.messages)
         uris = self.files.uris if self.files and large else {}
@@ -159,13 +154,8 @@ class Gemini(NetworkProvider):
         shown = {part.sha256: uris[part.sha256] for part in large}
         return prepare(call, agreed, self._habits, shown)
 
-    def notes(self, call: Call) -> tuple[ParamNote, ...]:
-        """How each requested parameter is handled; names may have their own form here."""
-        model = bare_name(wire_name(call))
-        return self.agreed(call, self.facts.of(model), self.refusals.of(model)).notes
-
+    @override
     def agreed(self, call: Call, facts: ModelFacts, refused: Refused) -> Terms:
-        """The negotiated parameters of a call."""
         work_out = partial(terms, call.prompt.params, facts, refused)
         return self._agreed.of(call, facts, refused, work_out)
 
@@ -268,7 +258,7 @@ class GoogleOptions(GeminiOptions):
     )
 
 
-class Google(Gemini, GeminiBatches):
+class Google(Gemini):
     """Calls Gemini models with a key of the Gemini API."""
 
     takes_batches: ClassVar[bool] = True
@@ -294,7 +284,7 @@ class Google(Gemini, GeminiBatches):
             versioned=False,
         )
         super().__init__(settings, Access(secret.strip()), address, version)
-        self.version = version
+        self.batch_api = GeminiBatches(self, self.client, version)
         self.files = Uploads(self.client, self.who, self.scrub)
         self._shut_out: ProviderError | None = None
 

@@ -11,7 +11,7 @@ lists its models at ``/v1/models`` is unverified.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 from evalbench.engine.calls import Call, GatewayOptions, KeyNeed, Published
 from evalbench.engine.compat import override
@@ -30,6 +30,7 @@ class Perplexity(OpenAI):
     price_table: ClassVar[str] = "perplexity"
     address_variables: ClassVar[tuple[str, ...]] = ()
     own_address: ClassVar[str] = "https://api.perplexity.ai/v1"
+    takes_batches: ClassVar[bool] = False
     settings = GatewayOptions()
     key: ClassVar[KeyNeed | None] = KeyNeed(
         ("PERPLEXITY_API_KEY",), "https://console.perplexity.ai", r"pplx-\w{20,}"
@@ -41,11 +42,6 @@ class Perplexity(OpenAI):
 
     def __init__(self, settings: Mapping[str, Any], secret: str = "") -> None:
         super().__init__({**settings, "api": "responses"}, secret)
-
-    @classmethod
-    @override
-    def batches(cls) -> Literal["yes", "no", "tried"]:
-        return "no"
 
     @override
     def prepared(self, call: Call, refused: Refused) -> Prepared:

@@ -20,6 +20,7 @@ from evalbench.engine.compat import override
 from evalbench.engine.errors import CallRejected, ServerFault
 from evalbench.providers.chat.batches import REQUEST_ID, FileBatches
 from evalbench.providers.chat.errors import read_error
+from evalbench.providers.chat.provider import ChatProvider
 from evalbench.providers.chat.reply import read_chat
 from evalbench.providers.modelfacts import ModelFacts, Refused
 from evalbench.providers.openai import catalogue
@@ -60,7 +61,7 @@ class OpenAIOptions(GatewayOptions):
     )
 
 
-class OpenAI(FileBatches):
+class OpenAI(ChatProvider):
     """Calls OpenAI's models."""
 
     name: ClassVar[str] = "openai"
@@ -70,6 +71,7 @@ class OpenAI(FileBatches):
     address_variables: ClassVar[tuple[str, ...]] = ("OPENAI_BASE_URL",)
     modules: ClassVar[tuple[str, ...]] = ("openai",)
     own_address: ClassVar[str] = "https://api.openai.com/v1"
+    takes_batches: ClassVar[bool] = True
     settings: GatewayOptions = OpenAIOptions()
     key: ClassVar[KeyNeed | None] = KeyNeed(
         variables=("OPENAI_API_KEY",),
@@ -96,6 +98,7 @@ class OpenAI(FileBatches):
             headers=self.headers,
             query=self.query,
         )
+        self.batch_api = FileBatches(self) if self.takes_batches else None
 
     @override
     def capabilities(self, model: str) -> Capabilities:
@@ -103,7 +106,7 @@ class OpenAI(FileBatches):
         return Capabilities(
             images=facts.images is not False,
             logprobs=facts.logprobs is not False,
-            batch=self.batch_terms(model) is not None,
+            batch=self.batched(model),
             cached_from=LEAST_CACHED,
             cached_for_s=CACHED_S,
             schema=facts.schema is not False,

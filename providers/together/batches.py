@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import re
-from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -18,6 +17,7 @@ from evalbench.engine.compat import override
 from evalbench.engine.errors import ProviderError, ServerFault
 from evalbench.providers.chat.batches import FileBatches, with_results
 from evalbench.providers.chat.errors import error_object
+from evalbench.providers.chat.provider import ChatProvider
 from evalbench.providers.together.errors import read_together_error, request_id_of
 from evalbench.providers.together.prepare import CHAT
 from evalbench.providers.together.upload import FILE_ID, described, is_fit, not_taken, put
@@ -51,51 +51,49 @@ _STATUS = {
 
 
 class TogetherBatches(FileBatches):
-    """A provider with Together's ``/v1/files`` and ``/v1/batches``."""
+    """Batches by Together's ``/v1/files`` and ``/v1/batches``."""
 
     root = "/v1"
     line_statuses: ClassVar[Mapping[str, int]] = _STATUS
 
-    @property
-    @abstractmethod
-    @override
-    def carrier(self) -> SdkClient:
-        """Must be implemented by the provider."""
+    def __init__(self, provider: ChatProvider, client: SdkClient) -> None:
+        super().__init__(provider)
+        self._client = client
 
     @override
-    def batch_terms(self, model: str) -> BatchTerms | None:
-        return TERMS if self._takes_batches else None
+    def terms(self, model: str) -> BatchTerms | None:
+        return TERMS if self._taken else None
 
     @override
     def write_line(self, prepared: Prepared, item: str) -> bytes:
         return b'{"custom_id":"%s","body":%s}' % (item.encode(), orjson.dumps(prepared.body))
 
     @override
-    async def batch_upload(self, file: Path, name: str, model: str) -> dict[str, Any]:
+    async def upload(self, file: Path, name: str, model: str) -> dict[str, Any]:
         """Together identifies files by checksum and reports one that already exists. A file whose
         upload was cut off is replaced.
         """
-        self.check_secret()
+        self.provider.check_secret()
         form = await asyncio.to_thread(described, file, name)
-        answered = await self.within(self.carrier.form("/v1/files", form))
+        answered = await self.within(self._client.form("/v1/files", form))
         self.unless_none_taken(answered)
         if answered.status == 409:
             known = await self._known(answered)
             if known.get("bytes") == (await asyncio.to_thread(file.stat)).st_size:
                 return {"file": known["id"]}
-            await self.within(self.carrier.delete(f"/v1/files/{quote(known['id'], safe='')}"))
-            answered = await self.within(self.carrier.form("/v1/files", form))
+            await self.within(self._client.delete(f"/v1/files/{quote(known['id'], safe='')}"))
+            answered = await self.within(self._client.form("/v1/files", form))
         stored = answered.headers.get(FILE_ID)
         place = answered.headers.get("location") or ""
-        if answered.status != 302 or not stored or not is_fit(place, self.address):
+        if answered.status != 302 or not stored or not is_fit(place, self.provider.address):
             if answered.status < 400:
                 raise self._unclear()
             raise self._trouble(answered, "", "")
-        taken = await put(place, file, self.timeout, self.title, self.address)
+        taken = await put(place, file, self.provider.timeout, self.title, self.provider.address)
         if taken.status not in (200, 201):
             raise not_taken(taken, self.title)
         path = f"/v1/files/{quote(stored, safe='')}/preprocess"
-        self._object(await self.within(self.carrier.form(path, {})))
+        self._object(await self.within(self._client.form(path, {})))
         return {"file": stored}
 
     async def _known(self, answered: Answered) -> dict[str, Any]:
@@ -104,33 +102,33 @@ class TogetherBatches(FileBatches):
         name = body.get("file_id") if isinstance(body, dict) else None
         if not isinstance(name, str):
             raise self._unclear()
-        found = await self.within(self.get(f"/v1/files/{quote(name, safe='')}"))
+        found = await self.within(self.provider.get(f"/v1/files/{quote(name, safe='')}"))
         return {**self._object(found), "id": name}
 
     @override
-    async def batch_create(
+    async def create(
         self, file: Path, name: str, model: str, uploaded: Mapping[str, Any]
     ) -> BatchJob:
-        self.check_secret()
+        self.provider.check_secret()
         body = {
             "input_file_id": uploaded["file"],
             "endpoint": CHAT,
             "completion_window": "24h",
         }
-        answered = await self.within(self.send(Prepared(model, "/v1/batches", body)))
+        answered = await self.within(self.provider.send(Prepared(model, "/v1/batches", body)))
         made = self._object(answered, what="the file of this batch")
         job = made.get("job")
         return self._job(job if isinstance(job, dict) else made, model)
 
     @override
-    async def batch_find(
+    async def find(
         self, name: str, model: str, uploaded: Mapping[str, Any], *, requests: int, since: float
     ) -> Sequence[BatchJob]:
         """Batches have no names, but files do, and the file contains the names of its lines, so the
         file's newest batch is the right one. All batches come in a single list.
         """
-        self.check_secret()
-        answered = await self.within(self.get("/v1/batches"))
+        self.provider.check_secret()
+        answered = await self.within(self.provider.get("/v1/batches"))
         if answered.status != 200:
             raise self._trouble(answered, model, "")
         listed = self.scrub.value(json_body(answered))
@@ -162,7 +160,7 @@ class TogetherBatches(FileBatches):
             error = error_object(json_body(answered))
             said = error_response(answered, self.scrub, error, request_id_of(answered))
             return self.gone(said, what)
-        result = read_together_error(answered, self.who, model, self.scrub)
+        result = read_together_error(answered, self.provider.who, model, self.scrub)
         return ServerFault("the batch was refused") if isinstance(result, Reply) else result
 
 

@@ -19,6 +19,7 @@ from evalbench.engine.calls import (
 from evalbench.engine.calls.options import record_of
 from evalbench.engine.compat import override
 from evalbench.engine.errors import CallRejected, ServerFault
+from evalbench.providers.chat.provider import ChatProvider
 from evalbench.providers.modelfacts import ModelFacts, Refused
 from evalbench.providers.together import catalogue
 from evalbench.providers.together.batches import TogetherBatches
@@ -44,7 +45,7 @@ _NO_CHOICE = "Together's API gives no likelihoods of given texts"
 _MOST_PAGES = 50
 
 
-class Together(TogetherBatches):
+class Together(ChatProvider):
     """Calls the open models that Together serves."""
 
     name: ClassVar[str] = "together"
@@ -61,6 +62,7 @@ class Together(TogetherBatches):
         withheld=("TOGETHER_CUSTOM_HEADERS",),
     )
     tells_prices: ClassVar[bool] = True
+    takes_batches: ClassVar[bool] = True
 
     def __init__(self, settings: Mapping[str, Any], secret: str = "") -> None:
         address = api_address(
@@ -79,6 +81,7 @@ class Together(TogetherBatches):
             headers=self.headers,
             query=self.query,
         )
+        self.batch_api = TogetherBatches(self, self._client)
         self._agreed = Agreed()
         self._doubtful: set[str] = set()
         self._dedicated: set[str] = set()
@@ -100,7 +103,7 @@ class Together(TogetherBatches):
             schema=facts.schema is not False,
             thinks=bool(facts.thinks if facts.thinks is not None else facts.reasoning),
             gentle=True,
-            batch=self.batch_terms(model) is not None,
+            batch=self.batched(model),
             reason=_NO_CHOICE,
         )
 

@@ -1,6 +1,6 @@
 """Shared code of batch providers: lines, learning from refusals, bounded requests.
 
-See :class:`evalbench.engine.calls.BatchProvider` for the interface. A line holds exactly the body
+See :class:`evalbench.engine.calls.BatchApi` for the interface. A line holds exactly the body
 of the corresponding realtime request, and a result is read like a realtime answer.
 """
 
@@ -12,9 +12,9 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime
 from functools import wraps
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ClassVar
 
-from evalbench.engine.calls import BatchJob, BatchProvider, BatchTerms, Call, ParamNote, Reply
+from evalbench.engine.calls import BatchApi, BatchJob, Call, Reply
 from evalbench.engine.compat import override
 from evalbench.engine.errors import (
     CallRejected,
@@ -26,14 +26,13 @@ from evalbench.engine.errors import (
     ServerFault,
     TransientError,
 )
-from evalbench.providers.modelfacts import NOTHING, ModelFacts, Refused
+from evalbench.providers.modelfacts import NOTHING
 from evalbench.providers.modelfacts.refusals import blamed
 from evalbench.providers.wire.body import ReadBody, keyless, parsed, reply_of
 from evalbench.providers.wire.exchange import Answered, Arrival, Prepared
 from evalbench.providers.wire.failures import ErrorResponse, build, error_response, not_an_api
 from evalbench.providers.wire.lenient import encode
-from evalbench.providers.wire.negotiation import Terms
-from evalbench.providers.wire.provider import NetworkProvider, wire_name
+from evalbench.providers.wire.provider import NetworkProvider
 from evalbench.providers.wire.streams import cannot_write
 
 CLOCKS_S = 60.0
@@ -41,29 +40,20 @@ CLOCKS_S = 60.0
 _SHOWN = 2_000
 
 
-class BatchingProvider(NetworkProvider, BatchProvider):
-    """Base class of providers that also support batches."""
+class WireBatches(BatchApi):
+    """Base class of the batches of network providers.
 
-    item_field = "custom_id"
-    """The field of a result line with its item's id."""
-    _last: tuple[bytes, dict[str, Any], tuple[str, ...]] = (b"", {}, ())
+    Attributes:
+        provider: makes and sends requests, and reads answers.
+        item_field: the field of a result line with its item's id.
+    """
 
-    @classmethod
-    @override
-    def batches(cls) -> Literal["yes", "no", "tried"]:
-        return "yes"
+    item_field: ClassVar[str] = "custom_id"
 
-    @abstractmethod
-    def prepared(self, call: Call, refused: Refused) -> Prepared:
-        """The request for a call, given what the model refuses; does no I/O.
-
-        Raises:
-            CallRejected: the call cannot be expressed for this provider.
-        """
-
-    @abstractmethod
-    def agreed(self, call: Call, facts: ModelFacts, refused: Refused) -> Terms:
-        """The negotiated parameters of a call, cached for similar calls."""
+    def __init__(self, provider: NetworkProvider) -> None:
+        self.provider = provider
+        self.title, self.scrub = provider.title, provider.scrub
+        self._last: tuple[bytes, dict[str, Any], tuple[str, ...]] = (b"", {}, ())
 
     @abstractmethod
     def write_line(self, prepared: Prepared, item: str) -> bytes:
@@ -71,39 +61,25 @@ class BatchingProvider(NetworkProvider, BatchProvider):
 
     @abstractmethod
     def read_result(self, result: dict[str, Any], call: Call) -> Reply:
-        """A parsed result line as a reply; raises as ``batch_reply``."""
-
-    @abstractmethod
-    @override
-    def batch_terms(self, model: str) -> BatchTerms | None:
-        """Must be implemented by the provider."""
+        """A parsed result line as a reply; raises as :meth:`reply`."""
 
     @abstractmethod
     def _trouble(self, answered: Answered, model: str, what: str) -> ProviderError:
         """The error for an unsuccessful answer; ``what`` was requested and may no longer exist."""
 
-    def notes(self, call: Call) -> tuple[ParamNote, ...]:
-        """How each requested parameter is handled; must be fast, as every result asks for it."""
-        model = wire_name(call)
-        return self.agreed(call, self.facts.of(model), self.refusals.of(model)).notes
+    @override
+    def line(self, call: Call, item: str) -> bytes:
+        return self.write_line(self.provider.prepare(call), item)
 
     @override
-    def prepare(self, call: Call) -> Prepared:
-        return self.prepared(call, self.refusals.of(wire_name(call)))
-
-    @override
-    def batch_line(self, call: Call, item: str) -> bytes:
-        return self.write_line(self.prepare(call), item)
-
-    @override
-    def batch_item(self, line: bytes) -> str:
+    def item(self, line: bytes) -> str:
         item = self._parsed(line).get(self.item_field)
         if not isinstance(item, str):
             raise ValueError(f"the line has no {self.item_field}")
         return item
 
     @override
-    def batch_reply(self, line: bytes, call: Call) -> Reply:
+    def reply(self, line: bytes, call: Call) -> Reply:
         try:
             result = self._parsed(line)
         except ValueError as error:
@@ -115,8 +91,8 @@ class BatchingProvider(NetworkProvider, BatchProvider):
             raise self._unless_learned(error, call) from None
         except RunFatal as error:
             # The line came through the API, so the address is correct.
-            self._spoke = True
-            raise self._if_it_spoke(error) from None
+            self.provider.spoke = True
+            raise self.provider.if_it_spoke(error) from None
 
     def _parsed(self, line: bytes) -> dict[str, Any]:
         """A line as an object, without the key.
@@ -154,8 +130,12 @@ class BatchingProvider(NetworkProvider, BatchProvider):
         """
         return reply_of(
             body,
-            Arrival(self.scrub.identity(request_id), params=self.notes(call), notes=self._last[2]),
-            self.who,
+            Arrival(
+                self.scrub.identity(request_id),
+                params=self.provider.notes(call),
+                notes=self._last[2],
+            ),
+            self.provider.who,
             read,
             lambda: error_response(Answered(200, {}, encode(body)), self.scrub, None, ""),
         )
@@ -171,9 +151,9 @@ class BatchingProvider(NetworkProvider, BatchProvider):
         Raises:
             ProviderError: otherwise. Requests that fail within a batch are not billed.
         """
-        prepared = self.prepare(call)
+        prepared = self.provider.prepare(call)
         try:
-            return self.read(Answered(status, headers, encode(body)), prepared)
+            return self.provider.read(Answered(status, headers, encode(body)), prepared)
         except ProviderError as error:
             error.possibly_billed = False
             raise
@@ -185,7 +165,7 @@ class BatchingProvider(NetworkProvider, BatchProvider):
         """
         if error.status not in (400, 422) or isinstance(error, ContextTooLong):
             return error
-        fresh, now = self.prepared(call, NOTHING), self.prepare(call)
+        fresh, now = self.provider.prepared(call, NOTHING), self.provider.prepare(call)
         model = now.model
         sent = dict.fromkeys((*fresh.negotiable, *now.negotiable))
         found = blamed(sent, error.param, error.why)
@@ -193,8 +173,8 @@ class BatchingProvider(NetworkProvider, BatchProvider):
             return error
         one, value_only = found
         if one in now.negotiable:
-            self.refusals.learn(model, one, error.why, value_only=value_only)
-            if one in self.prepare(call).negotiable:
+            self.provider.refusals.learn(model, one, error.why, value_only=value_only)
+            if one in self.provider.prepare(call).negotiable:
                 return error
         return TransientError(
             f"{self.title} refuses {one.field} of {model!r}; the next request goes without it",
@@ -211,13 +191,13 @@ class BatchingProvider(NetworkProvider, BatchProvider):
             DeadlineExceeded: the timeout expired.
         """
         try:
-            async with asyncio.timeout(self.timeout) as deadline:
+            async with asyncio.timeout(self.provider.timeout) as deadline:
                 return await request
         except TimeoutError:
             if not deadline.expired():
                 raise
             raise DeadlineExceeded(
-                f"{self.title} said nothing about a batch within {self.timeout:g} s",
+                f"{self.title} said nothing about a batch within {self.provider.timeout:g} s",
                 hint="raise --timeout",
                 possibly_billed=True,
             ) from None
@@ -235,9 +215,9 @@ class BatchingProvider(NetworkProvider, BatchProvider):
             ProviderError: that error, or the body cannot be read.
         """
         if answered.status not in (200, 201):
-            raise self._if_it_spoke(trouble())
-        body = parsed(answered, self.who, self.scrub)
-        self._spoke = True
+            raise self.provider.if_it_spoke(trouble())
+        body = parsed(answered, self.provider.who, self.scrub)
+        self.provider.spoke = True
         return body
 
     def _object(self, answered: Answered, model: str = "", what: str = "") -> dict[str, Any]:
@@ -250,7 +230,7 @@ class BatchingProvider(NetworkProvider, BatchProvider):
     def gone(self, said: ErrorResponse, what: str) -> ProviderError:
         """A 404 about a batch: it does not exist, unless the 404 did not come from the API."""
         if not said.known:
-            return self._if_it_spoke(not_an_api(said, self.who))
+            return self.provider.if_it_spoke(not_an_api(said, self.provider.who))
         return build(CallRejected, f"{self.title} has {what} no longer", said)
 
 
@@ -258,14 +238,14 @@ Fetch = Callable[[Any, BatchJob, Path], Awaitable[None]]
 
 
 def without_key(fetch: Fetch) -> Fetch:
-    """A ``batch_fetch`` that removes the key from what it has written, even on failure.
+    """A ``fetch`` that removes the key from what it has written, even on failure.
 
     Raises:
         RunFatal: in addition, if the file cannot be rewritten.
     """
 
     @wraps(fetch)
-    async def fetched(self: BatchingProvider, job: BatchJob, into: Path) -> None:
+    async def fetched(self: WireBatches, job: BatchJob, into: Path) -> None:
         try:
             await fetch(self, job, into)
         finally:

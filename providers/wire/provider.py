@@ -8,7 +8,7 @@ import time
 from abc import abstractmethod
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import Any, ClassVar, Literal
 
 from evalbench.engine.calls import (
     Call,
@@ -35,13 +35,20 @@ from evalbench.engine.errors import (
     TransientError,
     nearest,
 )
-from evalbench.providers.modelfacts import FactsResolver, Refusals, other_provider
+from evalbench.providers.modelfacts import (
+    FactsResolver,
+    ModelFacts,
+    Refusals,
+    Refused,
+    other_provider,
+)
 from evalbench.providers.modelfacts.refusals import blamed
 from evalbench.providers.modelfacts.token_rules import token_rules
 from evalbench.providers.wire.address import Address
 from evalbench.providers.wire.exchange import Answered, Prepared
 from evalbench.providers.wire.failures import ProviderIdentity, may_be_billed, no_key, see_models
 from evalbench.providers.wire.listing import keep_list, kept_list
+from evalbench.providers.wire.negotiation import Terms
 from evalbench.providers.wire.per_loop import OnePerLoop
 from evalbench.providers.wire.reached import new_attempt
 from evalbench.providers.wire.scrub import SecretScrubber
@@ -53,10 +60,13 @@ _ASIDE_S = 3.0
 class NetworkProvider(Provider):
     """Base class of the network providers.
 
-    A provider defines how a call becomes a request (:meth:`prepare`), how it is sent (:meth:`send`)
-    and how a response is read (:meth:`read`). Deadlines, learning from refused parameters and error
-    handling are here.
+    A provider defines how a call becomes a request (:meth:`prepared`), how it is sent
+    (:meth:`send`) and how a response is read (:meth:`read`). Deadlines, learning from refused
+    parameters and error handling are here. Its transport and its batches are objects of their own.
     """
+
+    takes_batches: ClassVar[bool] = False
+    """Whether :attr:`batch_api` has batches, as far as is known without settings."""
 
     def __init__(self, settings: Mapping[str, Any], secret: str, address: Address) -> None:
         key, found = unbundled(secret)
@@ -73,7 +83,7 @@ class NetworkProvider(Provider):
         page = self.key.page if self.key else ""
         self.who = ProviderIdentity(self.name, self.title, page, address)
         self.timeout = own.timeout
-        self._spoke = False
+        self.spoke = False
         self._warmed: set[str] = set()
         self._asides: dict[str, asyncio.Task[None]] = {}
         self._names: Sequence[str] = ()
@@ -87,12 +97,16 @@ class NetworkProvider(Provider):
         """The clients that send requests."""
 
     @abstractmethod
-    def prepare(self, call: Call) -> Prepared:
-        """The request for a call; does no I/O.
+    def prepared(self, call: Call, refused: Refused) -> Prepared:
+        """The request for a call, given what the model refuses; does no I/O.
 
         Raises:
             CallRejected: the call cannot be expressed for this provider.
         """
+
+    @abstractmethod
+    def agreed(self, call: Call, facts: ModelFacts, refused: Refused) -> Terms:
+        """The negotiated parameters of a call, cached for similar calls."""
 
     @abstractmethod
     async def send(self, prepared: Prepared) -> Answered:
@@ -105,6 +119,28 @@ class NetworkProvider(Provider):
         Raises:
             ProviderError: the error that the response reports.
         """
+
+    def known_as(self, call: Call) -> str:
+        """The model's name among :attr:`facts` and :attr:`refusals`."""
+        return wire_name(call)
+
+    def prepare(self, call: Call) -> Prepared:
+        """The request for a call, given what is known; raises as :meth:`prepared`."""
+        return self.prepared(call, self.refusals.of(self.known_as(call)))
+
+    def notes(self, call: Call) -> tuple[ParamNote, ...]:
+        """How each requested parameter is handled; must be fast, as every result asks for it."""
+        model = self.known_as(call)
+        return self.agreed(call, self.facts.of(model), self.refusals.of(model)).notes
+
+    @classmethod
+    @override
+    def batches(cls) -> Literal["yes", "no", "tried"]:
+        return "yes" if cls.takes_batches else "no"
+
+    def batched(self, model: str) -> bool:
+        """Whether a model has batches, as far as is known by now."""
+        return self.batch_api is not None and self.batch_api.terms(model) is not None
 
     @classmethod
     def token_rules(cls, model: str) -> TokenRules:
@@ -243,8 +279,8 @@ class NetworkProvider(Provider):
                 prepared = again
                 continue
             except RunFatal as error:
-                raise self._if_it_spoke(error) from None
-            self._spoke = True
+                raise self.if_it_spoke(error) from None
+            self.spoke = True
             return reply
 
     def _without_blamed(
@@ -261,9 +297,9 @@ class NetworkProvider(Provider):
         again = self.prepare(call)
         return None if one in again.negotiable else again
 
-    def _if_it_spoke(self, error: ProviderError) -> ProviderError:
+    def if_it_spoke(self, error: ProviderError) -> ProviderError:
         """An address that responded properly before has a temporary problem; it is not wrong."""
-        if type(error) is not RunFatal or not self._spoke:
+        if type(error) is not RunFatal or not self.spoke:
             return error
         return ServerFault(
             f"{self.title} sent something that is not its protocol",

@@ -65,7 +65,7 @@ class Adoption:
         context, batch = self._context, self._batch
         if context.owners.get(name) not in (None, batch.name):
             return None
-        job = await context.provider.batch_poll(name, batch.model)
+        job = await context.api.poll(name, batch.model)
         if not job.state.over:
             return None
         if job.state is JobState.FAILED:

@@ -110,7 +110,7 @@ class Collection:
     def _line(self, call: Call) -> tuple[Batch, RequestFile, bytes]:
         """The open batch with its file, and a call as its next line."""
         batch, file = self._open or self._new()
-        return batch, file, self._context.provider.batch_line(call, batch.item(batch.requests))
+        return batch, file, self._context.api.line(call, batch.item(batch.requests))
 
     def _full(self, batch: Batch, more: int, tokens: int) -> bool:
         if not batch.requests:

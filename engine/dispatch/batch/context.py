@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from evalbench.engine.calls import BatchProvider, BatchTerms
+from evalbench.engine.calls import BatchApi, BatchTerms
 from evalbench.engine.cost.meter import CostMeter
 from evalbench.engine.dispatch.base import ZERO, Report
 from evalbench.engine.dispatch.batch.state import Batch, Stage, batch_of
@@ -27,7 +27,7 @@ class BatchContext:
     """State shared by all batches of one role.
 
     Attributes:
-        provider: the provider of the batches.
+        api: the batches of the provider.
         terms: the provider's batch terms.
         journal, folder: where calls and files are stored.
         meter: prices and budget; ``at_once`` has those of realtime answers.
@@ -50,7 +50,7 @@ class BatchContext:
         batches: all of them, oldest first.
     """
 
-    provider: BatchProvider
+    api: BatchApi
     terms: BatchTerms
     journal: Journal
     folder: Path

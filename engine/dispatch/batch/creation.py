@@ -100,9 +100,7 @@ class Creation:
         gap = 60.0 / context.terms.creates_per_minute
         context.next_create = asyncio.get_running_loop().time() + gap
         try:
-            return await context.provider.batch_create(
-                file, batch.job_name, batch.model, batch.uploaded
-            )
+            return await context.api.create(file, batch.job_name, batch.model, batch.uploaded)
         except (CallRejected, RateLimited):
             # A plain refusal: it cannot turn up later.
             batch.asked_at = 0.0
@@ -118,7 +116,7 @@ class Creation:
         """The job that is this batch by name; if unsure, the candidates go into ``doubtful``."""
         batch, context = self._batch, self._context
         try:
-            jobs = await context.provider.batch_find(
+            jobs = await context.api.find(
                 batch.job_name,
                 batch.model,
                 batch.uploaded,

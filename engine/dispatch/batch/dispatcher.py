@@ -14,7 +14,7 @@ import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
-from evalbench.engine.calls import BatchProvider, Call, Reply
+from evalbench.engine.calls import Call, Reply
 from evalbench.engine.compat import override
 from evalbench.engine.cost.budget import Reservation
 from evalbench.engine.cost.meter import CostMeter
@@ -79,8 +79,9 @@ class BatchDispatcher(ParkingDispatcher):
             clock: Unix seconds.
         """
         provider, report = realtime.provider, journal.event
-        assert isinstance(provider, BatchProvider)
-        terms = provider.batch_terms(model)
+        api = provider.batch_api
+        terms = api.terms(model) if api else None
+        assert api is not None
         assert terms is not None, "checked before the run began"
         self._provider = provider
         self._realtime = realtime
@@ -91,7 +92,7 @@ class BatchDispatcher(ParkingDispatcher):
         self._role = role
         self._report = report
         self._context = BatchContext(
-            provider,
+            api,
             terms,
             journal,
             folder,

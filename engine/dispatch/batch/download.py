@@ -85,8 +85,8 @@ class Download:
             ProviderError: there are none.
         """
         open_private(self.file).close()
-        await self._context.provider.batch_fetch(job, self.file)
-        return await Results(self._context.provider, self._batch, self.file).survey()
+        await self._context.api.fetch(job, self.file)
+        return await Results(self._context.api, self._batch, self.file).survey()
 
     async def _after(self, error: ProviderError) -> None:
         """Wait before the next attempt, longer each time; raises ``error`` if there is none."""
@@ -111,7 +111,7 @@ class Download:
     async def _told_anew(self, job: BatchJob) -> BatchJob:
         """The job's current state: the location of its results may be published late."""
         with contextlib.suppress(ProviderError):
-            now = await self._context.provider.batch_poll(job.id, self._batch.model)
+            now = await self._context.api.poll(job.id, self._batch.model)
             if now.state.over and now.state is not JobState.FAILED:
                 return now
         return job

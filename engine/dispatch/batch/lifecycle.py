@@ -84,7 +84,7 @@ class Lifecycle:
             return
         self._waits.unless_halted()
         batch.uploaded = await self._waits.patiently(
-            lambda: context.provider.batch_upload(file, batch.job_name, batch.model)
+            lambda: context.api.upload(file, batch.job_name, batch.model)
         )
         await self._context.put(batch, Stage.UPLOADED)
 
@@ -150,7 +150,7 @@ class Lifecycle:
         assert batch.job
         try:
             context.contact.begin()
-            job = await context.provider.batch_poll(batch.job.id, batch.model)
+            job = await context.api.poll(batch.job.id, batch.model)
             context.contact.made = True
         except TransientError as error:
             if not self._waits.unreached(error):
@@ -245,7 +245,7 @@ class Lifecycle:
         assert batch.job
         context.report("batch-cancelled", batch=batch.name, why=batch.cancel_for)
         try:
-            await context.provider.batch_cancel(batch.job.id, batch.model)
+            await context.api.cancel(batch.job.id, batch.model)
         except TransientError:
             return
         except CallRejected:
@@ -287,7 +287,7 @@ class Lifecycle:
 
     async def _keep_what_came(self, download: Download) -> None:
         """Read what there is of results that never arrived completely."""
-        results = Results(self._context.provider, self.batch, download.file)
+        results = Results(self._context.api, self.batch, download.file)
         if download.file.exists() and (await results.survey()).ours:
             self._reconciliation.ask_again(await self._take(results), "")
             download.file.replace(self._context.folder / self.batch.results_file)
@@ -327,7 +327,7 @@ class Lifecycle:
         if job.again and not batch.cancel_for and batch.attempt < MOST_ATTEMPTS:
             context.report("batch-put-off", batch=batch.name, why=job.why)
             # Some reveal the length of their queue only when they refuse.
-            context.terms = context.provider.batch_terms(batch.model) or context.terms
+            context.terms = context.api.terms(batch.model) or context.terms
             if batch.requests > 1 and batch.tokens > (context.most_tokens or batch.tokens):
                 self._reconciliation.ask_again(batch.calls, "too large for the queue", sent=False)
                 self._reconciliation.release()
@@ -351,7 +351,7 @@ class Lifecycle:
         if not file.exists():
             await context.put(batch, Stage.ENDED)
             return
-        results = Results(context.provider, batch, file)
+        results = Results(context.api, batch, file)
         again = await self._take(results)
         has_reply = context.with_reply(batch.calls)
         missing = results.missing()

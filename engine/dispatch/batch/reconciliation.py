@@ -47,7 +47,7 @@ class Reconciliation:
         """Store what a line says; False if the call should be asked again."""
         batch = self._batch
         try:
-            reply = self._context.provider.batch_reply(line, _call(row))
+            reply = self._context.api.reply(line, _call(row))
         except RunFatal as error:
             self.fatal = self.fatal or error
             return False

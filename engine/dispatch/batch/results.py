@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from evalbench.engine.calls import BatchProvider
+from evalbench.engine.calls import BatchApi
 from evalbench.engine.dispatch.batch.state import NAME_LENGTH, Batch
 
 _AT_ONCE = 256
@@ -40,7 +40,7 @@ class Results:
         odd: result lines that answer nothing, by what is wrong with them.
     """
 
-    provider: BatchProvider
+    api: BatchApi
     batch: Batch
     path: Path
     seen: set[int] = field(default_factory=set)
@@ -66,7 +66,7 @@ class Results:
 
     def _item(self, line: bytes) -> str | None:
         try:
-            return self.provider.batch_item(line)
+            return self.api.item(line)
         except ValueError:
             return None
 

@@ -102,8 +102,8 @@ class Bench:
     def read_line(self, body: bytes) -> Reply:
         """What a line of a batch's results says; raises what the provider raises."""
         line = self.line(body)
-        assert self.provider.batch_item(line) == "x"
-        reply: Reply = self.provider.batch_reply(line, Call(self.model, PROMPT))
+        assert self.provider.batch_api.item(line) == "x"
+        reply: Reply = self.provider.batch_api.reply(line, Call(self.model, PROMPT))
         return reply
 
 

@@ -126,7 +126,7 @@ def test_whatever_a_server_sends(name: str, shard: int, tmp_path: Path) -> None:
         context = bench(lane, tmp_path, KEY)
         watch = Watch(runner.run(context.__aenter__()))
         # An address that never answered well may be no API: what it sends may end a run.
-        watch.on.provider._spoke = True
+        watch.on.provider.spoke = True
 
         @settings(
             max_examples=math.ceil(_A_LANE / _SHARDS),

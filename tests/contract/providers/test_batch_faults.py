@@ -84,8 +84,8 @@ async def run(
     if not world.path.exists():
         await world.fill(samples)
     provider = make(api)
-    hurried = replace(provider.batch_terms(model), creates_per_minute=60_000)
-    provider.batch_terms = lambda model: hurried
+    hurried = replace(provider.batch_api.terms(model), creates_per_minute=60_000)
+    provider.batch_api.terms = lambda model: hurried
     async with journal(world.path) as opened:
         opened.close_cut_calls(lambda call: Decimal(0))
         meter = CostMeter(Budget(), None)
@@ -291,16 +291,16 @@ async def test_creations_whose_answers_are_lost_are_found_each_for_itself(
 
     def flying(name: str, **settings: Any) -> Any:
         provider = made_for(make, api)(name, **settings)
-        poll = provider.batch_poll
-        provider.batch_create = counting(provider.batch_create)
-        provider.batch_find = counting(provider.batch_find)
+        poll = provider.batch_api.poll
+        provider.batch_api.create = counting(provider.batch_api.create)
+        provider.batch_api.find = counting(provider.batch_api.find)
 
         async def later(job: str, model: str) -> Any:
             if known >= batches:
                 sim.advance(3000)
             return await poll(job, model)
 
-        provider.batch_poll = later
+        provider.batch_api.poll = later
         return provider
 
     samples = batches * size
@@ -332,13 +332,13 @@ async def run_while_time_flies(
 
     def flying(name: str, **settings: Any) -> Any:
         provider = provider_make(name, **settings)
-        poll = provider.batch_poll
+        poll = provider.batch_api.poll
 
         async def later(job: str, model: str) -> Any:
             sim.advance(30_000)
             return await poll(job, model)
 
-        provider.batch_poll = later
+        provider.batch_api.poll = later
         return provider
 
     return await run(flying, folder, api)
@@ -365,7 +365,7 @@ async def test_a_queue_that_refuses_the_creation_is_waited_for(
 
     def crowded(name: str) -> Any:
         provider = make(name)
-        create = provider.batch_create
+        create = provider.batch_api.create
 
         async def later(*given: Any) -> Any:
             nonlocal refusals
@@ -376,7 +376,7 @@ async def test_a_queue_that_refuses_the_creation_is_waited_for(
                 sim.advance(2000)
                 raise
 
-        provider.batch_create = later
+        provider.batch_api.create = later
         return provider
 
     running = asyncio.ensure_future(run(crowded, tmp_path, "google", SAMPLES // 2))

@@ -13,7 +13,6 @@ import pytest
 from evalbench.engine import errors as e
 from evalbench.engine.calls import (
     BatchJob,
-    BatchProvider,
     Call,
     JobState,
     ModelRef,
@@ -67,7 +66,7 @@ class Desk:
     def write(self, calls: Sequence[Call]) -> None:
         """The request file."""
         self.calls = {f"{NAME}{number:04d}": call for number, call in enumerate(calls)}
-        lines = [self.provider.batch_line(call, item) for item, call in self.calls.items()]
+        lines = [self.provider.batch_api.line(call, item) for item, call in self.calls.items()]
         assert not any(b"\n" in line for line in lines)
         self.file.write_bytes(b"".join(line + b"\n" for line in lines))
 
@@ -76,18 +75,18 @@ class Desk:
         await self.provider.get_ready(calls[0])
         self.write(calls)
         self.since = time.time()
-        uploaded = await self.provider.batch_upload(self.file, NAME, self.model)
-        job: BatchJob = await self.provider.batch_create(self.file, NAME, self.model, uploaded)
+        uploaded = await self.provider.batch_api.upload(self.file, NAME, self.model)
+        job: BatchJob = await self.provider.batch_api.create(self.file, NAME, self.model, uploaded)
         return job
 
     async def poll(self, job: BatchJob) -> BatchJob:
-        told: BatchJob = await self.provider.batch_poll(job.id, self.model)
+        told: BatchJob = await self.provider.batch_api.poll(job.id, self.model)
         return told
 
     async def lines(self, job: BatchJob) -> list[bytes]:
         """The result lines, as the engine cuts them."""
         into = self.folder / "results.jsonl"
-        await self.provider.batch_fetch(job, into)
+        await self.provider.batch_api.fetch(job, into)
         assert into.stat().st_mode & 0o777 == 0o600
         return [line for line in into.read_bytes().split(b"\n") if line]
 
@@ -95,9 +94,9 @@ class Desk:
         """What each line says, by item."""
         found: dict[str, Reply | e.ProviderError] = {}
         for line in await self.lines(job):
-            item = self.provider.batch_item(line)
+            item = self.provider.batch_api.item(line)
             try:
-                found[item] = self.provider.batch_reply(line, self.calls[item])
+                found[item] = self.provider.batch_api.reply(line, self.calls[item])
             except e.ProviderError as error:
                 found[item] = error
         return found
@@ -119,7 +118,7 @@ def sit(make: Make, tmp_path: Path) -> Sit:
     def at(name: str, model: str = "", **settings: Any) -> Desk:
         provider_name, usual, own = BATCH_LANES[name]
         provider = make(provider_name, **own | settings)
-        assert isinstance(provider, BatchProvider)
+        assert provider.batch_api is not None
         return Desk(provider, model or usual, tmp_path)
 
     return at
@@ -141,7 +140,7 @@ async def test_the_whole_life(sim: Handle, sit: Sit, name: str) -> None:
     sim.batch(waiting=60, running=600)
     job = await desk.submit(questions(desk))
     assert job.state in (JobState.WAITING, JobState.RUNNING)
-    window = desk.provider.batch_terms(desk.model).window_s
+    window = desk.provider.batch_api.terms(desk.model).window_s
     assert window == (2 * DAY if name == "google" else DAY)
     assert job.expires == pytest.approx(time.time() + window, abs=60)
     sim.advance(360)
@@ -193,7 +192,7 @@ async def test_lines_hold_what_goes_out_at_once(sim: Handle, sit: Sit, name: str
 @pytest.mark.parametrize("name", TAKERS)
 async def test_a_part_done_before_it_expired(sim: Handle, sit: Sit, name: str) -> None:
     desk = sit(name)
-    window = desk.provider.batch_terms(desk.model).window_s
+    window = desk.provider.batch_api.terms(desk.model).window_s
     sim.batch(running=2 * window)
     job = await desk.submit(questions(desk))
     sim.advance(window + 1)
@@ -218,7 +217,7 @@ async def test_cancelling_keeps_what_is_done(sim: Handle, sit: Sit, name: str) -
     sim.batch(running=600, finishing=10)
     job = await desk.submit(questions(desk))
     sim.advance(301)
-    await desk.provider.batch_cancel(job.id, desk.model)
+    await desk.provider.batch_api.cancel(job.id, desk.model)
     assert (await desk.poll(job)).state is JobState.RUNNING
     sim.advance(20)
     job = await desk.poll(job)
@@ -227,7 +226,7 @@ async def test_cancelling_keeps_what_is_done(sim: Handle, sit: Sit, name: str) -
     without = [] if name == "google" else [e.DeadlineExceeded] * 3
     assert [type(reply) for reply in replies] == [Reply] * 3 + without
     # One that is over is left alone.
-    await desk.provider.batch_cancel(job.id, desk.model)
+    await desk.provider.batch_api.cancel(job.id, desk.model)
 
 
 @pytest.mark.share(2)
@@ -239,14 +238,14 @@ async def test_disturbed_results(sim: Handle, sit: Sit, name: str) -> None:
     items, broken = [], []
     for line in await desk.lines(job):
         try:
-            items.append(desk.provider.batch_item(line))
+            items.append(desk.provider.batch_api.item(line))
         except ValueError:
             broken.append(line)
     ordinals = [int(item[-4:]) + 1 for item in items]
     assert ordinals == [6, 5, 4, 2, 2]
     (line,) = broken
     with pytest.raises(e.ServerFault) as caught:
-        desk.provider.batch_reply(line, next(iter(desk.calls.values())))
+        desk.provider.batch_api.reply(line, next(iter(desk.calls.values())))
     assert caught.value.possibly_billed
 
 
@@ -307,7 +306,7 @@ async def test_a_batch_that_is_no_longer_there(sim: Handle, sit: Sit, name: str)
     desk = sit(name)
     await desk.provider.get_ready(ask(desk, "Anything"))
     with pytest.raises(e.CallRejected) as caught:
-        await desk.provider.batch_poll("batch_of_yore", desk.model)
+        await desk.provider.batch_api.poll("batch_of_yore", desk.model)
     assert "no longer" in caught.value.what
 
 
@@ -375,17 +374,17 @@ async def test_a_creation_without_an_answer_is_found(sim: Handle, sit: Sit, name
     sim.advance(3 * 3600)
     provider = desk.provider
     desk.write(questions(desk, 3))
-    uploaded = await provider.batch_upload(desk.file, NAME, desk.model)
-    await provider.batch_create(desk.file, "other00000", desk.model, uploaded)
+    uploaded = await provider.batch_api.upload(desk.file, NAME, desk.model)
+    await provider.batch_api.create(desk.file, "other00000", desk.model, uploaded)
     desk.write(questions(desk, 2))
-    uploaded = await provider.batch_upload(desk.file, "lost000000", desk.model)
+    uploaded = await provider.batch_api.upload(desk.file, "lost000000", desk.model)
     since = time.time() + 3 * 3600 if name == "anthropic" else time.time()
     _, made, _ = PLACES.get(name, USUAL_PLACES)
     sim.fault("reset_before_headers", path=made, times=1, billed=True)
     with pytest.raises(e.ConnectionFailed) as caught:
-        await provider.batch_create(desk.file, "lost000000", desk.model, uploaded)
+        await provider.batch_api.create(desk.file, "lost000000", desk.model, uploaded)
     assert caught.value.possibly_billed
-    found = await provider.batch_find(
+    found = await provider.batch_api.find(
         "lost000000", desk.model, uploaded, requests=2, since=since - 3 * 3600
     )
     assert [job.id for job in found] == [sim.batches()[-1]["id"]]
@@ -399,7 +398,7 @@ async def test_nothing_is_found_where_nothing_was_made(sim: Handle, sit: Sit, na
     await desk.provider.get_ready(ask(desk, "Anything"))
     for _ in range(3):
         await desk.submit(questions(desk, 1))
-    found = await desk.provider.batch_find(
+    found = await desk.provider.batch_api.find(
         "lost000000", desk.model, {"file": "file-none"}, requests=2, since=time.time() - 5
     )
     assert not found
@@ -420,7 +419,9 @@ async def test_nonsense_about_batches(
         await desk.poll(job)
     if body or name != "google":  # an empty list is left out of Google's bodies
         with pytest.raises(e.ServerFault):
-            await desk.provider.batch_find(NAME, desk.model, {"file": "f"}, requests=1, since=0.0)
+            await desk.provider.batch_api.find(
+                NAME, desk.model, {"file": "f"}, requests=1, since=0.0
+            )
     sim.fault(status=200, path="files", body=body)
     with pytest.raises(e.ServerFault):
         await desk.submit(questions(desk, 1))
@@ -455,9 +456,9 @@ async def test_many_pages_are_looked_through(
         first = await desk.submit(questions(desk, 2))
         for _ in range(7):
             desk.write(questions(desk, 1))
-            uploaded = await desk.provider.batch_upload(desk.file, "x", desk.model)
-            await desk.provider.batch_create(desk.file, "x", desk.model, uploaded)
-        found = await desk.provider.batch_find(
+            uploaded = await desk.provider.batch_api.upload(desk.file, "x", desk.model)
+            await desk.provider.batch_api.create(desk.file, "x", desk.model, uploaded)
+        found = await desk.provider.batch_api.find(
             NAME, desk.model, {"file": "file-none"}, requests=2, since=desk.since
         )
         assert [job.id for job in found] == [first.id]
@@ -467,11 +468,11 @@ async def test_many_pages_are_looked_through(
 async def test_a_full_queue_can_be_tried_again(sim: Handle, sit: Sit, name: str) -> None:
     desk = sit(name)
     sim.batch(times=1, queue=10)
-    assert desk.provider.batch_terms(desk.model).most_tokens is None
+    assert desk.provider.batch_api.terms(desk.model).most_tokens is None
     job = await desk.poll(await desk.submit(questions(desk, 1)))
     assert (job.state, job.again) == (JobState.FAILED, True)
     assert "Enqueued token limit" in job.why
-    assert desk.provider.batch_terms(desk.model).most_tokens == 10
+    assert desk.provider.batch_api.terms(desk.model).most_tokens == 10
     job = await desk.poll(await desk.submit(questions(desk, 1)))
     assert job.state is JobState.ENDED
 
@@ -483,8 +484,8 @@ async def test_a_refused_file_cannot(sim: Handle, sit: Sit, name: str) -> None:
     desk.write(questions(desk, 2))
     lines = desk.file.read_bytes().splitlines()
     desk.file.write_bytes(b"\n".join([lines[0], lines[0], b"{", lines[1]]))
-    uploaded = await desk.provider.batch_upload(desk.file, NAME, desk.model)
-    job = await desk.provider.batch_create(desk.file, NAME, desk.model, uploaded)
+    uploaded = await desk.provider.batch_api.upload(desk.file, NAME, desk.model)
+    job = await desk.provider.batch_api.create(desk.file, NAME, desk.model, uploaded)
     job = await desk.poll(job)
     assert (job.state, job.again) == (JobState.FAILED, False)
     assert "line 2: The custom_id" in job.why
@@ -542,7 +543,7 @@ async def test_a_refused_parameter_is_learned_from_a_line(
     assert {type(reply) for reply in replies.values()} == {e.TransientError}
     (what,) = param
     assert what in str(next(iter(replies.values())))
-    assert f'"{what}'.encode() not in desk.provider.batch_line(calls[0], "again")
+    assert f'"{what}'.encode() not in desk.provider.batch_api.line(calls[0], "again")
     again = await desk.done(calls)
     for reply in again.values():
         assert isinstance(reply, Reply)
@@ -558,10 +559,10 @@ async def test_a_refusal_that_is_known_since_the_last_run(
     job = await desk.poll(await desk.submit(calls))
     lines = await desk.lines(job)
     with pytest.raises(e.TransientError):
-        desk.provider.batch_reply(lines[0], calls[0])
+        desk.provider.batch_api.reply(lines[0], calls[0])
     later = make("openai")
     with pytest.raises(e.TransientError):
-        later.batch_reply(lines[1], calls[1])
+        later.batch_api.reply(lines[1], calls[1])
 
 
 async def test_other_bad_requests_stay_what_they_are(sim: Handle, sit: Sit) -> None:
@@ -623,17 +624,17 @@ async def test_a_server_without_batches_says_so_once(
         await desk.submit(questions(desk, 1))
     assert "takes no batches" in caught.value.what
     assert "--mode realtime" in caught.value.hint
-    assert provider.batch_terms(desk.model) is None
+    assert provider.batch_api.terms(desk.model) is None
     assert not provider.capabilities(desk.model).batch
 
 
 async def test_batches_of_any_server_can_be_switched(
     sim: Handle, make: Make, tmp_path: Path
 ) -> None:
-    assert make("compatible", batches="no").batch_terms("m") is None
-    assert make("vllm").batch_terms("m") is None
-    assert make("vllm", batches="yes").batch_terms("m") is not None
-    assert make("groq", batches="no").batch_terms("m") is None
+    assert make("compatible", batches="no").batch_api.terms("m") is None
+    assert make("vllm").batch_api.terms("m") is None
+    assert make("vllm", batches="yes").batch_api.terms("m") is not None
+    assert make("groq", batches="no").batch_api.terms("m") is None
     model = "llama-3.3-70b-versatile"
     gateway = make("compatible", base_url=sim.base_url("groq"), batches="yes")
     desk = Desk(gateway, model, tmp_path)
@@ -646,7 +647,7 @@ async def test_batches_of_any_server_can_be_switched(
 async def test_likelihoods_are_not_for_batches(sit: Sit, name: str) -> None:
     desk = sit(name)
     with pytest.raises(e.CallRejected):
-        desk.provider.batch_line(pick(f"{desk.provider.name}/{desk.model}"), "item")
+        desk.provider.batch_api.line(pick(f"{desk.provider.name}/{desk.model}"), "item")
 
 
 @pytest.mark.share(2)
@@ -659,7 +660,7 @@ async def test_no_key_reaches_a_reply_or_an_error(sim: Handle, sit: Sit, name: s
     assert KEY not in f"{reply}"
     desk.provider.secret = ""
     with pytest.raises(e.BadKey):
-        await desk.provider.batch_poll("any", desk.model)
+        await desk.provider.batch_api.poll("any", desk.model)
 
 
 @pytest.mark.share(4)
@@ -677,11 +678,11 @@ def test_lines_of_no_use(name: str, line: bytes, home: Path) -> None:
     made: Any = registry.provider_class(provider_name)
     provider = made(own, KEY)
     call = Call(ModelRef(provider_name, model), generate("What?"))
-    line = line.replace(b"custom_id", provider.item_field.encode())
+    line = line.replace(b"custom_id", provider.batch_api.item_field.encode())
     try:
-        assert provider.batch_item(line) == "a"
+        assert provider.batch_api.item(line) == "a"
     except ValueError:
         assert b'"a"' not in line
     with pytest.raises(e.ServerFault) as caught:
-        provider.batch_reply(line, call)
+        provider.batch_api.reply(line, call)
     assert caught.value.possibly_billed

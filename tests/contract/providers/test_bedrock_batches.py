@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from evalbench.engine import errors as e
-from evalbench.engine.calls import BatchJob, BatchProvider, Call, JobState, Outcome, Provider
+from evalbench.engine.calls import BatchJob, Call, JobState, Outcome, Provider
 from tests.contract.providers.conftest import Make
 from tests.simulator.handle import Handle
 from tests.unit.providers.calls import ask, few_shot, look
@@ -30,40 +30,40 @@ def questions(count: int = MANY, **params: Any) -> list[Call]:
 
 async def submitted(provider: Any, folder: Path, calls: list[Call], name: str = NAME) -> BatchJob:
     file = folder / f"{name}.jsonl"
-    lines = [provider.batch_line(call, f"{name}{n:04d}") for n, call in enumerate(calls)]
+    lines = [provider.batch_api.line(call, f"{name}{n:04d}") for n, call in enumerate(calls)]
     file.write_bytes(b"".join(line + b"\n" for line in lines))
-    uploaded = await provider.batch_upload(file, name, SONNET)
-    job: BatchJob = await provider.batch_create(file, name, SONNET, uploaded)
-    [found] = await provider.batch_find(name, SONNET, uploaded, requests=len(calls), since=0.0)
+    uploaded = await provider.batch_api.upload(file, name, SONNET)
+    job: BatchJob = await provider.batch_api.create(file, name, SONNET, uploaded)
+    [found] = await provider.batch_api.find(name, SONNET, uploaded, requests=len(calls), since=0.0)
     assert found.id == job.id
     assert found.name == name
     return job
 
 
 async def fetched(provider: Any, job: BatchJob, folder: Path) -> dict[str, bytes]:
-    await provider.batch_fetch(job, folder / "results")
+    await provider.batch_api.fetch(job, folder / "results")
     assert (folder / "results").stat().st_mode & 0o777 == 0o600
     lines = (folder / "results").read_bytes().splitlines()
-    return {provider.batch_item(line): line for line in lines}
+    return {provider.batch_api.item(line): line for line in lines}
 
 
 async def test_a_batch_answers_as_calls_do(sim: Handle, make: Make, tmp_path: Path) -> None:
     provider: Provider = make("bedrock", **PLACES)
-    assert isinstance(provider, BatchProvider)
+    assert provider.batch_api is not None
     sim.batch(waiting=60, running=600, order="shuffled")
     calls = [*questions(98, temperature=0.5, seed=7), look(f"bedrock/{SONNET}"),
              few_shot(f"bedrock/{SONNET}")]  # fmt: skip
     job = await submitted(provider, tmp_path, calls)
     assert job.state is JobState.WAITING
     sim.advance(360)
-    half = await provider.batch_poll(job.id, SONNET)
+    half = await provider.batch_api.poll(job.id, SONNET)
     assert (half.state, half.total, half.succeeded) == (JobState.RUNNING, 100, 50)
     sim.advance(360)
-    done = await provider.batch_poll(job.id, SONNET)
+    done = await provider.batch_api.poll(job.id, SONNET)
     assert (done.state, done.succeeded, done.failed) == (JobState.ENDED, 100, 0)
     lines = await fetched(provider, done, tmp_path)
     for number, call in enumerate(calls):
-        reply = provider.batch_reply(lines[f"{NAME}{number:04d}"], call)
+        reply = provider.batch_api.reply(lines[f"{NAME}{number:04d}"], call)
         assert reply.outcome is Outcome.OK
         if number > 96:
             at_once = await provider.answer(call)
@@ -80,15 +80,15 @@ async def test_requests_that_fail_and_those_without_a_turn(
     calls = questions()
     job = await submitted(provider, tmp_path, calls)
     sim.advance(500)
-    assert (await provider.batch_poll(job.id, SONNET)).state is JobState.RUNNING
-    await provider.batch_cancel(job.id, SONNET)
-    stopped = await provider.batch_poll(job.id, SONNET)
+    assert (await provider.batch_api.poll(job.id, SONNET)).state is JobState.RUNNING
+    await provider.batch_api.cancel(job.id, SONNET)
+    stopped = await provider.batch_api.poll(job.id, SONNET)
     assert stopped.state is JobState.CANCELLED
-    await provider.batch_cancel(job.id, SONNET)
+    await provider.batch_api.cancel(job.id, SONNET)
     lines = await fetched(provider, stopped, tmp_path)
     assert 40 < len(lines) < 60
     with pytest.raises(e.RateLimited):
-        provider.batch_reply(lines[f"{NAME}0002"], calls[2])
+        provider.batch_api.reply(lines[f"{NAME}0002"], calls[2])
 
 
 async def test_a_refused_parameter_is_learned_from_a_line(
@@ -97,24 +97,24 @@ async def test_a_refused_parameter_is_learned_from_a_line(
     provider = make("bedrock", **PLACES)
     calls = questions(temperature=1.5)
     job = await submitted(provider, tmp_path, calls)
-    lines = await fetched(provider, await provider.batch_poll(job.id, SONNET), tmp_path)
+    lines = await fetched(provider, await provider.batch_api.poll(job.id, SONNET), tmp_path)
     with pytest.raises(e.TransientError, match="goes without it"):
-        provider.batch_reply(lines[f"{NAME}0000"], calls[0])
-    assert b"temperature" not in provider.batch_line(calls[0], "again")
+        provider.batch_api.reply(lines[f"{NAME}0000"], calls[0])
+    assert b"temperature" not in provider.batch_api.line(calls[0], "again")
 
 
 async def test_what_jobs_do_not_take_is_not_in_their_lines(sim: Handle, make: Make) -> None:
     provider = make("bedrock", latency="optimized", service_tier="flex", **PLACES)
-    line = provider.batch_line(ask(f"bedrock/{SONNET}"), "a")
+    line = provider.batch_api.line(ask(f"bedrock/{SONNET}"), "a")
     assert b"performanceConfig" not in line
     assert b"serviceTier" not in line
 
 
 async def test_a_job_of_too_few_fails_as_a_whole(sim: Handle, make: Make, tmp_path: Path) -> None:
     provider = make("bedrock", **PLACES)
-    assert provider.batch_terms(SONNET).least_requests == MANY
+    assert provider.batch_api.terms(SONNET).least_requests == MANY
     job = await submitted(provider, tmp_path, questions(3))
-    failed = await provider.batch_poll(job.id, SONNET)
+    failed = await provider.batch_api.poll(job.id, SONNET)
     assert failed.state is JobState.FAILED
     assert "minimum of 100" in failed.why
 
@@ -139,22 +139,22 @@ async def test_buckets_that_do_not_work(
     provider = make("bedrock", **{**PLACES, "batch_bucket": f"s3://{bucket}/x"})
     (tmp_path / "a.jsonl").write_bytes(b"{}\n")
     with pytest.raises(kind, match=words):
-        await provider.batch_upload(tmp_path / "a.jsonl", NAME, SONNET)
+        await provider.batch_api.upload(tmp_path / "a.jsonl", NAME, SONNET)
 
 
 async def test_jobs_and_results_that_are_gone(sim: Handle, make: Make, tmp_path: Path) -> None:
     provider = make("bedrock", **PLACES)
     arn = "arn:aws:bedrock:us-east-1:123456789012:model-invocation-job/abcdefabcdef"
     with pytest.raises(e.CallRejected, match="no longer"):
-        await provider.batch_poll(arn, SONNET)
+        await provider.batch_api.poll(arn, SONNET)
     sim.batch(gone=True)
     job = await submitted(provider, tmp_path, questions())
     with pytest.raises(e.CallRejected, match="not in the bucket"):
-        await fetched(provider, await provider.batch_poll(job.id, SONNET), tmp_path)
+        await fetched(provider, await provider.batch_api.poll(job.id, SONNET), tmp_path)
 
 
 async def test_without_a_bucket_and_a_role_there_are_no_batches(make: Make) -> None:
-    assert make("bedrock").batch_terms(SONNET) is None
+    assert make("bedrock").batch_api.terms(SONNET) is None
     assert not make("bedrock", batch_bucket="s3://evals").capabilities(SONNET).batch
     assert make("bedrock", **PLACES).capabilities(SONNET).batch
     with pytest.raises(e.SpecError, match="s3://my-bucket"):

@@ -64,7 +64,7 @@ async def test_a_packed_download_that_is_cut_is_seen(
 
     async def problem() -> str:
         try:
-            await provider.batch_fetch(JOB, into)
+            await provider.batch_api.fetch(JOB, into)
         except ServerFault as error:
             return error.what
         return problem_of(await Results(provider, BATCH, into).survey(), LINES)

@@ -10,7 +10,7 @@ import orjson
 import pytest
 
 from evalbench.engine import errors as e
-from evalbench.engine.calls import BatchJob, BatchProvider, Call, JobState, Reply
+from evalbench.engine.calls import BatchJob, Call, JobState, Reply
 from tests.contract.providers.conftest import Make
 from tests.contract.providers.test_google import film, show
 from tests.simulator.handle import Handle
@@ -31,18 +31,18 @@ async def sent(provider: Any, folder: Path, *lines: bytes, model: str = MODEL) -
     """A batch of ready lines, after a look at it."""
     file = folder / f"{NAME}.jsonl"
     file.write_bytes(b"".join(one + b"\n" for one in lines))
-    uploaded = await provider.batch_upload(file, NAME, model)
-    job = await provider.batch_create(file, NAME, model, uploaded)
-    told: BatchJob = await provider.batch_poll(job.id, model)
+    uploaded = await provider.batch_api.upload(file, NAME, model)
+    job = await provider.batch_api.create(file, NAME, model, uploaded)
+    told: BatchJob = await provider.batch_api.poll(job.id, model)
     return told
 
 
 async def reply(provider: Any, folder: Path, call: Call) -> Reply:
     """What a batch of one call answers; what its line raises is raised."""
-    job = await sent(provider, folder, provider.batch_line(call, "a"))
-    await provider.batch_fetch(job, folder / "results")
+    job = await sent(provider, folder, provider.batch_api.line(call, "a"))
+    await provider.batch_api.fetch(job, folder / "results")
     assert (folder / "results").stat().st_mode & 0o777 == 0o600
-    answer: Reply = provider.batch_reply((folder / "results").read_bytes().strip(), call)
+    answer: Reply = provider.batch_api.reply((folder / "results").read_bytes().strip(), call)
     return answer
 
 
@@ -56,7 +56,7 @@ async def test_thoughts_are_kept_out_of_answers(sim: Handle, make: Make, tmp_pat
 
 async def test_lines_hold_rest_bodies(make: Make) -> None:
     provider = make("google", service_tier="flex")
-    written = orjson.loads(provider.batch_line(talk(FLASH, temperature=0.5), "a"))
+    written = orjson.loads(provider.batch_api.line(talk(FLASH, temperature=0.5), "a"))
     assert written.keys() == {"key", "request"}
     request = written["request"]
     assert request.keys() == {"systemInstruction", "contents", "generationConfig"}
@@ -122,7 +122,7 @@ async def test_a_version_without_batches_is_told_with_the_other(
 
     provider = make("google", api_version="v1beta")
     assert (await sent(provider, tmp_path, line(GOOD))).state is JobState.ENDED
-    await provider.batch_fetch(await sent(provider, tmp_path, line(GOOD)), tmp_path / "results")
+    await provider.batch_api.fetch(await sent(provider, tmp_path, line(GOOD)), tmp_path / "results")
     assert {entry["path"].split("/")[2 + ("upload" in entry["path"])] for entry in sim.entries()
             if "v1/" not in entry["path"]} == {"v1beta"}  # fmt: skip
     with pytest.raises(e.NoSuchModel) as caught:
@@ -133,7 +133,7 @@ async def test_a_version_without_batches_is_told_with_the_other(
 async def test_a_file_that_is_gone_before_its_batch(make: Make, tmp_path: Path) -> None:
     provider = make("google")
     with pytest.raises(e.CallRejected, match="the file of this batch no longer"):
-        await provider.batch_create(tmp_path / "any", NAME, MODEL, {"file": "files/gone"})
+        await provider.batch_api.create(tmp_path / "any", NAME, MODEL, {"file": "files/gone"})
 
 
 @pytest.mark.parametrize(("file", "withheld", "succeeded"), [("", 3, None), ("files/r", 0, 3)])
@@ -152,7 +152,7 @@ def test_what_an_early_end_did_without_results_is_told(
 async def test_a_wrong_key_is_not_a_batch_that_is_over(sim: Handle, make: Make) -> None:
     sim.key("AIza-wrong", "wrong")
     with pytest.raises(e.BadKey):
-        await make("google", secret="AIza-wrong").batch_cancel("any", MODEL)
+        await make("google", secret="AIza-wrong").batch_api.cancel("any", MODEL)
 
 
 @pytest.mark.parametrize(
@@ -163,10 +163,10 @@ async def test_only_what_says_that_a_batch_is_over_ends_a_cancellation(
 ) -> None:
     sim.fault(status=status, path=":cancel")
     if over:
-        await make("google").batch_cancel("any", MODEL)
+        await make("google").batch_api.cancel("any", MODEL)
         return
     with pytest.raises(e.ProviderError):
-        await make("google").batch_cancel("any", MODEL)
+        await make("google").batch_api.cancel("any", MODEL)
 
 
 @pytest.mark.parametrize(
@@ -177,7 +177,7 @@ async def test_only_what_says_that_a_batch_is_over_ends_a_cancellation(
 def test_codes_of_lines(code: Any, kind: type[e.ProviderError], make: Make) -> None:
     written = orjson.dumps({"key": "a", "error": {"code": code, "message": "So it is."}})
     with pytest.raises(e.ProviderError) as caught:
-        make("google").batch_reply(written, ask(FLASH))
+        make("google").batch_api.reply(written, ask(FLASH))
     assert type(caught.value) is kind
     assert not caught.value.possibly_billed
 
@@ -189,9 +189,9 @@ async def test_media_too_large_for_a_line_are_refused_also_when_uploaded(
     call = show(FLASH, film(2, padding=20_000_000))
     await provider.answer(call)
     with pytest.raises(e.CallRejected) as caught:
-        provider.batch_line(call, "a")
+        provider.batch_api.line(call, "a")
     assert "--mode realtime" in caught.value.hint
-    assert provider.batch_line(show(FLASH, film(2)), "a")
+    assert provider.batch_api.line(show(FLASH, film(2)), "a")
 
 
 async def test_files_travel_in_pieces(sim: Handle, make: Make, tmp_path: Path) -> None:
@@ -206,7 +206,7 @@ async def test_files_travel_in_pieces(sim: Handle, make: Make, tmp_path: Path) -
 
 def test_vertex_says_why_it_takes_none(make: Make) -> None:
     provider = make("vertex", location="global")
-    assert not isinstance(provider, BatchProvider)
+    assert provider.batch_api is None
     assert not provider.capabilities(MODEL).batch
     assert "google/MODEL" in provider.batch_lacks
 

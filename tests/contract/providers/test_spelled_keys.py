@@ -142,14 +142,14 @@ async def test_batches(lane: str, make: Make, sim: Handle, monkeypatch: pytest.M
     real = await answered_by(provider, f"{name}/{model}", sim, monkeypatch)
     for spelled, put in some(list(LINES).index(lane), 4):
         line = (LINES[lane] % real.body.decode()).replace(HERE, put).encode()
-        reply = provider.batch_reply(line, call)
+        reply = provider.batch_api.reply(line, call)
         assert "[key removed]" in reply.text, spelled
         assert_gone(spelled, *shown(reply))
         if lane in ERROR_LINES:
             bad = ERROR_LINES[lane].replace("%s", TROUBLE).replace(HERE, put)
             for text in (bad, f"no JSON {put}"):
                 with pytest.raises(ProviderError) as caught:
-                    provider.batch_reply(text.encode(), call)
+                    provider.batch_api.reply(text.encode(), call)
                 assert_gone(spelled, *shown_of(caught.value))
 
 
@@ -183,10 +183,10 @@ async def test_files_of_results(
     where = {"output": "s3://bucket/x" if lane == "bedrock" else "file-1", "input": "s3://bucket/y"}
     job = BatchJob("batch-1", JobState.ENDED, results={**where, "file": "files/1"})
     if whole:
-        await provider.batch_fetch(job, file)
+        await provider.batch_api.fetch(job, file)
     else:
         with pytest.raises(ProviderError, match="cut"):
-            await provider.batch_fetch(job, file)
+            await provider.batch_api.fetch(job, file)
     kept = file.read_text()
     assert kept.count("[key removed]") >= len(texts)
     for spelled, _ in in_strings():

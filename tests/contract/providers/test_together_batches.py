@@ -29,7 +29,7 @@ def desk(make: Make, tmp_path: Path) -> Desk:
 async def uploaded(desk: Desk, count: int = 1) -> dict[str, Any]:
     await desk.provider.get_ready(questions(desk, 1)[0])
     desk.write(questions(desk, count))
-    told: dict[str, Any] = await desk.provider.batch_upload(desk.file, NAME, HALVED)
+    told: dict[str, Any] = await desk.provider.batch_api.upload(desk.file, NAME, HALVED)
     return told
 
 
@@ -54,13 +54,13 @@ async def test_a_file_goes_up_in_three_steps(sim: Handle, desk: Desk) -> None:
 
 async def test_lines_hold_a_name_and_a_body(desk: Desk) -> None:
     (call,) = questions(desk, 1)
-    line = desk.provider.batch_line(call, "item0")
+    line = desk.provider.batch_api.line(call, "item0")
     assert line.startswith(b'{"custom_id":"item0","body":{"model":')
 
 
 async def test_a_file_that_is_there_already_is_not_sent_again(sim: Handle, desk: Desk) -> None:
     first = await uploaded(desk)
-    assert await desk.provider.batch_upload(desk.file, NAME, HALVED) == first
+    assert await desk.provider.batch_api.upload(desk.file, NAME, HALVED) == first
     assert len(sent(sim, "store")) == 1
 
 
@@ -69,7 +69,7 @@ async def test_a_file_whose_bytes_never_came_is_sent_again(sim: Handle, desk: De
     with pytest.raises(e.ServerFault):
         await uploaded(desk)
     await uploaded(desk)
-    job = await desk.provider.batch_create(desk.file, NAME, HALVED, await uploaded(desk))
+    job = await desk.provider.batch_api.create(desk.file, NAME, HALVED, await uploaded(desk))
     assert (await desk.poll(job)).state is JobState.ENDED
 
 
@@ -100,7 +100,7 @@ async def test_bytes_are_taken_to_where_their_place_has_moved(sim: Handle, desk:
     where = f"{sim.url}{put['path']}?signature=simulated"
     desk.write(questions(desk, 2))
     sim.fault(status=307, path="store", times=1, headers={"location": where})
-    await desk.provider.batch_upload(desk.file, NAME, HALVED)
+    await desk.provider.batch_api.upload(desk.file, NAME, HALVED)
     assert [one["status"] for one in sent(sim, "store")] == [200, 307, 200]
 
 
@@ -115,18 +115,18 @@ async def test_a_place_that_is_none_is_not_gone_to(sim: Handle, desk: Desk, wher
 async def test_a_lost_file_is_told_as_such(desk: Desk) -> None:
     await uploaded(desk)
     with pytest.raises(e.CallRejected) as caught:
-        await desk.provider.batch_create(desk.file, NAME, HALVED, {"file": "file-of-yore"})
+        await desk.provider.batch_api.create(desk.file, NAME, HALVED, {"file": "file-of-yore"})
     assert "no longer" in caught.value.what
 
 
 async def test_the_youngest_batch_of_a_file_is_the_one(sim: Handle, desk: Desk) -> None:
     told = await uploaded(desk)
-    await desk.provider.batch_create(desk.file, NAME, HALVED, told)
+    await desk.provider.batch_api.create(desk.file, NAME, HALVED, told)
     sim.advance(60)
-    again = await desk.provider.batch_create(desk.file, NAME, HALVED, told)
+    again = await desk.provider.batch_api.create(desk.file, NAME, HALVED, told)
     sim.advance(60)
     await desk.submit(questions(desk, 2))
-    found = await desk.provider.batch_find(f"{NAME}01", HALVED, told, requests=1, since=0.0)
+    found = await desk.provider.batch_api.find(f"{NAME}01", HALVED, told, requests=1, since=0.0)
     assert [(job.id, job.name) for job in found] == [(again.id, f"{NAME}01")]
 
 
@@ -151,8 +151,8 @@ async def test_a_refused_file_cannot(sim: Handle, desk: Desk) -> None:
     desk.write(questions(desk, 2))
     first, _ = desk.file.read_bytes().splitlines()
     desk.file.write_bytes(b"\n".join([first, first]))
-    told = await desk.provider.batch_upload(desk.file, NAME, HALVED)
-    job = await desk.poll(await desk.provider.batch_create(desk.file, NAME, HALVED, told))
+    told = await desk.provider.batch_api.upload(desk.file, NAME, HALVED)
+    job = await desk.poll(await desk.provider.batch_api.create(desk.file, NAME, HALVED, told))
     assert (job.state, job.again) == (JobState.FAILED, False)
     assert "line 2: custom_id" in job.why
     assert sim.summary()["executed"] == 0
@@ -185,7 +185,7 @@ def test_errors_in_lines(home: Path, make: Make, code: str | None, kind: type[Ex
     told = f'"{code}"' if code else "null"
     line = f'{{"custom_id":"a","error":{{"message":"Invalid model specified","code":{told}}}}}'
     with pytest.raises(kind) as caught:
-        provider.batch_reply(line.encode(), call)
+        provider.batch_api.reply(line.encode(), call)
     assert type(caught.value) is kind
 
 

@@ -13,8 +13,8 @@ from typing import Any, ClassVar
 import orjson
 
 from evalbench.engine.calls import (
+    BatchApi,
     BatchJob,
-    BatchProvider,
     BatchTerms,
     Call,
     Capabilities,
@@ -22,6 +22,7 @@ from evalbench.engine.calls import (
     KeyNeed,
     ModelInfo,
     ModelRef,
+    Provider,
     Reply,
     Usage,
 )
@@ -63,8 +64,8 @@ def third_look(parcel: Parcel) -> JobState:
     return [JobState.WAITING, JobState.RUNNING, JobState.ENDED][min(parcel.looks - 1, 2)]
 
 
-class Post(BatchProvider):
-    """The provider.
+class Post(Provider, BatchApi):
+    """The provider, and its batches.
 
     Attributes:
         says: the text that answers a prompt's text, or the error in its line.
@@ -87,7 +88,8 @@ class Post(BatchProvider):
     key: ClassVar[KeyNeed | None] = None
 
     def __init__(self, **terms: Any) -> None:
-        self.terms = BatchTerms(**{"most_requests": 1000, "most_bytes": 1_000_000, **terms})
+        self.batch_api = self
+        self.limits = BatchTerms(**{"most_requests": 1000, "most_bytes": 1_000_000, **terms})
         self.says: Callable[[str], str | ProviderError] = lambda text: f"to {text}"
         self.becomes: Ends = third_look
         self.spoil: Callable[[list[bytes]], list[bytes]] = lambda lines: lines
@@ -138,20 +140,20 @@ class Post(BatchProvider):
             raise made
         return Reply(made, usage=USAGE)
 
-    def batch_terms(self, model: str) -> BatchTerms | None:
-        return self.terms
+    def terms(self, model: str) -> BatchTerms | None:
+        return self.limits
 
-    def batch_line(self, call: Call, item: str) -> bytes:
+    def line(self, call: Call, item: str) -> bytes:
         text = call.prompt.messages[-1].text
         if "impossible" in text:
             raise CallRejected("this cannot be asked")
         return orjson.dumps({"id": item, "text": text})
 
-    async def batch_upload(self, file: Path, name: str, model: str) -> dict[str, Any]:
+    async def upload(self, file: Path, name: str, model: str) -> dict[str, Any]:
         await self._step("upload")
         return {"file": str(file)}
 
-    async def batch_create(
+    async def create(
         self, file: Path, name: str, model: str, uploaded: Mapping[str, Any]
     ) -> BatchJob:
         await self._step("create")
@@ -173,7 +175,7 @@ class Post(BatchProvider):
             again=parcel.why == "queue full",
         )
 
-    async def batch_find(
+    async def find(
         self, name: str, model: str, uploaded: Mapping[str, Any], *, requests: int, since: float
     ) -> Sequence[BatchJob]:
         await self._step("find")
@@ -184,7 +186,7 @@ class Post(BatchProvider):
             return [job for job in jobs if job.name == name]
         return [job for job in jobs if job.total == requests]
 
-    async def batch_poll(self, job: str, model: str) -> BatchJob:
+    async def poll(self, job: str, model: str) -> BatchJob:
         await self._step("poll")
         parcel = self.parcels[job]
         if not parcel.state.over:
@@ -212,7 +214,7 @@ class Post(BatchProvider):
         ]
         parcel.results = self.spoil(lines)
 
-    async def batch_fetch(self, job: BatchJob, into: Path) -> None:
+    async def fetch(self, job: BatchJob, into: Path) -> None:
         await self._step("fetch")
         # Whatever a provider makes of it, it was this user's alone before a byte was there.
         assert into.stat().st_mode & 0o777 == 0o600
@@ -221,20 +223,20 @@ class Post(BatchProvider):
         results = b"".join(line + b"\n" for line in self.parcels[job.id].results)
         into.write_bytes(self.delivers(results))
 
-    def batch_item(self, line: bytes) -> str:
+    def item(self, line: bytes) -> str:
         try:
             return str(orjson.loads(line)["id"])
         except KeyError:
             raise ValueError("no id") from None
 
-    def batch_reply(self, line: bytes, call: Call) -> Reply:
+    def reply(self, line: bytes, call: Call) -> Reply:
         body = orjson.loads(line)
         if "error" in body:
             kinds = {kind.__name__: kind for kind in (CallRejected, ServerFault, DeadlineExceeded)}
             raise kinds[body["error"]]("the line says so")
         return Reply(body["reply"], usage=self.usage)
 
-    async def batch_cancel(self, job: str, model: str) -> None:
+    async def cancel(self, job: str, model: str) -> None:
         await self._step("cancel")
         parcel = self.parcels[job]
         if not parcel.state.over:

@@ -396,7 +396,7 @@ async def test_a_batch_larger_than_the_queue_is_split_once_that_is_known(tmp_pat
 
     def full(parcel: Parcel) -> JobState:
         if len(parcel.lines) > 10:
-            post.terms = replace(post.terms, most_tokens=80)
+            post.limits = replace(post.limits, most_tokens=80)
             parcel.why = "queue full"
             return JobState.FAILED
         return third_look(parcel)

@@ -47,13 +47,13 @@ class Forgetful(Post):
         after = self.ends[place] if 0 <= place < len(self.ends) else 0.0
         return JobState.ENDED if now() > after else JobState.RUNNING
 
-    async def batch_create(
+    async def create(
         self, file: Path, name: str, model: str, uploaded: Mapping[str, Any]
     ) -> BatchJob:
         fate = self.fates.pop(0) if self.fates else "ok"
         if fate == "never":
             raise ConnectionFailed("the connection was reset", possibly_billed=True)
-        job = await super().batch_create(file, name, model, uploaded)
+        job = await super().create(file, name, model, uploaded)
         if fate == "lost":
             raise ConnectionFailed("the connection was reset", possibly_billed=True)
         return job

@@ -343,7 +343,7 @@ async def test_a_batch_that_is_unknown_for_a_moment_is_not_lost(tmp_path: Path) 
     world, post = await world_of(tmp_path, SAMPLES), Post()
     # Hours after it was made.
     post.becomes = lambda parcel: JobState.RUNNING if now() < 3000 else third_look(parcel)
-    state_of = post.batch_poll
+    state_of = post.poll
     asked = 0
 
     async def poll(job: str, model: str) -> BatchJob:
@@ -353,7 +353,7 @@ async def test_a_batch_that_is_unknown_for_a_moment_is_not_lost(tmp_path: Path) 
             raise CallRejected("Post has this batch no longer")
         return await state_of(job, model)
 
-    post.batch_poll = poll  # type: ignore[method-assign]
+    post.poll = poll  # type: ignore[method-assign]
     state, driver = await drive(world, post)
     assert (state, driver.progress.failed) == (State.COMPLETE, 0)
     assert asked > 14

@@ -10,7 +10,6 @@ import pytest
 
 from evalbench.engine.calls import (
     BaseProvider,
-    BatchProvider,
     Call,
     Capabilities,
     ModelRef,
@@ -55,12 +54,12 @@ async def test_a_provider_with_nothing_but_answers_can_do_all_that_is_asked_of_o
     assert "no way to check" in await provider.check_key()
     told = await probe(provider, call.model, {}, PriceBook())
     assert (told["text"], told["cost"]) == ("Earth.", None)
-    assert not isinstance(provider, BatchProvider)
+    assert provider.batch_api is None
     await provider.close()
 
 
 def test_what_must_be_there_is_asked_for_at_once() -> None:
-    for base in (Provider, WorkerProvider, BatchProvider):
+    for base in (Provider, WorkerProvider):
         with pytest.raises(TypeError, match="abstract"):
             base({})  # type: ignore[abstract]
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from evalbench.engine.calls import NETWORK_OPTIONS, BatchProvider, Provider
+from evalbench.engine.calls import NETWORK_OPTIONS, Provider
 from evalbench.engine.config import registry
 from evalbench.engine.errors import NoSuchModel
 from evalbench.providers.anthropic import Anthropic
@@ -44,8 +44,8 @@ BATCHING = (
 @pytest.mark.parametrize("name", BATCHING)
 def test_batches_are_bounded(name: str) -> None:
     provider = built(name)
-    assert isinstance(provider, BatchProvider)
-    terms = provider.batch_terms("some-model")
+    assert provider.batch_api is not None
+    terms = provider.batch_api.terms("some-model")
     assert terms is not None
     assert terms.least_requests == 1
     assert 50_000 <= terms.most_requests <= 100_000
