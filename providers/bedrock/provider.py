@@ -141,11 +141,11 @@ class Bedrock(NetworkProvider):
             self.timeout,
         )
         self._agreed = Agreed()
-        self._boto = Boto(account, self._explain, self.scrub.learn)
+        self.boto = Boto(account, self._explain, self.scrub.learn)
         place = read_place(bucket) if (bucket := own.batch_bucket) else None
         # Files are in a bucket, which accepts only signed requests.
         role = "" if given.bearer else own.batch_role or ""
-        self.batch_api = InvocationJobs(self, self._boto, place, role, self._error)
+        self.batch_api = InvocationJobs(self, self.boto, place, role, self._error)
 
     @property
     def region(self) -> str:
@@ -252,15 +252,15 @@ class Bedrock(NetworkProvider):
     @property
     @override
     def clients(self) -> OnePerLoop[Any]:
-        return self._boto.clients
+        return self.boto.clients
 
     @override
     async def send(self, prepared: Prepared) -> Answered:
-        return await self._boto.call(RUNTIME, "converse", modelId=prepared.model, **prepared.body)
+        return await self.boto.call(RUNTIME, "converse", modelId=prepared.model, **prepared.body)
 
     async def get(self, path: str) -> Answered:
         """Call the control plane; ``path`` is the operation's boto3 name."""
-        return await self._boto.call(CONTROL, path)
+        return await self.boto.call(CONTROL, path)
 
     @override
     def read(self, answered: Answered, prepared: Prepared) -> Reply:
@@ -283,7 +283,7 @@ class Bedrock(NetworkProvider):
         await self.clients.get()
         whose = ""
         if not self._given.bearer:
-            answered = await self._boto.call(IDENTITY, "get_caller_identity")
+            answered = await self.boto.call(IDENTITY, "get_caller_identity")
             if answered.status != 200:
                 raise self._error(answered)
             if found := _IDENTITY.search(answered.body):
@@ -316,7 +316,7 @@ class Bedrock(NetworkProvider):
         """All pages of a control plane list."""
         listed: list[Any] = []
         while True:
-            answered = await self._boto.call(CONTROL, operation, **query)
+            answered = await self.boto.call(CONTROL, operation, **query)
             if answered.status != 200:
                 raise self._error(answered)
             body = parsed(answered, self.who, self.scrub)
@@ -337,7 +337,7 @@ class Bedrock(NetworkProvider):
         # It counts for foundation models, whatever profile a call uses.
         model = model_name(prepared.model).base or prepared.model
         asked = {name: prepared.body[name] for name in _COUNTED if name in prepared.body}
-        answered = await self._boto.call(
+        answered = await self.boto.call(
             RUNTIME, "count_tokens", modelId=model, input={"converse": asked}
         )
         if answered.status != 200:

@@ -67,7 +67,7 @@ async def test_a_packed_download_that_is_cut_is_seen(
             await provider.batch_api.fetch(JOB, into)
         except ServerFault as error:
             return error.what
-        return problem_of(await Results(provider, BATCH, into).survey(), LINES)
+        return problem_of(await Results(provider.batch_api, BATCH, into).survey(), LINES)
 
     assert await problem() == ""
     for length in (len(served.whole) // 2, len(served.whole) // 3):

@@ -145,7 +145,7 @@ def test_what_an_early_end_did_without_results_is_told(
         "batchStats": {"requestCount": "5", "successfulRequestCount": "3"},
         "output": {"responsesFile": file},
     }
-    job = make("google")._job({"name": "batches/b", "metadata": about})
+    job = make("google").batch_api._job({"name": "batches/b", "metadata": about})
     assert (job.state, job.withheld, job.succeeded) == (JobState.EXPIRED, withheld, succeeded)
 
 
