@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from evalbench.engine.calls import KeyNeed, Published
+from evalbench.engine.calls.own_servers import SERVER_SETTINGS, OwnServer
 from evalbench.engine.calls.secrets import header, query
 from evalbench.engine.errors import SpecError, nearest
 from evalbench.engine.files import own_toml
@@ -21,25 +22,6 @@ from evalbench.providers.compatible.provider import Compatible
 
 FILE = "providers.toml"
 _IN_OUT = re.compile(r"\s*\$?\d+(?:\.\d+)?\s*/\s*\$?\d+(?:\.\d+)?\s*")
-_FIELDS = {
-    "like": str,
-    "title": str,
-    "base_url": str,
-    "key": str,
-    "key_required": bool,
-    "key_header": str,
-    "key_page": str,
-    "headers": dict,
-    "query": dict,
-    "prices": dict,
-    "price_source": str,
-    "concurrency": int,
-    "qps": (int, float),
-    "requests_per_minute": (int, float),
-    "tokens_per_minute": int,
-    "timeout": (int, float),
-    "batches": str,
-}
 
 
 class _Servers:
@@ -66,44 +48,38 @@ def make_class(name: str, table: Mapping[str, Any]) -> type[Compatible]:
     Raises:
         SpecError: the table is invalid; says why.
     """
-    for field, value in table.items():
-        kind = _FIELDS.get(field)
-        if kind is None:
-            raise _wrong(name, f"there is no field {field!r}", nearest(field, _FIELDS))
-        if not isinstance(value, kind) or isinstance(value, bool) != (kind is bool):  # type: ignore[arg-type]
-            raise _wrong(name, f"{field} is of another kind", _EXAMPLE)
-    base = _like(name, table.get("like", "compatible"))
-    if not table.get("base_url") and not base.own_address:
+    given = _described(name, table)
+    base = _like(name, given.like or Compatible.name)
+    if not given.base_url and not base.own_address:
         raise _wrong(name, "base_url is missing", 'for example base_url = "https://gw.example/v1"')
     need = base.key
-    variables = (table["key"],) if table.get("key") else (_variable(name),)
-    required = table.get("key_required", "key" in table or bool(need and need.required))
+    required = given.key_required
+    if required is None:
+        required = given.key is not None or bool(need and need.required)
     made: dict[str, Any] = {
         "__doc__": f"{name}, of {FILE}.",
         "__module__": __name__,
         "name": name,
-        "title": table.get("title", name),
-        "key": KeyNeed(variables, table.get("key_page", ""), required=required),
+        "title": name if given.title is None else given.title,
+        "key": KeyNeed((given.key or _variable(name),), given.key_page or "", required=required),
         "own_headers": dict(
-            header(f"{key}: {value}", FILE) for key, value in _texts(name, table, "headers")
+            header(f"{key}: {value}", FILE) for key, value in given.headers.items()
         ),
-        "own_query": dict(
-            query(f"{key}={value}", FILE) for key, value in _texts(name, table, "query")
-        ),
+        "own_query": dict(query(f"{key}={value}", FILE) for key, value in given.query.items()),
         "configured": True,
-        "defaults": _defaults(name, table),
-        "prices": dict(_texts(name, table, "prices")),
-        "price_source": table.get("price_source", ""),
+        "defaults": _defaults(name, given),
+        "prices": dict(given.prices),
+        "price_source": given.price_source or "",
     }
-    for model, price in made["prices"].items():
+    for model, price in given.prices.items():
         if not _IN_OUT.fullmatch(price):
             raise _wrong(name, f"the price of {model} is not IN/OUT", _PRICE)
-    if table.get("base_url"):
-        made["own_address"] = table["base_url"]
+    if given.base_url:
+        made["own_address"] = given.base_url
         # Limits apply only at the vendor's own address.
         made["published"] = Published()
-    if table.get("key_header"):
-        made["key_header"] = table["key_header"]
+    if given.key_header:
+        made["key_header"] = given.key_header
     made_class: type[Compatible] = type(_class_name(name), (base,), made)
     # An invalid address is reported here, with its table, and not by a run.
     if "{" not in made_class.own_address:
@@ -111,30 +87,43 @@ def make_class(name: str, table: Mapping[str, Any]) -> type[Compatible]:
     return made_class
 
 
-def _defaults(name: str, table: Mapping[str, Any]) -> dict[str, Any]:
+def _described(name: str, table: Mapping[str, Any]) -> OwnServer:
+    for field, value in table.items():
+        typed = SERVER_SETTINGS.get(field)
+        if typed is None:
+            raise _wrong(name, f"there is no field {field!r}", nearest(field, SERVER_SETTINGS))
+        if not typed.fits(value):
+            raise _wrong(name, f"{field} is of another kind", _EXAMPLE)
+        if typed.sign and any(not isinstance(one, str) for one in value.values()):
+            raise _wrong(name, f"the values of {field} are texts", _EXAMPLE)
+    return OwnServer(**table)
+
+
+def _defaults(name: str, given: OwnServer) -> dict[str, Any]:
     """Values of options and settings, by option name."""
-    found = {
-        field: table[field]
-        for field in ("concurrency", "qps", "timeout", "batches")
-        if field in table
+    limits = {
+        "requests_per_minute": given.requests_per_minute,
+        "tokens_per_minute": given.tokens_per_minute,
+        "concurrency": given.concurrency,
+        "qps": given.qps,
+        "timeout": given.timeout,
     }
-    if (batches := found.get("batches")) not in (None, "auto", "yes", "no"):
-        raise _wrong(name, f"batches cannot be {batches!r}", "one of: auto, yes, no")
-    for field in ("requests_per_minute", "tokens_per_minute", "concurrency", "qps", "timeout"):
-        if field in table and table[field] <= 0:
+    if given.batches not in (None, "auto", "yes", "no"):
+        raise _wrong(name, f"batches cannot be {given.batches!r}", "one of: auto, yes, no")
+    for field, limit in limits.items():
+        if limit is not None and limit <= 0:
             raise _wrong(name, f"{field} must be more than 0", f"leave {field} out for no limit")
-    if "requests_per_minute" in table:
-        found.setdefault("qps", table["requests_per_minute"] / 60)
-    if "tokens_per_minute" in table:
-        found["tpm"] = table["tokens_per_minute"]
-    return found
-
-
-def _texts(name: str, table: Mapping[str, Any], field: str) -> list[tuple[str, str]]:
-    found = table.get(field, {})
-    if any(not isinstance(value, str) for value in found.values()):
-        raise _wrong(name, f"the values of {field} are texts", _EXAMPLE)
-    return list(found.items())
+    qps = given.qps
+    if qps is None and given.requests_per_minute is not None:
+        qps = given.requests_per_minute / 60
+    found = {
+        "concurrency": given.concurrency,
+        "qps": qps,
+        "timeout": given.timeout,
+        "batches": given.batches,
+        "tpm": given.tokens_per_minute,
+    }
+    return {option: value for option, value in found.items() if value is not None}
 
 
 def _like(name: str, like: str) -> type[Compatible]:

@@ -36,7 +36,7 @@ async def test_a_server_is_described_tested_changed_and_removed(
         await until_shown(pilot, "base-url")
         await pilot.press(*sim.base_url("custom"), "tab")
         await pilot.press(*"X-Auth: Bearer ${GW_TOKEN}")
-        await until_shown(pilot, "asked for and kept in the keychain")
+        await until_shown(pilot, "kept in the keychain")
         await pilot.press("tab", *"my-gw", "f9")
         await until_shown(pilot, "my-gw key 'GW_TOKEN'")
         await pilot.press(*TOKEN)

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from evalbench.engine import preflight
+from evalbench.engine.calls.own_servers import SERVER_SETTINGS
 from evalbench.engine.config import registry
 from evalbench.engine.config.roles import with_address
 from evalbench.engine.config.servers_file import (
@@ -19,7 +20,7 @@ from evalbench.engine.config.servers_file import (
 from evalbench.engine.errors import SpecError, UsageError
 from evalbench.engine.keys import ATTENDED_S, find_key, looks_like_key, not_here
 from evalbench.tui.cli.output import Out, stdout
-from evalbench.tui.cli.parser import Parser, bare_words
+from evalbench.tui.cli.parser import Parser, add_options, bare_words, take
 from evalbench.tui.cli.place import remember
 from evalbench.tui.state.clean import one_line
 from evalbench.tui.state.provider_lines import about_words, limit_words, provider_lines
@@ -54,33 +55,7 @@ def declare(parser: Parser, words: Sequence[str]) -> None:
 
 
 def _declare_fields(parser: Parser) -> None:
-    add = parser.add_argument
-    add("--base-url", metavar="URL", help="base URL of the API")
-    add("--like", metavar="PROVIDER", help="a provider that it is like (default: compatible)")
-    add("--title", metavar="TEXT", help="its name for people")
-    add("--key-variable", metavar="NAME", help="the environment variable of its key")
-    add("--key-required", choices=("yes", "no"), help="whether nothing works without a key")
-    add("--key-header", metavar="NAME", help="header of the key (default: Authorization)")
-    add("--key-page", metavar="URL", help="where keys are made")
-    add(
-        "--header",
-        metavar="'NAME: VALUE'",
-        action="append",
-        help="a header of every request; ${VARIABLE} stands for a secret; may be repeated",
-    )
-    add("--query", metavar="NAME=VALUE", action="append", help="a query parameter; as --header")
-    add(
-        "--price",
-        metavar="MODEL=IN/OUT",
-        action="append",
-        help="US dollars per million tokens; * is every other model; may be repeated",
-    )
-    add("--price-source", metavar="TEXT", help="where the prices come from")
-    add("--requests-per-minute", metavar="N", type=float, help="its limit")
-    add("--tokens-per-minute", metavar="N", type=int, help="its limit, prompts and replies")
-    add("--concurrency", metavar="N", type=int, help="maximum concurrent calls")
-    add("--timeout", metavar="S", type=float, help="seconds for one attempt at one call")
-    add("--batches", choices=("auto", "yes", "no"), help="whether it takes OpenAI-style batches")
+    add_options(parser, [one.option for one in SERVER_SETTINGS.values()], "the server")
 
 
 def execute(args: argparse.Namespace) -> int:
@@ -211,36 +186,20 @@ def _remove(args: argparse.Namespace) -> int:
     return _tell(args, "provider-gone", words, provider=args.provider, file=str(servers_file()))
 
 
-_PLAIN = (
-    *("base_url", "like", "title", "key_header", "key_page", "price_source"),
-    *("requests_per_minute", "tokens_per_minute", "concurrency", "timeout", "batches"),
-)
-
-
 def _changes(args: argparse.Namespace) -> dict[str, Any]:
     """Values by field of the file; None if an empty one removes it."""
     found: dict[str, Any] = {}
-    for field in _PLAIN:
-        if (value := getattr(args, field)) is not None:
-            found[field] = _whole(value) if value != "" else None
-    if args.key_variable is not None:
-        found["key"] = args.key_variable or None
-    if args.key_required is not None:
-        found["key_required"] = args.key_required == "yes"
-    for flag, field, split in (
-        ("header", "headers", _split_at(":")),
-        ("query", "query", _split_at("=")),
-        ("price", "prices", _split_last),
-    ):
-        if (given := getattr(args, flag)) is not None:
-            told = [text for text in given if text.strip()]
-            found[field] = dict(split(flag, text) for text in told) or None
+    for field, typed in SERVER_SETTINGS.items():
+        value = take(args, typed.option)
+        if value is None:
+            continue
+        if typed.sign:
+            split = _split_last if field == "prices" else _split_at(typed.sign.strip())
+            told = [text for text in value if text.strip()]
+            found[field] = dict(split(typed.option.name, text) for text in told) or None
+        else:
+            found[field] = typed.value(value) if value else None
     return found
-
-
-def _whole(value: Any) -> Any:
-    """Write whole numbers without a decimal point: files are read by people."""
-    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 Split = Callable[[str, str], tuple[str, str]]
