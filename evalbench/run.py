@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 from evalbench.engine.benchmarks.custom.file import is_custom
 from evalbench.engine.calls import Outcome
 from evalbench.engine.config import registry
-from evalbench.engine.config.spec import COMMON, RunSpec, make_spec, parse_model
+from evalbench.engine.config.spec import BUDGET, COMMON, RunSpec, make_spec, parse_model
 from evalbench.engine.data.dataset import ProgressCallback
 from evalbench.engine.errors import (
     EvalbenchError,
@@ -368,7 +368,7 @@ class Run:
         spec = None
         if budget is not None:
             old = self.spec
-            spec = old.changed(budget=float(budget))
+            spec = old.changed(budget=BUDGET.parse(budget))
         options = launch.EngineOptions(
             accept_changes=accept_changes,
             accept_loss=accept_loss,

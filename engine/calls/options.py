@@ -10,6 +10,7 @@ import math
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import Field, dataclass, field, fields, is_dataclass
+from decimal import Decimal
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
@@ -18,7 +19,15 @@ from evalbench.engine.files import read_text
 
 _TRUE = {"1", "true", "yes", "on"}
 _FALSE = {"0", "false", "no", "off"}
-_TYPES = {int: "a whole number", float: "a number", str: "a text", bool: "true or false"}
+_TYPES = {
+    int: "a whole number",
+    float: "a number",
+    Decimal: "a number",
+    str: "a text",
+    bool: "true or false",
+}
+_STORED = {float: (int, float), Decimal: (int, float, Decimal)}
+"""What a stored value of a type may be, if not that type alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +36,7 @@ class Option:
 
     Attributes:
         name: lower case with underscores; the flag is ``--`` + name with dashes.
-        type: ``int``, ``float``, ``str`` or ``bool``.
+        type: ``int``, ``float``, ``Decimal`` (for money), ``str`` or ``bool``.
         default: value if the user does not set it; may be None.
         help: one sentence without a final period.
         choices: if not empty, the only allowed values; with ``path``, names that may be given
@@ -98,8 +107,7 @@ class Option:
         return self._unfit(value)
 
     def _unfit(self, value: Any) -> str:
-        fits = type(value) in (int, float) if self.type is float else type(value) is self.type
-        if not fits:
+        if type(value) not in _STORED.get(self.type, (self.type,)):
             return _TYPES[self.type]
         if self.minimum is not None and value < self.minimum:
             return f"at least {self.minimum:g}"
@@ -175,16 +183,18 @@ class Option:
             hint=f"check the path given to {self.flag}",
         )
 
-    def _number(self, raw: Any) -> int | float:
+    def _number(self, raw: Any) -> int | float | Decimal:
         try:
             if isinstance(raw, bool):
                 raise ValueError
-            value: int | float = self.type(raw)
+            # The shortest text of a float is what was written.
+            money = self.type is Decimal
+            value: int | float | Decimal = self.type(str(raw) if money else raw)
             whole = self.type is int
             cut = whole and not isinstance(raw, str) and value != raw
             if cut or not (whole or math.isfinite(value)):
                 raise ValueError
-        except (TypeError, ValueError, OverflowError):
+        except (TypeError, ValueError, ArithmeticError):
             kind = "a whole number" if self.type is int else "a number"
             raise SpecError(
                 self.name, f"{self.flag} takes {kind}, not {raw!r}", hint=self._without()
@@ -259,6 +269,7 @@ _Record = TypeVar("_Record")
 _FIELD_TYPES: dict[str, tuple[type, bool]] = {
     "int": (int, False),
     "float": (float, False),
+    "Decimal": (Decimal, False),
     "str": (str, False),
     "bool": (bool, False),
     "tuple[str, ...]": (str, True),

@@ -280,13 +280,10 @@ def with_address(provider: str, settings: Mapping[str, Any]) -> dict[str, Any]:
     return dict(settings)
 
 
-def with_defaults(
-    cls: type[BaseProvider],
-    options: Iterable[Option],
-    given: Mapping[str, Any],
-    base_url: str | None = None,
+def standing(
+    cls: type[BaseProvider], options: Iterable[Option], base_url: str | None = None
 ) -> dict[str, Any]:
-    """Raw option values, on top of those of the user's own server and the vendor's limits.
+    """Raw option values of the user's own server, and the vendor's limits, where none is given.
 
     ``base_url``: a different address, to which the vendor's limits do not apply.
     """
@@ -295,8 +292,7 @@ def with_defaults(
         known.setdefault("qps", most / 60)
     if not base_url and (most := cls.published.tokens_per_minute):
         known.setdefault("tpm", most)
-    declared = {option.name for option in options}
-    return {**{name: known[name] for name in declared & known.keys()}, **given}
+    return {option.name: known[option.name] for option in options if option.name in known}
 
 
 def texts_of(provider: str, settings: Mapping[str, Any]) -> list[str]:
@@ -353,14 +349,15 @@ def parse_judge(text: str) -> RoleSpec:
         many = next(o.many for o in (*ROLE_OPTIONS, *provider.options) if o.name == name)
         values = given[owners[name]]
         values[name] = [*values.get(name, []), value.strip()] if many else value.strip()
-    own = with_defaults(provider, ROLE_OPTIONS, given["role"], given["provider"].get("base_url"))
+    role, theirs = given["role"], given["provider"]
+    own = {**standing(provider, ROLE_OPTIONS, theirs.get("base_url")), **role}
     return RoleSpec(
         f"{JUDGE}/{model}",
         model,
         record_of(RoleSettings, parse_options(ROLE_OPTIONS, own, f"judge {model}")),
         parse_options(
             provider.options,
-            with_defaults(provider, provider.options, given["provider"]),
+            {**standing(provider, provider.options), **theirs},
             f"provider {provider.name}",
         ),
     )

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from decimal import Decimal
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -35,8 +36,8 @@ from evalbench.engine.config.roles import (
     RoleSpec,
     make_provider,
     parse_judge,
+    standing,
     with_address,
-    with_defaults,
 )
 from evalbench.engine.config.roles import parse_model as parse_model
 from evalbench.engine.config.traces import TraceSettings, completed
@@ -73,7 +74,9 @@ class RunSettings:
     )
     epochs: int = setting(1, "number of times to ask each sample", minimum=1, maximum=1000)
     candidate: RoleSettings = field(default_factory=RoleSettings)
-    budget: float | None = setting(None, "maximum spend in US dollars", minimum=0, metavar="USD")
+    budget: Decimal | None = setting(  # noqa: RUF009 - a field
+        None, "maximum spend in US dollars", minimum=0, metavar="USD"
+    )
     price: tuple[str, ...] = setting(
         (),
         "price in US dollars per million tokens, IN/OUT or PROVIDER/MODEL=IN/OUT; overrides "
@@ -118,6 +121,7 @@ class RunSettings:
 
 COMMON = options_of(RunSettings)
 """The settings of every run as options."""
+(BUDGET,) = (option for option in COMMON if option.name == "budget")
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +189,7 @@ class RunSpec:
             value["benchmark"],
             value["model"],
             # A run of an older evalbench lacks later settings.
-            record_of(RunSettings, _tuples(value["common"])),
+            record_of(RunSettings, _exact(_tuples(value["common"]))),
             _tuples(value["options"]),
             _tuples(value["provider_options"]),
             _tuples(value["filters"]),
@@ -317,11 +321,20 @@ def deciding_options(model: str, given: Mapping[str, Any]) -> dict[str, Any]:
 def _plain(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, Decimal):
+        return float(value)
     return list(value) if isinstance(value, tuple) else value
 
 
 def _tuples(values: Mapping[str, Any]) -> dict[str, Any]:
     return {name: tuple(v) if isinstance(v, list) else v for name, v in values.items()}
+
+
+def _exact(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Stored settings with amounts of money as the decimals that were given."""
+    held = values.get("budget")
+    exact = type(held) in (int, float)
+    return {**values, "budget": Decimal(str(held))} if exact else dict(values)
 
 
 def make_spec(
@@ -350,8 +363,9 @@ def make_spec(
     ref = parse_model(model)
     provider = registry.provider_class(ref.provider)
     elsewhere = (provider_options or {}).get("base_url")
-    common = with_defaults(provider, ROLE_OPTIONS, common, elsewhere)
-    values = completed(parse_options(COMMON, common, "run"))
+    common = {**standing(provider, ROLE_OPTIONS, elsewhere), **common}
+    values = parse_options(COMMON, common, "run")
+    traces = completed(record_of(TraceSettings, values), values["env_file"])
     if values["data"] is not None:
         if not bench.takes_data:
             raise SpecError(
@@ -368,13 +382,13 @@ def make_spec(
     if values["mode"] == "cluster":
         check_address(values["address"])
     owner = f"provider {ref.provider}"
-    with_own = with_defaults(provider, provider.options, provider_options or {})
+    with_own = {**standing(provider, provider.options), **(provider_options or {})}
     theirs = with_address(ref.provider, parse_options(provider.options, with_own, owner, environ))
     own = parse_options(bench.options, options or {}, f"benchmark {benchmark}")
     able = partial(_abilities, provider, theirs, ref.name)
     given = {name for name, value in (options or {}).items() if value is not None}
     own = values_of(bench.adapted(option_values(bench.opt, own), given, able))
-    chosen = record_of(RunSettings, values)
+    chosen = replace(record_of(RunSettings, values), traces=traces)
     return RunSpec(benchmark, model, chosen, own, theirs, _filters(bench, filters or {}))
 
 
@@ -621,7 +635,7 @@ def _specs_of(defaults: Mapping[str, Any], table: Any, folder: Path) -> list[Run
     return specs
 
 
-def suite_budget(path: Path) -> float | None:
+def suite_budget(path: Path) -> Decimal | None:
     """The shared budget of all runs in a suite: ``budget`` above its tables.
 
     Raises:
@@ -631,6 +645,5 @@ def suite_budget(path: Path) -> float | None:
         given = read_toml(path).get("budget")
     except (OSError, ValueError):
         return None  # reported when it is loaded as a suite
-    (option,) = (one for one in COMMON if one.name == "budget")
-    amount: float | None = option.parse(given)
+    amount: Decimal | None = BUDGET.parse(given)
     return amount

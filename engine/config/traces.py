@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
-from evalbench.engine.calls.options import options_of, setting
+from evalbench.engine.calls.options import options_of, record_of, setting, values_of
 from evalbench.engine.config.env_file import variables_of
 from evalbench.engine.errors import SpecError
 
@@ -81,23 +80,23 @@ class Destination:
         return asdict(self)
 
 
-def completed(values: Mapping[str, Any]) -> dict[str, Any]:
-    """The common settings of a run, with Galileo settings from elsewhere if it is enabled.
+def completed(given: TraceSettings, env_file: str | None) -> TraceSettings:
+    """The trace settings of a run, with Galileo settings from elsewhere if it is enabled.
 
-    The ``.env`` file of ``--env-file`` takes precedence over the environment.
+    The ``.env`` file takes precedence over the environment.
 
     Raises:
         SpecError: an invalid address, or one containing something that must not be stored.
     """
-    filled = dict(values)
-    if filled["enable_galileo"]:
-        variables = variables_of(filled["env_file"])
+    filled = values_of(given)
+    if given.enable_galileo:
+        variables = variables_of(env_file)
         for name, variable in _GALILEO_VARIABLES.items():
             filled[name] = filled[name] or variables.get(variable, "").strip() or None
     for name in ("otlp", "galileo_console_url", "galileo_api_url"):
         if filled[name] is not None:
             _address(name, filled[name])
-    return filled
+    return record_of(TraceSettings, filled)
 
 
 def _address(name: str, given: str) -> SplitResult:

@@ -19,7 +19,6 @@ import signal
 import sys
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
-from decimal import Decimal
 from typing import Any
 
 import orjson
@@ -122,7 +121,7 @@ def _share_budgets(runs: Sequence[RunSession]) -> None:
                 raise
             # Without a limit nothing has to be known of the others.
             continue
-        pool = Pool(None if grid.budget is None else Decimal(str(grid.budget)), apart)
+        pool = Pool(grid.budget, apart)
         for run in members:
             run.share(pool)
 

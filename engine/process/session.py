@@ -246,8 +246,7 @@ class RunSession:
         before = self.journal.query(partial(totals, path=self.journal.path))
         self._budget.spent = before.cost
         self._budget.possible = before.possible + meters.added + self._opened.lost_usd
-        limit = self.spec.settings.budget
-        self._budget.ceiling = None if limit is None else Decimal(str(limit))
+        self._budget.ceiling = self.spec.settings.budget
 
     def share(self, pool: Pool) -> None:
         """Use money that is shared with other runs, before any run starts."""
@@ -307,7 +306,7 @@ class RunSession:
             case {"do": "cancel-batch", "value": str() as name} if self._cancelled(name):
                 pass
             case {"do": "budget", "value": float() | int() | None as limit} if self._may_budget():
-                self._set_budget(None if limit is None else float(limit))
+                self._set_budget(None if limit is None else Decimal(str(limit)))
             case _:
                 self.journal.event("command-refused", command=command)
                 return
@@ -317,19 +316,18 @@ class RunSession:
         """Not if it is that of a grid of which other engines drive runs."""
         return self._budget.pool is not None or not (self.folder.path / GRID_FILE).exists()
 
-    def _set_budget(self, limit: float | None) -> None:
+    def _set_budget(self, limit: Decimal | None) -> None:
         """Change the budget: that of all runs of the grid, if it belongs to one."""
-        ceiling = None if limit is None else Decimal(str(limit))
         if pool := self._budget.pool:
-            pool.ceiling = ceiling
+            pool.ceiling = limit
             task = asyncio.create_task(self._store_shared_budget(limit))
             self._storing.add(task)
             task.add_done_callback(self._storing.discard)
         else:
-            self._budget.ceiling = ceiling
+            self._budget.ceiling = limit
             self._remember("budget", limit)
 
-    async def _store_shared_budget(self, limit: float | None) -> None:
+    async def _store_shared_budget(self, limit: Decimal | None) -> None:
         """Store it in all folders of the grid. Other runs may be many, so not in this thread."""
         async with self._storing_one:
             try:

@@ -35,11 +35,11 @@ class Grid:
     """
 
     id: str
-    budget: float | None = None
-    gone: Mapping[str, float] = field(default_factory=dict)
+    budget: Decimal | None = None
+    gone: Mapping[str, Decimal] = field(default_factory=dict)
 
 
-def new_grid(budget: float | None) -> Grid:
+def new_grid(budget: Decimal | None) -> Grid:
     """A new grid without runs."""
     return Grid(f"{time.strftime('%Y%m%d-%H%M%S')}-{secrets.token_hex(4)}", budget)
 
@@ -71,19 +71,19 @@ def grid_of(run: RunFolder) -> Grid | None:
         ) from None
 
 
-def _dollars(value: Any) -> float:
+def _dollars(value: Any) -> Decimal:
     amount = float(value)
     if not 0 <= amount < _MOST_USD:
         raise ValueError(f"{value} is no amount of US dollars")
-    return amount
+    return Decimal(str(value))
 
 
 def join_grid(run: RunFolder, grid: Grid) -> None:
     """Record that a run belongs to a grid."""
-    write_file(run.path / FILE, orjson.dumps(asdict(grid)))
+    write_file(run.path / FILE, orjson.dumps(asdict(grid), default=float))
 
 
-def set_budget(run: RunFolder, budget: float | None) -> None:
+def set_budget(run: RunFolder, budget: Decimal | None) -> None:
     """Change what all runs of a run's grid may cost together.
 
     Args:
@@ -151,7 +151,7 @@ def unfinished(run: RunFolder) -> list[RunFolder]:
     return sorted([run, *others], key=lambda one: one.id)
 
 
-def spent_by(run: RunFolder) -> float:
+def spent_by(run: RunFolder) -> Decimal:
     """US dollars that a run of the grid, not driven by this engine, has cost or may have cost.
 
     Raises:
@@ -167,13 +167,13 @@ def spent_by(run: RunFolder) -> float:
     return _cost(run)
 
 
-def _cost(run: RunFolder) -> float:
+def _cost(run: RunFolder) -> Decimal:
     """US dollars that a run has cost or may have cost, by its status."""
     try:
         status = run.status()
     except EvalbenchError:
-        return 0.0
-    return (status.spend_usd or 0.0) + (status.possible_usd or 0.0)
+        return Decimal(0)
+    return Decimal(str((status.spend_usd or 0.0) + (status.possible_usd or 0.0)))
 
 
 def spent_before(grid: Grid, runs: Sequence[RunFolder]) -> dict[str, Decimal]:
@@ -190,10 +190,10 @@ def spent_before(grid: Grid, runs: Sequence[RunFolder]) -> dict[str, Decimal]:
         RunBusy: see :func:`spent_by`.
     """
     others = others_of(grid, runs)
-    spent: dict[str, float] = {}
+    spent: dict[str, Decimal] = {}
     for run in [*runs, *others]:
         if held := _grid_or_none(run):
             spent |= held.gone
     spent |= {other.id: spent_by(other) for other in others}
     here = {run.id for run in runs}
-    return {name: Decimal(str(usd)) for name, usd in spent.items() if name not in here}
+    return {name: usd for name, usd in spent.items() if name not in here}

@@ -21,8 +21,8 @@ from evalbench.engine.compat import override
 from evalbench.engine.errors import ProviderError
 from evalbench.engine.paths import write_file
 from evalbench.providers.anthropic.errors import STATUS, read_error
+from evalbench.providers.anthropic.prepare import LEGACY_VERSION, SAMPLING
 from evalbench.providers.anthropic.read import read_message
-from evalbench.providers.anthropic.terms import LEGACY_VERSION, SAMPLING
 from evalbench.providers.wire.batches import (
     CLOCKS_S,
     WireBatches,

@@ -35,9 +35,8 @@ from evalbench.providers.bedrock.credentials import PATTERN, Credentials, read_c
 from evalbench.providers.bedrock.errors import explain, hidden_status, read_error
 from evalbench.providers.bedrock.facts import bedrock_facts, is_claude, least_cached, takes_video
 from evalbench.providers.bedrock.names import model_name
-from evalbench.providers.bedrock.prepare import BodySettings, prepare
+from evalbench.providers.bedrock.prepare import BodySettings, prepare, terms
 from evalbench.providers.bedrock.read import read_converse
-from evalbench.providers.bedrock.terms import terms
 from evalbench.providers.modelfacts import FactsResolver, ModelFacts, Refused
 from evalbench.providers.wire.address import api_address
 from evalbench.providers.wire.agreed import Agreed

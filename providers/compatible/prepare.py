@@ -1,17 +1,119 @@
-"""Build a body for a compatible server from a call: pure, for realtime and batch alike."""
+"""A body for a compatible server for a call: pure, for realtime and batch alike.
+
+Which parameters a server supports is mostly unknown until it says so: they are sent, and refusals
+are learned. Many servers silently ignore unknown parameters; "sent" only means on the wire.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
-from evalbench.engine.calls import Call, MediaPart
+from evalbench.engine.calls import Call, MediaPart, Params
 from evalbench.engine.errors import CallRejected
 from evalbench.providers.chat.conversation import chat_messages
 from evalbench.providers.compatible.quirks import Quirks
+from evalbench.providers.modelfacts import ModelFacts, Refused
 from evalbench.providers.wire.exchange import Prepared
-from evalbench.providers.wire.negotiation import Terms
+from evalbench.providers.wire.negotiation import Negotiation, Terms
 from evalbench.providers.wire.prompts import raw_text_refused
 from evalbench.providers.wire.provider import wire_name
+from evalbench.providers.wire.schemas import send_response_format
+
+FALLBACK_MAX_TOKENS = 4096
+_CAPS = ("max_tokens", "max_completion_tokens")
+
+
+def terms(
+    params: Params,
+    facts: ModelFacts,
+    refused: Refused,
+    quirks: Quirks,
+    who: str,
+    *,
+    raw: bool = False,
+) -> Terms:
+    """Negotiate the parameters for a server with these quirks.
+
+    Args:
+        params: the requested parameters.
+        facts: facts about the model.
+        refused: what the model refused before.
+        quirks: the server's quirks.
+        who: the server's name, for reasons.
+        raw: whether the call continues raw text.
+
+    Raises:
+        CallRejected: the server refuses every way to cap an answer.
+    """
+    talk = Negotiation(params, refused, who)
+    caps = sorted(_CAPS, key=lambda name: name != quirks.cap)
+    talk.cap(params.max_tokens or FALLBACK_MAX_TOKENS, *caps)
+    for name in ("temperature", "top_p", "top_k"):
+        if facts.sampling == "no":
+            talk.drop(name, "the model takes no sampling parameters")
+        elif name == "top_k" and not quirks.top_k:
+            talk.drop(name, f"{who} takes no top-k")
+        else:
+            talk.send(name, name)
+    if quirks.seed:
+        talk.send("seed", quirks.seed)
+    if facts.stop is False:
+        talk.drop("stop", "the model takes no stop texts")
+    else:
+        talk.send("stop", "stop")
+    _reasoning(talk, params, facts, quirks, who)
+    _logprobs(talk, params, facts, quirks, who)
+    _schema(talk, params, facts, quirks, who, raw=raw)
+    return talk.terms()
+
+
+def _reasoning(
+    talk: Negotiation, params: Params, facts: ModelFacts, quirks: Quirks, who: str
+) -> None:
+    if params.effort is not None:
+        if not quirks.effort:
+            talk.drop("effort", f"{who} takes no reasoning effort")
+        elif facts.efforts is not None and params.effort not in facts.efforts:
+            known = ", ".join(facts.efforts)
+            talk.drop("effort", f"the model takes {known}" if known else "it takes no effort")
+        elif quirks.effort == "reasoning":
+            talk.send("effort", "reasoning.effort", aliases=("reasoning_effort",))
+        else:
+            talk.send("effort", "reasoning_effort")
+    if quirks.budget:
+        talk.send("thinking_budget", "reasoning.max_tokens")
+    else:
+        talk.drop("thinking_budget", f"{who} takes no thinking budget")
+
+
+def _logprobs(
+    talk: Negotiation, params: Params, facts: ModelFacts, quirks: Quirks, who: str
+) -> None:
+    if params.logprobs is None:
+        return
+    if not quirks.logprobs or facts.logprobs is False:
+        talk.drop("logprobs", f"{who} reports no log-probabilities")
+        return
+    count = min(params.logprobs, quirks.most_logprobs)
+    reason = "" if count == params.logprobs else f"{count}, the most that {who} reports"
+    if talk.send("logprobs", "top_logprobs", count, aliases=("logprobs",), reason=reason):
+        talk.fields["logprobs"] = True
+
+
+def _schema(
+    talk: Negotiation, params: Params, facts: ModelFacts, quirks: Quirks, who: str, *, raw: bool
+) -> None:
+    if params.schema is None:
+        return
+    if not quirks.schema:
+        talk.drop("schema", f"{who} takes no schema")
+    elif facts.schema is False:
+        talk.drop("schema", "the model takes no schema")
+    elif raw:
+        talk.drop("schema", "for chats only; the call continues raw text")
+    else:
+        send_response_format(talk, params)
+
 
 CHAT = "/chat/completions"
 TEXT = "/completions"

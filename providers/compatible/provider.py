@@ -31,10 +31,9 @@ from evalbench.providers.chat.batches import REQUEST_ID, FileBatches
 from evalbench.providers.chat.errors import read_error
 from evalbench.providers.chat.provider import ChatProvider
 from evalbench.providers.compatible.http import Http
-from evalbench.providers.compatible.prepare import CHAT, TEXT, is_raw, prepare
+from evalbench.providers.compatible.prepare import CHAT, TEXT, is_raw, prepare, terms
 from evalbench.providers.compatible.quirks import Quirks
 from evalbench.providers.compatible.read import read_completion, read_text
-from evalbench.providers.compatible.terms import terms
 from evalbench.providers.modelfacts import ModelFacts, Negotiable, Refused
 from evalbench.providers.modelfacts.refusals import ANY
 from evalbench.providers.wire.address import Address, api_address

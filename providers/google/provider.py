@@ -32,10 +32,9 @@ from evalbench.providers.google.batches import GeminiBatches
 from evalbench.providers.google.errors import hidden_status, read_error
 from evalbench.providers.google.files import Uploads
 from evalbench.providers.google.media import too_large_inline
-from evalbench.providers.google.prepare import BodySettings, bare_name, prepare
+from evalbench.providers.google.prepare import BodySettings, bare_name, prepare, terms
 from evalbench.providers.google.read import read_content
 from evalbench.providers.google.sdk import GeminiClient
-from evalbench.providers.google.terms import terms
 from evalbench.providers.modelfacts import FactsResolver, ModelFacts, Refused, table_facts
 from evalbench.providers.wire.address import Address, api_address
 from evalbench.providers.wire.agreed import Agreed

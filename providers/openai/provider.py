@@ -24,9 +24,18 @@ from evalbench.providers.chat.provider import ChatProvider
 from evalbench.providers.chat.reply import read_chat
 from evalbench.providers.modelfacts import ModelFacts, Refused
 from evalbench.providers.openai import catalogue
-from evalbench.providers.openai.prepare import CACHED_S, LEAST_CACHED, PATHS, BodySettings, prepare
+from evalbench.providers.openai.prepare import (
+    CACHED_S,
+    LEAST_CACHED,
+    PATHS,
+    BodySettings,
+    Endpoint,
+    endpoint_for,
+    prepare,
+    reasons,
+    terms,
+)
 from evalbench.providers.openai.responses import failed_status, read_response
-from evalbench.providers.openai.terms import Endpoint, endpoint_for, reasons, terms
 from evalbench.providers.wire.address import api_address
 from evalbench.providers.wire.agreed import Agreed
 from evalbench.providers.wire.body import Opened, open_good, parsed, read_reply

@@ -30,9 +30,8 @@ from evalbench.providers.together.errors import (
     read_together_error,
 )
 from evalbench.providers.together.limits import read_limits
-from evalbench.providers.together.prepare import prepare
+from evalbench.providers.together.prepare import prepare, terms
 from evalbench.providers.together.read import read_together
-from evalbench.providers.together.terms import terms
 from evalbench.providers.wire.address import api_address
 from evalbench.providers.wire.agreed import Agreed
 from evalbench.providers.wire.body import Opened, open_good, parsed, read_reply

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from decimal import Decimal
 
 from evalbench.engine.config.spec import RunSpec
 from evalbench.engine.preflight import CheckedSpec
@@ -21,7 +22,7 @@ def approval(
     *,
     pilot: int | None,
     yes: bool,
-    budget: float | None = None,
+    budget: Decimal | None = None,
 ) -> Callable[[Sequence[CheckedSpec]], None]:
     """A callback for the validated specs before they start: prints the estimates, may ask.
 
@@ -47,8 +48,9 @@ def approval(
         ]
         cost = total(costs)
         if cost is not None and budget is not None:
-            cost = [min(end, budget) for end in cost]
-            stdout().line(f"{'budget':<10}{figures.dollars(budget)} for all {len(specs)} runs")
+            limit = float(budget)
+            cost = [min(end, limit) for end in cost]
+            stdout().line(f"{'budget':<10}{figures.dollars(limit)} for all {len(specs)} runs")
         asked = question(cost, pilot)
         if asked and not yes and not confirmed(asked):
             raise Declined("not started: nothing was asked of any model")

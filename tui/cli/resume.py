@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Sequence
 
 from evalbench.engine.config import registry
-from evalbench.engine.config.spec import COMMON
+from evalbench.engine.config.spec import BUDGET, COMMON
 from evalbench.engine.errors import RunNotFound
 from evalbench.engine.process.launch import RETRY, EngineOptions, resume_run, resume_runs
 from evalbench.engine.runs.folder import RunFolder, find_run
@@ -15,7 +15,6 @@ from evalbench.tui.cli import key_hosts
 from evalbench.tui.cli.launch import declare_following, end_hook, launch
 from evalbench.tui.cli.parser import Parser, bare_words, given, take
 from evalbench.tui.cli.settings import changed, declare_settings
-from evalbench.tui.cli.target import BUDGET
 from evalbench.tui.state.batch_words import resend_words
 from evalbench.tui.state.run_follower import last_event
 

@@ -12,6 +12,7 @@ from evalbench.engine.calls.options import option_values
 from evalbench.engine.config import registry
 from evalbench.engine.config.roles import ANSWERS
 from evalbench.engine.config.spec import (
+    BUDGET,
     COMMON,
     RunSpec,
     build_benchmark,
@@ -200,9 +201,6 @@ def together(
     if "budget" in given(args, [BUDGET]):
         specs = [spec.changed(budget=None) for spec in specs]
     return list(specs), new_grid(budget)
-
-
-(BUDGET,) = (option for option in COMMON if option.name == "budget")
 
 
 def _benchmark_specs(args: argparse.Namespace, name: str) -> tuple[list[RunSpec], tuple[str, ...]]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
-from evalbench.engine.calls.options import values_of
+from evalbench.engine.calls.options import record_of, values_of
 from evalbench.engine.config.spec import RunSpec
-from evalbench.engine.config.traces import TRACE_OPTIONS, completed
+from evalbench.engine.config.traces import TRACE_OPTIONS, TraceSettings, completed
 from evalbench.engine.errors import UsageError
 from evalbench.engine.process.run_keys import check_hosts
 from evalbench.engine.runs.folder import find_run
@@ -73,4 +73,5 @@ def _with(spec: RunSpec, args: argparse.Namespace) -> RunSpec:
     }
     if "otlp" in told or "enable_galileo" in told:
         told = {option.name: option.default for option in TRACE_OPTIONS} | told
-    return spec.changed(**completed({**values_of(spec.settings), **told}))
+    traces = record_of(TraceSettings, {**values_of(spec.settings.traces), **told})
+    return spec.changed(**values_of(completed(traces, spec.settings.env_file)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from decimal import Decimal
 from typing import Any
 
 from evalbench.tui.state import figures
@@ -13,7 +14,7 @@ ASK_FROM_USD = 1.0
 
 
 def at_most(
-    estimate: Mapping[str, Any], budget: float | None = None, pilot: int | None = None
+    estimate: Mapping[str, Any], budget: Decimal | None = None, pilot: int | None = None
 ) -> Pair:
     """The possible spend of a run, limited by its budget and a pilot."""
     pair: Pair = estimate["realtime"]
@@ -21,7 +22,7 @@ def at_most(
         return None
     samples = estimate["samples"]
     share = min(1.0, pilot / samples) if pilot and samples else 1.0
-    limit = float("inf") if budget is None else budget
+    limit = float("inf") if budget is None else float(budget)
     return [min(end * share, limit) for end in pair]
 
 

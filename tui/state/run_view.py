@@ -299,7 +299,7 @@ class RunView:
     def budget_asked(self) -> float | None:
         """The budget in the run's spec, in US dollars."""
         try:
-            budget: float | None = self.folder.spec().get("budget")
+            budget = self.folder.spec().settings.budget
         except RunNotFound:
             return None
-        return budget
+        return None if budget is None else float(budget)

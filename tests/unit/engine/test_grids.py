@@ -32,7 +32,7 @@ def runs(tmp_path: Path) -> list[RunFolder]:
         run.write_status(
             Status(run.id, state=State.PAUSED, spend_usd=usd, possible_usd=usd / 2, created=1.0)
         )
-        join_grid(run, Grid("one", 20.0))
+        join_grid(run, Grid("one", Decimal(20)))
         found.append(run)
     return found
 
@@ -54,20 +54,20 @@ def test_a_deleted_run_still_counts(runs: list[RunFolder]) -> None:
 def test_a_budget_is_changed_for_all_and_forgets_nothing(runs: list[RunFolder]) -> None:
     first, second, third = runs
     delete_run(third)
-    for budget in (5.0, None, 7.0):
+    for budget in (Decimal("5.5"), None, Decimal(7)):
         set_budget(second, budget)
         assert [grid_of(one) for one in (first, second)] == [
-            Grid("one", budget, {"run-3": 4.5}),
-            Grid("one", budget, {"run-3": 4.5}),
+            Grid("one", budget, {"run-3": Decimal("4.5")}),
+            Grid("one", budget, {"run-3": Decimal("4.5")}),
         ]
 
 
 def test_another_runs_damaged_file_is_no_hindrance(runs: list[RunFolder]) -> None:
     first, second, third = runs
     (second.path / "grid.json").write_text('{"id": "one", "budget": 1, "gone": {"x": -1}}')
-    set_budget(first, 9.0)
+    set_budget(first, Decimal(9))
     grid = grid_of(third)
-    assert grid == Grid("one", 9.0)
+    assert grid == Grid("one", Decimal(9))
     assert [one.id for one in unfinished(first)] == ["run-1", "run-3"]
     with pytest.raises(UsageError, match=r"grid.json is damaged"):
         grid_of(second)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -240,6 +241,15 @@ filters = st.dictionaries(words, st.lists(words, min_size=1, max_size=2).map(tup
 @given(st.builds(RunSpec, words, words, of_every_run, tables, tables, filters))
 def test_any_spec_survives_json(made: RunSpec) -> None:
     assert RunSpec.from_json(orjson.loads(orjson.dumps(made.to_json()))) == made
+
+
+@pytest.mark.parametrize("given", ["0.1", 0.1, Decimal("0.1")])
+def test_a_budget_is_the_decimal_that_was_given_and_a_number_in_json(given: Any) -> None:
+    made = spec(budget=given)
+    stored = orjson.loads(orjson.dumps(made.to_json()))
+    assert stored["common"]["budget"] == 0.1
+    for one in (made, RunSpec.from_json(stored)):
+        assert (type(one.settings.budget), one.settings.budget) == (Decimal, Decimal("0.1"))
 
 
 def test_a_spec_of_an_older_evalbench_gets_what_came_later() -> None:

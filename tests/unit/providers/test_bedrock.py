@@ -14,7 +14,7 @@ from evalbench.providers.bedrock import Bedrock
 from evalbench.providers.bedrock.credentials import Credentials, read_credentials
 from evalbench.providers.bedrock.facts import bedrock_facts, least_cached, takes_video
 from evalbench.providers.bedrock.names import geography_of, model_name
-from evalbench.providers.bedrock.terms import terms
+from evalbench.providers.bedrock.prepare import terms
 from evalbench.providers.modelfacts import NOTHING, ModelFacts
 from evalbench.providers.modelfacts.token_rules import token_rules
 
