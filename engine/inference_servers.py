@@ -8,7 +8,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import re
 import shutil
 import signal
 import subprocess
@@ -24,6 +23,7 @@ from typing import Any
 
 from evalbench.engine.errors import UsageError, WorkerFailed
 from evalbench.engine.paths import expand
+from evalbench.engine.terminal_text import one_line
 
 HOST = "127.0.0.1"
 _LAST_LINES = 12
@@ -32,7 +32,6 @@ _ANSWER_S = 2.0
 _SECONDS_TO_END = 20.0
 _LOOK_S = 0.1
 _DIE_WITH_PARENT = 1  # PR_SET_PDEATHSIG
-_SEQUENCES = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b[\]P^_X][^\x07\x1b]*(?:\x07|\x1b\\)?|\x1b.?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,7 +215,7 @@ class InferenceServer:
         stream: Any = self._child.stdout
         with contextlib.suppress(OSError, ValueError):
             for raw in iter(lambda: stream.readline(_LONGEST), ""):
-                if line := _cleaned(raw):
+                if line := one_line(raw):
                     self._lines.append(line)
                     self.last_line = line
                     self._say(line)
@@ -233,12 +232,6 @@ def served_name(model: str) -> str:
 def wait_a_moment() -> None:
     """Wait between two checks of a server."""
     time.sleep(_LOOK_S)
-
-
-def _cleaned(text: str) -> str:
-    """A line without terminal sequences and characters that do not print."""
-    plain = _SEQUENCES.sub("", text)
-    return " ".join("".join(c if c.isprintable() else " " for c in plain).split())
 
 
 def _die_with_parent() -> Callable[[], object] | None:

@@ -25,12 +25,12 @@ from textual.timer import Timer
 
 from evalbench.engine.errors import EvalbenchError, nearest
 from evalbench.engine.runs.folder import RunFolder
+from evalbench.engine.terminal_text import one_line
 from evalbench.tui.bindings import bindings, is_no_key, textual_keymap
 from evalbench.tui.bootstrap import is_low_bandwidth
 from evalbench.tui.repaint import Painted
 from evalbench.tui.screens.home import HomePage
 from evalbench.tui.screens.page import Page
-from evalbench.tui.state.clean import one_line
 from evalbench.tui.state.keymap import key_words
 from evalbench.tui.state.preferences import Preferences, save_preferences
 from evalbench.tui.state.stops import Stops

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from evalbench.tui.state.clean import one_line
+from evalbench.engine.terminal_text import one_line
 
 if TYPE_CHECKING:
     from textual.app import App

@@ -13,9 +13,9 @@ from textual.command import CommandPalette, DiscoveryHit, Hit, Hits, Provider
 from textual.content import Content
 
 from evalbench.engine.config import registry
+from evalbench.engine.terminal_text import one_line
 from evalbench.tui.commands import commands
 from evalbench.tui.screens.page import Page
-from evalbench.tui.state.clean import one_line
 from evalbench.tui.state.fuzzy import fitting
 from evalbench.tui.state.keymap import keys_words
 from evalbench.tui.state.model_cache import kept_models

@@ -18,7 +18,7 @@ from textual.css.tokenizer import TokenError
 from textual.theme import BUILTIN_THEMES, Theme
 
 from evalbench.engine.errors import nearest
-from evalbench.tui.state.clean import one_line
+from evalbench.engine.terminal_text import one_line
 from evalbench.tui.state.theme_files import ThemeFile, shipped_file, theme_files
 
 DEFAULT = "evalbench-dark"

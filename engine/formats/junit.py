@@ -12,7 +12,7 @@ from evalbench.engine.formats.files import Files
 from evalbench.engine.journal import ScoreRow
 from evalbench.engine.runs.reader import RunReader, SampleRecord
 from evalbench.engine.runs.rows import as_text, question
-from evalbench.engine.runs.sanitize import visible
+from evalbench.engine.terminal_text import visible
 
 _LONGEST = 2000
 _NOT_XML = dict.fromkeys((*range(0xD800, 0xE000), 0xFFFE, 0xFFFF), "\ufffd")

@@ -14,7 +14,7 @@ from typing import Any
 from evalbench.engine.benchmarks.mt_bench.data import SPACE
 from evalbench.engine.formats.files import Files
 from evalbench.engine.runs.reader import RunReader, file_name
-from evalbench.engine.runs.sanitize import visible
+from evalbench.engine.terminal_text import visible
 
 _HUB = re.compile(r"[\w.-]+/[\w.-]+")
 

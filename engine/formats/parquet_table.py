@@ -8,7 +8,7 @@ from evalbench.engine.formats.files import Files
 from evalbench.engine.installed import require
 from evalbench.engine.runs.reader import RunReader
 from evalbench.engine.runs.rows import columns, rows
-from evalbench.engine.runs.sanitize import visible
+from evalbench.engine.terminal_text import visible
 
 _AT_ONCE = 2000
 """Rows in memory at once; also the size of a row group."""

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from evalbench.engine.errors import UsageError
 from evalbench.engine.runs.folder import RunFolder
+from evalbench.engine.terminal_text import one_line
 
 log = logging.getLogger("evalbench")
 
@@ -56,8 +57,8 @@ async def run_hook(command: Sequence[str], folder: RunFolder) -> None:
         "EVALBENCH_RUN_DIR": str(folder.path),
         "EVALBENCH_STATE": str(status.state),
         "EVALBENCH_SCORE": "" if score is None else f"{score:g}",
-        "EVALBENCH_BENCHMARK": _printable(status.benchmark),
-        "EVALBENCH_MODEL": _printable(status.model),
+        "EVALBENCH_BENCHMARK": one_line(status.benchmark),
+        "EVALBENCH_MODEL": one_line(status.model),
         "EVALBENCH_EXIT_CODE": "" if status.exit_code is None else str(status.exit_code),
     }
     null = asyncio.subprocess.DEVNULL
@@ -76,8 +77,3 @@ async def run_hook(command: Sequence[str], folder: RunFolder) -> None:
         await process.wait()
     else:
         log.info("the command of --on-end ended with %d", code)
-
-
-def _printable(text: str) -> str:
-    """A name without control characters: it may be printed, and the environment cannot hold NUL."""
-    return "".join(character for character in text if character.isprintable())

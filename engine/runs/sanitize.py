@@ -14,11 +14,11 @@ from typing import Any
 import orjson
 
 from evalbench.engine.calls.key_shapes import KEYS, KEYS_IN_JSON
+from evalbench.engine.terminal_text import visible
 
 KEY_GONE = "[key removed]"
 
 _LOGIN = re.compile(r"(?<=://)[^/@\s]+(?=@)")
-_CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 _FORMULA = re.compile("[=+\\-@\t\r\uff1d\uff0b\uff0d\uff20]")
 _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
 _ACTIVE = re.compile(
@@ -51,18 +51,6 @@ def without_logins(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return [without_logins(held) for held in value]
     return value
-
-
-def visible(text: str) -> str:
-    r"""``text`` with control characters escaped (``\x1b``), except newlines and tabs."""
-    if text.isascii() and text.isprintable():
-        return text
-    return _CONTROLS.sub(_written_out, text)
-
-
-def _written_out(found: re.Match[str]) -> str:
-    code = ord(found[0])
-    return f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}"
 
 
 def cell(text: str) -> str:

@@ -11,6 +11,7 @@ from typing import Any
 from evalbench.engine.errors import RunNotFound
 from evalbench.engine.runs.folder import RunFolder, all_runs
 from evalbench.engine.stored import BatchStatus
+from evalbench.engine.terminal_text import one_line
 from evalbench.tui.cli import key_hosts
 from evalbench.tui.cli.launch import declare_run_dir
 from evalbench.tui.cli.output import Out, stdout
@@ -26,7 +27,6 @@ from evalbench.tui.state.batch_words import (
     saved,
     stage_words,
 )
-from evalbench.tui.state.clean import one_line
 
 _WIDE = 110
 

@@ -21,11 +21,11 @@ from evalbench.engine.config import registry
 from evalbench.engine.config.roles import CANDIDATE, JUDGE
 from evalbench.engine.errors import SpecError, UsageError
 from evalbench.engine.scoring.tally import Metric, Tally
+from evalbench.engine.terminal_text import clean
 from evalbench.tui.cli.output import Out, stderr, stdout
 from evalbench.tui.cli.parser import Parser, default_words, filter_options
 from evalbench.tui.cli.table import print_columns
 from evalbench.tui.cli.target import benchmark_name, declare_model, declare_target_settings
-from evalbench.tui.state.clean import clean
 
 _PROMPTS = Option(
     "prompts", int, None, "show the prompts of the first N samples", minimum=1, maximum=1000

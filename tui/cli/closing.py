@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from evalbench.engine.runs.folder import INTERRUPTED
+from evalbench.engine.terminal_text import clean, one_line
 from evalbench.tui.cli.output import Out
 from evalbench.tui.cli.table import print_scores
 from evalbench.tui.state import figures
 from evalbench.tui.state.batch_words import saved
-from evalbench.tui.state.clean import clean, one_line
 from evalbench.tui.state.reuse_words import reused_words
 from evalbench.tui.state.run_follower import RunFollower
 from evalbench.tui.state.scores import final_metrics

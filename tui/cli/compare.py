@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from evalbench.engine.errors import UsageError
 from evalbench.engine.runs.folder import RunFolder, all_runs, find_run, short_ids
+from evalbench.engine.terminal_text import one_line
 from evalbench.tui.cli.output import Out, stdout
 from evalbench.tui.cli.parser import Parser
 from evalbench.tui.state import figures
-from evalbench.tui.state.clean import one_line
 from evalbench.tui.state.compared import Compared, score_words
 
 if TYPE_CHECKING:

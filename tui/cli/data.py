@@ -18,12 +18,12 @@ from evalbench.engine.data.dataset import prepared_path, read_header, verify_pre
 from evalbench.engine.errors import DataError
 from evalbench.engine.paths import cache_dir
 from evalbench.engine.preflight import prepare_data
+from evalbench.engine.terminal_text import one_line
 from evalbench.tui.cli.output import Out, stdout
 from evalbench.tui.cli.parser import Parser, add_options, bare_words, given
 from evalbench.tui.cli.plain import Plain
 from evalbench.tui.cli.settings import DEFAULT_MODEL
 from evalbench.tui.state import figures
-from evalbench.tui.state.clean import one_line
 
 _FEW_VALUES = 80
 """Tags with more distinct values than this are counted, not listed."""

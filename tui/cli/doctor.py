@@ -22,11 +22,11 @@ from evalbench.engine.journal.schema import on_network_disk
 from evalbench.engine.keys import KeychainState, KeyRef, list_keys, probe
 from evalbench.engine.paths import cache_dir, config_dir, runs_dir
 from evalbench.engine.process.launch import logout_warning
+from evalbench.engine.terminal_text import one_line
 from evalbench.tui.cli.doctor_gpu import gpu_findings
 from evalbench.tui.cli.output import stdout
 from evalbench.tui.cli.parser import Parser
 from evalbench.tui.state import figures
-from evalbench.tui.state.clean import one_line
 
 _LEAST_FREE = 2_000_000_000
 

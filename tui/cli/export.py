@@ -10,10 +10,10 @@ from tempfile import TemporaryDirectory
 from evalbench.engine.errors import UsageError
 from evalbench.engine.paths import expand
 from evalbench.engine.runs.folder import RunFolder, find_run
+from evalbench.engine.terminal_text import one_line
 from evalbench.tui.cli.output import stderr, stdout
 from evalbench.tui.cli.parser import Parser
 from evalbench.tui.state import figures
-from evalbench.tui.state.clean import one_line
 
 _BINARY = (".parquet", ".eval")
 

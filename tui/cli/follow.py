@@ -9,10 +9,10 @@ from typing import Protocol
 
 from evalbench.engine.journal import Event
 from evalbench.engine.process.stopping import Stop
+from evalbench.engine.terminal_text import clean
 from evalbench.tui.cli import menu
 from evalbench.tui.cli.output import stderr
 from evalbench.tui.cli.signals import Signals
-from evalbench.tui.state.clean import clean
 from evalbench.tui.state.run_follower import RunFollower
 
 _POLL_S = 0.1

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from evalbench.engine.errors import UsageError, nearest
+from evalbench.engine.terminal_text import one_line
 from evalbench.tui.cli.output import stderr, stdout
-from evalbench.tui.state.clean import one_line
 
 FAILED = 8
 """The exit code if a score is too low."""

@@ -16,10 +16,10 @@ from evalbench.engine.installed import missing_modules, pip_words
 from evalbench.engine.runs.folder import all_runs
 from evalbench.engine.runs.status import State
 from evalbench.engine.stored import Gauges, WorkerGauges
+from evalbench.engine.terminal_text import one_line
 from evalbench.tui.cli.output import plain_terminal, stdout
 from evalbench.tui.cli.parser import Parser
 from evalbench.tui.state import figures
-from evalbench.tui.state.clean import one_line
 
 _STEPS = "▁▂▃▄▅▆▇█"
 _COLUMNS = 40

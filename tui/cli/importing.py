@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 
 from evalbench.engine.errors import DataError, UsageError
 from evalbench.engine.paths import expand
+from evalbench.engine.terminal_text import one_line
 from evalbench.tui.cli.launch import declare_run_dir
 from evalbench.tui.cli.output import Out, stdout
 from evalbench.tui.cli.parser import Parser
 from evalbench.tui.cli.table import print_scores
 from evalbench.tui.state import figures
-from evalbench.tui.state.clean import one_line
 
 if TYPE_CHECKING:
     from evalbench.engine.formats.recorded import Recorded

@@ -21,11 +21,11 @@ from evalbench.engine.process.run_keys import (
     environment_words,
     unknown_hosts,
 )
+from evalbench.engine.terminal_text import one_line
 from evalbench.tui.cli.confirm import Declined, can_ask, confirmed
 from evalbench.tui.cli.output import stdout
 from evalbench.tui.cli.parser import given
 from evalbench.tui.cli.target import names_file
-from evalbench.tui.state.clean import one_line
 
 
 def declare(parser: argparse._ActionsContainer, of: str = "a suite or a .yaml") -> None:

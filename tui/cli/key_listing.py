@@ -7,8 +7,8 @@ from typing import Any
 
 from evalbench.engine.calls import KeyNeed
 from evalbench.engine.keys import KeyRef, KeySource, key_needs, list_keys
+from evalbench.engine.terminal_text import one_line
 from evalbench.tui.cli.output import Out, stdout
-from evalbench.tui.state.clean import one_line
 
 
 def tell_keys(provider: str | None, *, missing: bool, json: bool) -> None:

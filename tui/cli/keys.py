@@ -40,11 +40,11 @@ from evalbench.engine.keys import (
     remove_key,
     set_key,
 )
+from evalbench.engine.terminal_text import clean, one_line
 from evalbench.tui.cli.key_listing import ref_json, tell_keys
 from evalbench.tui.cli.output import Out, stderr, stdout
 from evalbench.tui.cli.parser import Parser, bare_words
 from evalbench.tui.cli.place import declare_place, place, remember
-from evalbench.tui.state.clean import clean, one_line
 
 _SAY_SO_AFTER_S = 2.0
 

@@ -8,10 +8,10 @@ from pathlib import Path
 
 from evalbench.engine.errors import SpecError, UsageError, nearest
 from evalbench.engine.paths import expand, write_file
+from evalbench.engine.terminal_text import one_line
 from evalbench.tui.cli.launch import declare_run_dir
 from evalbench.tui.cli.output import stdout
 from evalbench.tui.cli.parser import Parser
-from evalbench.tui.state.clean import one_line
 from evalbench.tui.state.leaderboard import chosen, leaderboard, moment
 from evalbench.tui.state.run_list import RunList
 

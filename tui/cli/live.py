@@ -12,11 +12,11 @@ from rich.text import Text
 from evalbench.engine.compat import override
 from evalbench.engine.journal import Event
 from evalbench.engine.runs.status import State
+from evalbench.engine.terminal_text import one_line
 from evalbench.tui.cli.closing import print_closing
 from evalbench.tui.cli.follow import View
 from evalbench.tui.cli.output import Out
 from evalbench.tui.state import figures
-from evalbench.tui.state.clean import one_line
 from evalbench.tui.state.run_follower import RunFollower, eta
 from evalbench.tui.state.spending import spend_line
 from evalbench.tui.state.wording import (

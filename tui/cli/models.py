@@ -22,12 +22,12 @@ from evalbench.engine.errors import (
 )
 from evalbench.engine.keys import find_key
 from evalbench.engine.process.run_keys import remember_place
+from evalbench.engine.terminal_text import clean
 from evalbench.tui.cli import models_fit
 from evalbench.tui.cli.output import stderr, stdout
 from evalbench.tui.cli.parser import Parser, bare_words
 from evalbench.tui.cli.place import declare_place, place, remember
 from evalbench.tui.state import figures
-from evalbench.tui.state.clean import clean
 
 if TYPE_CHECKING:
     from evalbench.engine.cost.prices import PriceBook

@@ -10,13 +10,13 @@ from evalbench.engine import preflight
 from evalbench.engine.calls.options import Option
 from evalbench.engine.config import registry
 from evalbench.engine.hardware.fit import Fit
+from evalbench.engine.terminal_text import one_line
 from evalbench.tui.cli.output import stderr, stdout
 from evalbench.tui.cli.parser import Parser, add_options, flag_values, given
 from evalbench.tui.cli.plain import Plain
 from evalbench.tui.cli.settings import declare_settings, new_specs
 from evalbench.tui.cli.table import print_columns
 from evalbench.tui.state import figures
-from evalbench.tui.state.clean import one_line
 from evalbench.tui.state.fit_words import FORMS, fit_words
 
 PROVIDER = "local"

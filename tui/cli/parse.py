@@ -14,9 +14,9 @@ from typing import IO, Any, NamedTuple
 from evalbench.engine.benchmarks.parsers import KINDS, ReplyKind, kind
 from evalbench.engine.errors import DataError, UsageError
 from evalbench.engine.paths import expand
+from evalbench.engine.terminal_text import one_line
 from evalbench.tui.cli.output import stderr, stdout
 from evalbench.tui.cli.parser import Parser
-from evalbench.tui.state.clean import one_line
 
 _LINE = '{"id": "1", "reply": "…"}, where it matters with "choices", at will with "expected"'
 

@@ -12,10 +12,10 @@ from evalbench.engine.cost.estimated import Range
 from evalbench.engine.journal import Event, JournalReader
 from evalbench.engine.preflight.estimate import project
 from evalbench.engine.runs.status import State
+from evalbench.engine.terminal_text import one_line
 from evalbench.tui.cli.follow import View
 from evalbench.tui.cli.output import Out
 from evalbench.tui.state import figures
-from evalbench.tui.state.clean import one_line
 from evalbench.tui.state.money_words import Pair, money_range, rough_range, total
 from evalbench.tui.state.run_follower import RunFollower
 

@@ -13,8 +13,8 @@ from pathlib import Path
 
 from evalbench.engine.errors import EvalbenchError, SpecError, system_limit
 from evalbench.engine.paths import cache_dir, make_private, write_file
+from evalbench.engine.terminal_text import clean
 from evalbench.tui.cli.output import stderr, stdout
-from evalbench.tui.state.clean import clean
 
 
 def report(error: Exception, words: Sequence[str]) -> int:

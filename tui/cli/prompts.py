@@ -10,11 +10,11 @@ from typing import Any
 from evalbench.engine import preflight
 from evalbench.engine.config import registry
 from evalbench.engine.config.spec import RunSpec
+from evalbench.engine.terminal_text import clean, one_line
 from evalbench.tui.cli.output import Out, stderr
 from evalbench.tui.cli.plain import Plain
 from evalbench.tui.cli.target import benchmark_name, wanted_specs
 from evalbench.tui.state import figures
-from evalbench.tui.state.clean import clean, one_line
 
 
 def show_prompts(out: Out, args: argparse.Namespace, count: int) -> None:

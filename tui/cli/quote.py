@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from evalbench.engine.config.spec import RunSpec
+from evalbench.engine.terminal_text import one_line
 from evalbench.tui.cli.output import Out
 from evalbench.tui.state import figures
-from evalbench.tui.state.clean import one_line
 from evalbench.tui.state.money_words import (
     Pair,
     count_range,

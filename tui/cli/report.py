@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 from evalbench.engine.errors import UsageError
 from evalbench.engine.paths import absolute, expand
 from evalbench.engine.runs.folder import RunFolder, find_run
+from evalbench.engine.terminal_text import one_line
 from evalbench.tui.cli.output import Out, stdout
 from evalbench.tui.cli.parser import Parser
 from evalbench.tui.state import figures
-from evalbench.tui.state.clean import one_line
 
 if TYPE_CHECKING:
     from evalbench.tui.report.content import Report

@@ -10,12 +10,12 @@ from typing import Any
 from evalbench.engine.paths import runs_dir
 from evalbench.engine.runs.folder import RunFolder, all_runs, short_ids
 from evalbench.engine.runs.status import Status
+from evalbench.engine.terminal_text import one_line
 from evalbench.tui.cli.launch import declare_run_dir
 from evalbench.tui.cli.output import Out, stdout
 from evalbench.tui.cli.parser import Parser
 from evalbench.tui.state import figures
 from evalbench.tui.state.batch_words import unfetched_calls
-from evalbench.tui.state.clean import one_line
 from evalbench.tui.state.spending import is_free, spent_words
 
 _WIDE = 120

@@ -12,9 +12,9 @@ from evalbench.engine.errors import UsageError
 from evalbench.engine.journal import CallRow, JournalReader
 from evalbench.engine.runs.browse import SampleBrowser, SampleLine
 from evalbench.engine.runs.folder import RunFolder
+from evalbench.engine.terminal_text import clean, one_line
 from evalbench.tui.cli import jsonlines
 from evalbench.tui.cli.output import Out
-from evalbench.tui.state.clean import clean, one_line
 from evalbench.tui.state.reuse_words import taken_words
 from evalbench.tui.state.sample_view import (
     call_title,

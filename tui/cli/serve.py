@@ -132,7 +132,7 @@ def _tell(out: Out, server: InferenceServer, name: str, *, as_json: bool) -> Non
             run=run,
         )
         return
-    from evalbench.tui.state.clean import one_line
+    from evalbench.engine.terminal_text import one_line
 
     out.line(f"{server.kind.title} is ready at {server.base_url}")
     out.line(f"ask it: {one_line(shlex.join(run))}")

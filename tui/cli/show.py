@@ -10,13 +10,13 @@ from evalbench.engine.config.spec import RunSpec
 from evalbench.engine.errors import UsageError
 from evalbench.engine.runs.folder import INTERRUPTED, RunFolder, find_run
 from evalbench.engine.runs.status import Status
+from evalbench.engine.terminal_text import clean, one_line
 from evalbench.tui.cli.gate import declare_gate, gate_code, gates
 from evalbench.tui.cli.output import Out, stdout
 from evalbench.tui.cli.parser import Parser
 from evalbench.tui.cli.runs import summary
 from evalbench.tui.cli.table import print_scores
 from evalbench.tui.state import figures
-from evalbench.tui.state.clean import clean, one_line
 from evalbench.tui.state.run_facts import (
     RunFacts,
     fate_pairs,

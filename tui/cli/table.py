@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from evalbench.engine.terminal_text import one_line
 from evalbench.tui.cli.output import Out
 from evalbench.tui.state import figures
 from evalbench.tui.state.agreement import agreement_lines, agreement_metrics
-from evalbench.tui.state.clean import one_line
 from evalbench.tui.state.heatmap import heatmaps
 
 if TYPE_CHECKING:

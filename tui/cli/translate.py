@@ -9,9 +9,9 @@ from collections.abc import Sequence
 
 from evalbench.engine.errors import UsageError
 from evalbench.engine.formats.command_lines import split_commands, translate
+from evalbench.engine.terminal_text import one_line
 from evalbench.tui.cli.output import stdout
 from evalbench.tui.cli.parser import Parser
-from evalbench.tui.state.clean import one_line
 
 _MOST = 1_000_000
 

@@ -8,8 +8,8 @@ from math import ceil, floor, log10
 from typing import Any, NamedTuple
 
 from evalbench.engine.runs.sanitize import without_keys
+from evalbench.engine.terminal_text import one_line
 from evalbench.tui.state import figures
-from evalbench.tui.state.clean import one_line
 from evalbench.tui.state.heatmap import Heatmap
 
 Metrics = Mapping[str, Mapping[str, Any]]

@@ -9,12 +9,12 @@ from typing import Any
 
 from evalbench.engine.installed import version
 from evalbench.engine.runs.folder import INTERRUPTED, RunFolder
+from evalbench.engine.terminal_text import one_line
 from evalbench.tui.report.charts import Chart
 from evalbench.tui.report.differences import doubts
 from evalbench.tui.report.reading import ReadRun, ReadRuns, read_runs
 from evalbench.tui.report.sections import Section, sections
 from evalbench.tui.state import figures
-from evalbench.tui.state.clean import one_line
 
 SAMPLES = 8
 """Default number of samples of each kind to show."""

@@ -11,8 +11,8 @@ from evalbench.engine.config.spec import RunSpec
 from evalbench.engine.errors import SpecError, UsageError
 from evalbench.engine.runs.folder import RunFolder
 from evalbench.engine.runs.status import Status
+from evalbench.engine.terminal_text import one_line
 from evalbench.tui.report.samples import ReportSamples
-from evalbench.tui.state.clean import one_line
 from evalbench.tui.state.heatmap import Heatmap, heatmaps
 from evalbench.tui.state.run_facts import RunFacts, run_facts
 

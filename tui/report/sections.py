@@ -11,6 +11,7 @@ from typing import Any
 from evalbench.engine.compare.sameness import NOTHING
 from evalbench.engine.journal import JournalReader
 from evalbench.engine.runs.sanitize import without_logins
+from evalbench.engine.terminal_text import one_line
 from evalbench.tui.report.charts import (
     Chart,
     Paces,
@@ -33,7 +34,6 @@ from evalbench.tui.report.tables import (
 )
 from evalbench.tui.state import figures
 from evalbench.tui.state.agreement import agreement_lines, agreement_metrics
-from evalbench.tui.state.clean import one_line
 from evalbench.tui.state.run_facts import (
     fate_pairs,
     flat_pairs,

@@ -12,6 +12,7 @@ from math import cos, pi, sin
 
 from markupsafe import Markup
 
+from evalbench.engine.terminal_text import one_line
 from evalbench.tui.report.charts import (
     Bins,
     Chart,
@@ -24,7 +25,6 @@ from evalbench.tui.report.charts import (
     ticks,
 )
 from evalbench.tui.state import figures
-from evalbench.tui.state.clean import one_line
 
 SERIES = 6
 """Colours of series; after the last, the first is reused with another shape."""

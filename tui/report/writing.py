@@ -19,11 +19,11 @@ from markupsafe import Markup
 from evalbench.engine.errors import UsageError
 from evalbench.engine.paths import write_file
 from evalbench.engine.runs.sanitize import without_keys
+from evalbench.engine.terminal_text import clean, one_line
 from evalbench.tui.report.bars import bars
 from evalbench.tui.report.charts import Chart
 from evalbench.tui.report.content import Report
 from evalbench.tui.report.svg import STYLE, colours, svg
-from evalbench.tui.state.clean import clean, one_line
 
 MARK = "evalbench report"
 """Part of the first line of every report, so that a report overwrites nothing else."""

@@ -15,9 +15,9 @@ from textual.screen import ModalScreen
 from textual.widgets import Button, Input
 
 from evalbench.engine.errors import EvalbenchError
+from evalbench.engine.terminal_text import one_line
 from evalbench.tui.clipboard import copy
 from evalbench.tui.screens.page import TURN_S
-from evalbench.tui.state.clean import one_line
 from evalbench.tui.widgets.backdrop import Backdrop
 from evalbench.tui.widgets.text import Plain, plain
 

@@ -7,8 +7,8 @@ from textual.containers import Vertical
 from textual.content import Content
 
 from evalbench.engine.runs.folder import RunFolder
+from evalbench.engine.terminal_text import one_line
 from evalbench.tui.screens import run_panels, run_tables
-from evalbench.tui.state.clean import one_line
 from evalbench.tui.state.run_view import RunView
 from evalbench.tui.widgets.lines import Line, Lines
 

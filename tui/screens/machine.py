@@ -11,10 +11,10 @@ from textual import events, on, work
 from textual.app import ComposeResult
 from textual.containers import Container
 
+from evalbench.engine.terminal_text import one_line
 from evalbench.tui.screens.page import Page
 from evalbench.tui.state import figures
 from evalbench.tui.state.chart import Chart, Series, draw_chart
-from evalbench.tui.state.clean import one_line
 from evalbench.tui.state.machine import Holder, Machine, MachineReading, card_facts, holder_of
 from evalbench.tui.widgets.bar import Bar
 from evalbench.tui.widgets.focus import Scroll

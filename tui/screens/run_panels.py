@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from evalbench.engine.stored import Gauges
+from evalbench.engine.terminal_text import one_line
 from evalbench.tui.state import figures
 from evalbench.tui.state.batch_words import count_words, is_open, saved, stage_words
-from evalbench.tui.state.clean import one_line
 from evalbench.tui.state.machine import card_facts
 from evalbench.tui.state.marks import STATE_MARKS
 from evalbench.tui.state.run_view import Gpu, RunView

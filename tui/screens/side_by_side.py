@@ -15,10 +15,10 @@ from textual.widgets import Static
 from evalbench.engine.errors import JournalError
 from evalbench.engine.runs.browse import SampleBrowser
 from evalbench.engine.runs.folder import RunFolder
+from evalbench.engine.terminal_text import clean, one_line
 from evalbench.tui.screens.page import Page
 from evalbench.tui.screens.sample import SamplePage
 from evalbench.tui.state import figures
-from evalbench.tui.state.clean import clean, one_line
 from evalbench.tui.state.compared import Compared, score_words
 from evalbench.tui.state.sample_view import CANDIDATE, SampleView, sample_view, token_words
 from evalbench.tui.state.word_diff import Part, word_diff

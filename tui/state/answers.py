@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from evalbench.engine.calls import Outcome
 from evalbench.engine.journal import JournalReader
-from evalbench.tui.state.clean import one_line
+from evalbench.engine.terminal_text import one_line
 from evalbench.tui.state.figures import OUTCOME_WORDS
 from evalbench.tui.state.sample_words import (
     Verdict,

@@ -6,8 +6,8 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from evalbench.engine.terminal_text import one_line
 from evalbench.tui.state import figures
-from evalbench.tui.state.clean import one_line
 from evalbench.tui.state.run_list import RunLine
 
 WORTH_S = 20.0

@@ -12,8 +12,8 @@ from itertools import takewhile
 from statistics import median
 from typing import Any, NamedTuple
 
+from evalbench.engine.terminal_text import one_line
 from evalbench.tui.state import figures
-from evalbench.tui.state.clean import one_line
 
 STEPS = 4
 """Shades of a heat map; more would be indistinguishable in 16 colours."""

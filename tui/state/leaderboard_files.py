@@ -11,8 +11,8 @@ from typing import Any
 import orjson
 
 from evalbench.engine.runs.sanitize import cell, without_keys
+from evalbench.engine.terminal_text import one_line
 from evalbench.tui.state import figures
-from evalbench.tui.state.clean import one_line
 from evalbench.tui.state.leaderboard import Leaderboard, cell_words, day, latency, total_cost
 from evalbench.tui.state.run_list import RunLine
 

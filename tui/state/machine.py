@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from evalbench.engine.hardware.gpu import HISTORY, Gpus
 from evalbench.engine.hardware.system import System, SystemReading, process_name
 from evalbench.engine.runs.folder import short_id
-from evalbench.tui.state.clean import one_line
+from evalbench.engine.terminal_text import one_line
 from evalbench.tui.state.run_list import RunLine
 
 

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from itertools import takewhile
 
-from evalbench.tui.state.clean import cells_only, one_line
+from evalbench.engine.terminal_text import cells_only, one_line
 
 _HEADS = (1.0, 0.6, 0.4, 0.2)
 """Fractions of the width that a name's beginning gets; its end gets the rest."""

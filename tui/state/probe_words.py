@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from evalbench.engine.terminal_text import clean, one_line
 from evalbench.tui.state import figures
-from evalbench.tui.state.clean import clean, one_line
 
 
 def probe_facts(probe: Mapping[str, Any]) -> list[tuple[str, str]]:

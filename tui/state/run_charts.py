@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 from evalbench.engine.runs.history import History
 from evalbench.engine.runs.status import Status
 from evalbench.engine.scoring.statistics import mean_interval, wilson
+from evalbench.engine.terminal_text import one_line
 from evalbench.tui.state import figures
 from evalbench.tui.state.chart import Chart, Series
-from evalbench.tui.state.clean import one_line
 from evalbench.tui.state.names import apart
 from evalbench.tui.state.spending import forecast
 

@@ -17,8 +17,8 @@ from evalbench.engine.journal import Event, JournalReader
 from evalbench.engine.runs.folder import RunFolder
 from evalbench.engine.runs.status import Status
 from evalbench.engine.stored import Gauges
+from evalbench.engine.terminal_text import one_line
 from evalbench.tui.state.answers import Answer, LatestAnswers
-from evalbench.tui.state.clean import one_line
 from evalbench.tui.state.rate_history import RateHistory, TimeLeft
 from evalbench.tui.state.run_follower import RunFollower
 from evalbench.tui.state.run_list import LIVE, RESUMABLE

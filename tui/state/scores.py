@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 from evalbench.engine.errors import JournalError
 from evalbench.engine.journal import JournalReader
 from evalbench.engine.runs.folder import RunFolder
+from evalbench.engine.terminal_text import one_line
 from evalbench.tui.state import figures
-from evalbench.tui.state.clean import one_line
 from evalbench.tui.state.names import apart
 
 Metrics = Mapping[str, Mapping[str, Any]]

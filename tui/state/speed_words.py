@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from evalbench.engine.hardware.measures import Measures
+from evalbench.engine.terminal_text import one_line
 from evalbench.tui.state import figures
-from evalbench.tui.state.clean import one_line
 
 _LAYOUTS = {"alone": "one call at a time"}
 

@@ -12,7 +12,7 @@ from textual.geometry import Region, Size
 from textual.strip import Strip
 from textual.widget import Widget
 
-from evalbench.tui.state.clean import cells_only, clean
+from evalbench.engine.terminal_text import cells_only, clean
 from evalbench.tui.state.names import Name
 
 TONES = ("dim", "good", "bad", "warn", "strong", "accent", "faint")

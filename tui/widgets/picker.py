@@ -11,8 +11,8 @@ from textual.containers import Vertical
 from textual.message import Message
 from textual.widgets import Input
 
+from evalbench.engine.terminal_text import one_line
 from evalbench.tui.bindings import bindings
-from evalbench.tui.state.clean import one_line
 from evalbench.tui.state.fuzzy import fitting
 from evalbench.tui.state.run_choices import Choice
 from evalbench.tui.widgets.table import Cell, Column, Table

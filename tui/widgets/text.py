@@ -8,7 +8,7 @@ from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import Static
 
-from evalbench.tui.state.clean import cells_only, clean, one_line
+from evalbench.engine.terminal_text import cells_only, clean, one_line
 from evalbench.tui.state.names import Name
 
 LONGEST = 20_000

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from textual.content import Content
 
-from evalbench.tui.state.clean import one_line
+from evalbench.engine.terminal_text import one_line
 from evalbench.tui.widgets.text import Plain, cell
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalbench.tui.state.clean import clean, one_line
+from evalbench.engine.terminal_text import clean, one_line, visible
 
 
 @pytest.mark.parametrize(
@@ -42,3 +42,8 @@ def test_nothing_that_a_terminal_acts_on_is_left(text: str) -> None:
 @given(st.text())
 def test_one_line_is_one_line(text: str) -> None:
     assert len(one_line(text).splitlines()) <= 1
+
+
+def test_files_show_what_a_terminal_would_act_on() -> None:
+    assert visible("naïve\tcell\n\u200e") == "naïve\tcell\n\u200e"
+    assert visible("\x1b[31m\x9b\u202e") == r"\x1b[31m\x9b\u202e"
