@@ -50,15 +50,6 @@ _MADE_UP = ("/proc", "/sys")
 """Where the kernel generates files; some are endless, and some block until written."""
 
 
-def is_plain(path: Path) -> bool:
-    """Whether this is a plain file, which can be read to its end."""
-    try:
-        check_plain(path)
-    except OSError:
-        return False
-    return True
-
-
 def check_plain(path: Path) -> None:
     """Check that reading a file will terminate.
 

@@ -24,22 +24,13 @@ from evalbench.tui.report.bars import bars
 from evalbench.tui.report.charts import Chart
 from evalbench.tui.report.content import Report
 from evalbench.tui.report.svg import STYLE, colours, svg
+from evalbench.tui.state.markdown import markdown_text
 
 MARK = "evalbench report"
 """Part of the first line of every report, so that a report overwrites nothing else."""
 
 _HERE = Path(__file__).parent
 _COLUMNS = 96
-
-_MARKUP = re.compile(
-    r"""
-      [\\`*{}\[\]<>#|~$&@]                # wherever they stand
-    | (?<![^\W_])_ | _(?![^\W_])          # but not within a word
-    | ^[-+=] | (?<=\d)[.)](?=\s)          # lists and lines
-    | :(?=//) | (?<=\bwww)\.              # addresses become links by themselves
-    """,
-    re.VERBOSE | re.IGNORECASE,
-)
 
 
 def html(report: Report) -> str:
@@ -154,10 +145,9 @@ def _clean(value: Any) -> Any:
 
 
 def _escaped(value: Any) -> Any:
-    """A one-line text, escaped so that Markdown treats it as plain text."""
     if isinstance(value, Markup) or not isinstance(value, str):
         return value
-    return _MARKUP.sub(r"\\\g<0>", one_line(without_keys(value)))
+    return markdown_text(value)
 
 
 def _bars(chart: Chart) -> Markup:

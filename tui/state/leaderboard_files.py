@@ -14,6 +14,7 @@ from evalbench.engine.runs.sanitize import cell, without_keys
 from evalbench.engine.terminal_text import one_line
 from evalbench.tui.state import figures
 from evalbench.tui.state.leaderboard import Leaderboard, cell_words, day, latency, total_cost
+from evalbench.tui.state.markdown import markdown_text
 from evalbench.tui.state.run_list import RunLine
 
 _COLUMNS = (
@@ -119,18 +120,10 @@ def _latency_words(runs: Sequence[RunLine]) -> str:
 def as_markdown(board: Leaderboard) -> str:
     """A Markdown table."""
     heads, lines = matrix(board)
-    table = [heads, ["---", *["---:"] * (len(heads) - 1)], *lines]
-    text = "\n".join("| " + " | ".join(map(_md, line)) + " |" for line in table)
+    head, *body = ([markdown_text(cell) for cell in line] for line in (heads, *lines))
+    table = [head, ["---", *["---:"] * (len(heads) - 1)], *body]
+    text = "\n".join("| " + " | ".join(line) + " |" for line in table)
     return f"# Leaderboard\n\n{text}\n\n{_ABOUT}\n"
-
-
-def _md(text: str) -> str:
-    if text in ("---", "---:"):
-        return text
-    text = html.escape(one_line(without_keys(text)), quote=False)
-    for sign in "\\|`*_[]":
-        text = text.replace(sign, f"\\{sign}")
-    return text
 
 
 def as_html(board: Leaderboard) -> str:

@@ -112,15 +112,24 @@ def brier_score(rows: Rows) -> float:
     return total / sum(count for _, count in rows)
 
 
+CORPUS_METRICS = ("bleu", "chrf", "chrf++", "ter")
+"""Metrics of sacrebleu, which sum counts over all segments."""
+
+
+def corpus_metric(name: str) -> Any:
+    """A new metric of sacrebleu, by one of these names."""
+    from sacrebleu.metrics import BLEU, CHRF, TER
+
+    if name == "chrf++":
+        return CHRF(word_order=2)
+    return {"bleu": BLEU, "chrf": CHRF, "ter": TER}[name]()
+
+
 def _sacrebleu(kind: str) -> Callable[[Rows], float]:
     def score(rows: Rows) -> float:
-        from sacrebleu.metrics import BLEU, CHRF, TER
-
-        made: Any = {"bleu": BLEU, "chrf": CHRF, "ter": TER}.get(kind)
-        metric = made() if made else CHRF(word_order=2)
         sums = [sum(row[at] * count for row, count in rows) for at in range(len(rows[0][0]))]
         whole = [round(one) for one in sums] if all(one == round(one) for one in sums) else sums
-        return float(metric._compute_score_from_stats(whole).score)
+        return float(corpus_metric(kind)._compute_score_from_stats(whole).score)
 
     return score
 
@@ -131,7 +140,7 @@ _OF_PAIRS = (f1, matthews_corrcoef, brier_score)
 AGGREGATIONS: Mapping[str, Callable[[Rows], float]] = {
     **{one.__name__: one for one in (*_NAMED, *_OF_PAIRS)},
     "nanmean": mean,  # every stored value is a number
-    **{kind: _sacrebleu(kind) for kind in ("bleu", "chrf", "chrf++", "ter")},
+    **{kind: _sacrebleu(kind) for kind in CORPUS_METRICS},
 }
 """The library's registered aggregations by name."""
 

@@ -39,6 +39,7 @@ from evalbench.engine.benchmarks.lm_eval.index import (
     index_path,
     library_version,
     needs_of,
+    reachable,
     search,
     tasks_in,
 )
@@ -225,7 +226,7 @@ class LmEval(Benchmark):
             **values_of(self.opt),
             "gen_kwargs": _gen_kwargs(self.opt.gen_kwargs),
             "task": self.task,
-            "index": _reachable(index, self.task, whole=bool(self.opt.include_path)),
+            "index": _needed(index, self.task, whole=bool(self.opt.include_path)),
         }
 
     def further_files(self) -> list[Path]:
@@ -317,18 +318,10 @@ def _index(include_path: str | None) -> Index:
     return {**all_tasks(), **own}
 
 
-def _reachable(index: Index, name: str, *, whole: bool) -> dict[str, Any]:
+def _needed(index: Index, name: str, *, whole: bool) -> dict[str, Any]:
     """The part of the index that a task needs; files of the user's own may refer to any."""
-    if whole:
-        return {key: list(entry) for key, entry in index.items()}
-    found: dict[str, Any] = {}
-    waiting = [name]
-    while waiting:
-        one = waiting.pop()
-        if one not in found and one in index:
-            found[one] = list(index[one])
-            waiting += index[one].members
-    return found
+    needed = index.items() if whole else reachable(index, name, by_tags=True)
+    return {key: list(entry) for key, entry in needed}
 
 
 def _gen_kwargs(text: str | None) -> dict[str, Any]:

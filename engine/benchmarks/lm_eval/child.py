@@ -27,6 +27,8 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from evalbench.engine.benchmarks.lm_eval.aggregation import CORPUS_METRICS, corpus_metric
+
 _SEED = 1234
 """The library's default seed of few-shot examples and of NumPy; its own for Python is 0."""
 _CHAT = "\x00evalbench-chat:"
@@ -386,19 +388,13 @@ def _numbers(value: Any) -> list[float] | None:
 
 def _corpus_counts(value: Any, used: str) -> list[float]:
     """What sacrebleu adds up over segments, of one of them; empty for other metrics."""
-    from lm_eval.api.metrics import _sacreformat
-    from sacrebleu.metrics import BLEU, CHRF, TER
-
-    made = {
-        "bleu": BLEU,
-        "chrf": CHRF,
-        "chrfpp": lambda: CHRF(word_order=2),
-        "ter": TER,
-    }.get(used)
-    if made is None:
+    name = "chrf++" if used == "chrfpp" else used
+    if name not in CORPUS_METRICS:
         return []
+    from lm_eval.api.metrics import _sacreformat
+
     refs, preds = _sacreformat([value[0]], [value[1]])
-    found: list[float] = made()._extract_corpus_statistics(list(preds), refs)[0]
+    found: list[float] = corpus_metric(name)._extract_corpus_statistics(list(preds), refs)[0]
     return found
 
 

@@ -120,6 +120,12 @@ def _read(path: Path, _changed: int) -> Index:
 
 def leaves(index: Index, name: str) -> Iterator[tuple[str, Entry]]:
     """The tasks that a name stands for."""
+    within = reachable(index, name, by_tags=False)
+    return ((one, entry) for one, entry in within if entry.kind not in _KINDS)
+
+
+def reachable(index: Index, name: str, *, by_tags: bool) -> Iterator[tuple[str, Entry]]:
+    """A name, the members of its groups and tags and, with ``by_tags``, the tags of its tasks."""
     seen: set[str] = set()
     waiting = [name]
     while waiting:
@@ -128,10 +134,9 @@ def leaves(index: Index, name: str) -> Iterator[tuple[str, Entry]]:
             continue
         seen.add(one)
         entry = index[one]
-        if entry.kind in ("GROUP", "TAG"):
+        yield one, entry
+        if by_tags or entry.kind in _KINDS:
             waiting += entry.members
-        else:
-            yield one, entry
 
 
 def needs_of(index: Index, name: str) -> frozenset[str]:

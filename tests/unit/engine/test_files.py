@@ -33,7 +33,6 @@ from evalbench.engine.errors import DataError, EvalbenchError, JournalError
 from evalbench.engine.files import (
     MB,
     check_unpacked,
-    is_plain,
     lines_of,
     parse_json,
     read_plain,
@@ -139,7 +138,6 @@ def test_what_is_no_file_is_refused(reader: str, kind: str, tmp_path: Path, home
 def test_an_option_that_names_no_file_is_no_custom_benchmark(kind: str, tmp_path: Path) -> None:
     NO_FILES[kind](tmp_path / "x.toml")
     assert not is_custom(tmp_path / "x.toml")
-    assert not is_plain(tmp_path / "x.toml")
 
 
 def test_settings_and_themes_that_are_no_files_are_told(kind: str, home: Path) -> None:
