@@ -73,6 +73,11 @@ class ServerProgram:
         """Whether it can be started."""
         return bool(self.path() or (self.package and find_spec(self.package)))
 
+    @property
+    def absence(self) -> tuple[str, str]:
+        """What to say and why, if it is not installed; what to do is ``install``."""
+        return f"{self.title} is not installed", f"there is no {self.program} on PATH"
+
     def command(self, model: str, name: str, port: int) -> list[str]:
         """The command line that starts it on 127.0.0.1 with a model under a name."""
         program = [self.path() or self.program]

@@ -64,12 +64,8 @@ def check(settings: LocalOptions, source: Source, model: str) -> None:
     if kind is None:
         return
     if not kind.installed():
-        raise SpecError(
-            "backend",
-            f"{kind.title} is not installed",
-            why=f"there is no {kind.program} on PATH",
-            hint=kind.install,
-        )
+        what, why = kind.absence
+        raise SpecError("backend", what, why=why, hint=kind.install)
     if kind is LLAMA_CPP and not is_gguf(source) and not isinstance(source, HubModel):
         raise SpecError(
             "backend",

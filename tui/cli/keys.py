@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Timer
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from evalbench.engine import preflight
 from evalbench.engine.calls import KeyNeed
@@ -41,7 +41,6 @@ from evalbench.engine.keys import (
     set_key,
 )
 from evalbench.engine.terminal_text import clean, one_line
-from evalbench.tui.cli.key_listing import ref_json, tell_keys
 from evalbench.tui.cli.output import Out, stderr, stdout
 from evalbench.tui.cli.parser import Parser, bare_words
 from evalbench.tui.cli.place import declare_place, place, remember
@@ -157,10 +156,68 @@ _UNLOCKING = (
 
 
 def _list(args: argparse.Namespace) -> int:
-    if args.provider is not None:
-        _need(args.provider)
-    tell_keys(args.provider, missing=args.all, json=args.json)
+    """Print where keys are stored: names and places, never a key."""
+    provider = args.provider
+    if provider is not None:
+        _need(provider)
+    found = [ref for ref in list_keys() if provider in (None, ref.provider)]
+    if args.all:
+        found = _with_missing(found, provider)
+    out = stdout()
+    if args.json:
+        from evalbench.tui.cli import jsonlines
+
+        needs = key_needs()
+        for ref in found:
+            need = needs.get(ref.provider, KeyNeed(()))
+            jsonlines.write(out, "key", **_ref_json(ref), page=need.page, required=need.required)
+    elif found:
+        _print_table(out, found)
+    else:
+        out.line("no key is set" + (f" for {provider}" if provider else ""))
+        out.line(f"set one: evalbench keys set {provider or 'PROVIDER'}")
     return 0
+
+
+def _with_missing(found: Sequence[KeyRef], provider: str | None) -> list[KeyRef]:
+    """The existing keys, plus an empty reference, with its variable, for providers without one."""
+    held = {ref.provider for ref in found}
+    missing = [
+        KeyRef(name, KeySource.NONE, variable=next(iter(need.variables), ""))
+        for name, need in key_needs().items()
+        if name not in held and provider in (None, name)
+    ]
+    return sorted([*found, *missing], key=lambda ref: ref.provider)
+
+
+def _ref_json(ref: KeyRef) -> dict[str, Any]:
+    """A key's provider and place, for programs."""
+    return {
+        "provider": ref.provider,
+        "source": ref.source.value,
+        "name": ref.name,
+        "variable": ref.variable,
+    }
+
+
+def _print_table(out: Out, found: Sequence[KeyRef]) -> None:
+    from rich.text import Text
+
+    from evalbench.tui.cli.table import plain_table, print_table
+
+    table = plain_table("provider", "name", "where")
+    for ref in found:
+        where = f"environment, {ref.variable}" if ref.variable else ref.source.value
+        if ref.source is KeySource.NONE:
+            where = f"no key; {ref.variable} is looked at too" if ref.variable else "no key"
+        table.add_row(Text(ref.provider), Text(one_line(ref.name)), Text(where))
+    print_table(out, table)
+    sources: dict[str, set[KeySource]] = {}
+    for ref in found:
+        sources.setdefault(ref.provider, set()).add(ref.source)
+    if twice := [name for name, places in sources.items() if len(places) > 1]:
+        out.line()
+        out.line(f"{', '.join(twice)}: the environment comes before the keychain's default key")
 
 
 # -- set -----------------------------------------------------------------------
@@ -333,7 +390,7 @@ def _tell(out: Out, tried: _Tried, *, json: bool) -> None:
         jsonlines.write(
             out,
             "key-test",
-            **ref_json(tried.ref),
+            **_ref_json(tried.ref),
             ok=error is None,
             what=error.what if error else tried.told,
             why=error.why if error else "",

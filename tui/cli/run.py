@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from evalbench.engine.config.spec import RunSpec
 from evalbench.engine.errors import SpecError, UsageError
+from evalbench.engine.preflight import CheckedSpec
 from evalbench.engine.process.launch import PILOT, Engine, EngineOptions, launch_runs
 from evalbench.engine.runs.folder import RunFolder, newest_runs
 from evalbench.engine.runs.grid import Grid, grid_of
 from evalbench.tui.cli import key_hosts
-from evalbench.tui.cli.approval import approval
-from evalbench.tui.cli.confirm import can_ask
+from evalbench.tui.cli.confirm import Declined, can_ask, confirmed
 from evalbench.tui.cli.follow import View
 from evalbench.tui.cli.gate import Gate, declare_gate, gate_code, gates
 from evalbench.tui.cli.launch import declare_following, declare_run_dir, end_hook, launch
 from evalbench.tui.cli.output import stderr, stdout
 from evalbench.tui.cli.parser import Parser, add_options, given
+from evalbench.tui.cli.quote import print_estimates
 from evalbench.tui.cli.target import (
     declare_target,
     declare_target_settings,
@@ -27,6 +28,9 @@ from evalbench.tui.cli.target import (
     together,
     wanted_specs,
 )
+from evalbench.tui.state import figures
+from evalbench.tui.state.asking import at_most, question
+from evalbench.tui.state.money_words import total
 
 
 def declare(parser: Parser, words: Sequence[str]) -> None:
@@ -169,3 +173,45 @@ def _missing(
         if number
     ]
     return wanted, begun, complete, tuple(told)
+
+
+def approval(
+    view: View,
+    specs: Sequence[RunSpec],
+    *,
+    pilot: int | None,
+    yes: bool,
+    budget: Decimal | None = None,
+) -> Callable[[Sequence[CheckedSpec]], None]:
+    """A callback for the validated specs before they start: prints the estimates, may ask.
+
+    Runs that cost nothing are not mentioned. A pilot is asked about only if it is expensive itself,
+    since a question follows it. ``budget`` covers all runs together.
+    """
+
+    def approve(checked: Sequence[CheckedSpec]) -> None:
+        told = [
+            (spec, done)
+            for spec, done in zip(specs, checked, strict=True)
+            if done.estimate is not None
+        ]
+        if not told:
+            return
+        view.close()
+        estimates = [done.estimate for _, done in told if done.estimate is not None]
+        print_estimates(stdout(), [spec for spec, _ in told], estimates)
+        costs = [
+            at_most(done.estimate, spec.settings.budget, pilot)
+            for spec, done in told
+            if done.estimate is not None
+        ]
+        cost = total(costs)
+        if cost is not None and budget is not None:
+            limit = float(budget)
+            cost = [min(end, limit) for end in cost]
+            stdout().line(f"{'budget':<10}{figures.dollars(limit)} for all {len(specs)} runs")
+        asked = question(cost, pilot)
+        if asked and not yes and not confirmed(asked):
+            raise Declined("not started: nothing was asked of any model")
+
+    return approve

@@ -7,21 +7,24 @@ import os
 import shlex
 import shutil
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
+from evalbench.engine.config import registry
 from evalbench.engine.errors import UsageError
 from evalbench.engine.inference_servers import (
     InferenceServer,
+    ServerProgram,
     served_name,
     wait_a_moment,
 )
+from evalbench.engine.keys import strip_environment
 from evalbench.engine.paths import expand
-from evalbench.tui.cli.inference_server import choose_kind, environment, server_programs
 from evalbench.tui.cli.output import Out, plain_terminal, stderr, stdout
 from evalbench.tui.cli.parser import Parser
 from evalbench.tui.cli.port import free_port, listen
 from evalbench.tui.cli.signals import Signals
 
+_PROVIDERS = ("llamacpp", "sglang", "vllm")
 _OURS = ("--host", "--port")
 _TELL_EVERY_S = 10.0
 _DRAW_EVERY_S = 0.5
@@ -37,7 +40,7 @@ def declare(parser: Parser, words: Sequence[str]) -> None:
     )
     parser.add_argument(
         "--engine",
-        choices=sorted(server_programs()),
+        choices=sorted(_server_programs()),
         help="server to start (default: llama.cpp for GGUF, otherwise vLLM)",
     )
     parser.add_argument(
@@ -67,7 +70,7 @@ def execute(args: argparse.Namespace) -> int:
                 why="the server is for this machine only, at a port that evalbench knows",
                 hint="evalbench serve MODEL --port N; or start the server by yourself",
             )
-    kind = choose_kind(args.model, args.engine)
+    kind = _choose_kind(args.model, args.engine)
     port = _port(args.port, kind.port)
     name = served_name(args.model)
     model = str(expand(args.model)) if name != args.model else args.model
@@ -80,7 +83,7 @@ def execute(args: argparse.Namespace) -> int:
             command,
             port,
             err.line if args.verbose else _nothing,
-            env=environment(kind, os.environ),
+            env=_environment(kind, os.environ),
             key=os.environ.get(kind.our_key, "") if kind.server_key else "",
         )
         try:
@@ -172,3 +175,40 @@ class _Waiting:
             self._err.write("\r\x1b[K")
             self._err.flush()
             self._on_screen = False
+
+
+def _server_programs() -> dict[str, ServerProgram]:
+    """The servers that can be started, by ``--engine`` value."""
+    found = (registry.provider_class(name).server for name in _PROVIDERS)
+    return {program.name: program for program in found if program}
+
+
+def _choose_kind(model: str, name: str | None) -> ServerProgram:
+    """The server for a model: the named one, else llama.cpp for GGUF and vLLM for others.
+
+    Raises:
+        UsageError: it is not installed, or the model does not exist.
+    """
+    if model.startswith((".", "/", "~")) and not expand(model).exists():
+        raise UsageError(f"there is no {model}", hint="name a folder, a GGUF file or org/name")
+    programs = _server_programs()
+    gguf = "gguf" in model.lower()
+    usual, other = ("llama.cpp", "vllm") if gguf else ("vllm", "llama.cpp")
+    kind = programs[name or usual]
+    if kind.installed():
+        return kind
+    what, why = kind.absence
+    if not name:
+        why += "; a GGUF model needs it" if gguf else "; models that are not GGUF need it"
+        if programs[other].installed():
+            why += f" ({programs[other].title} is there; --engine {other} can be tried anyway)"
+    raise UsageError(what, why=why, hint=kind.install)
+
+
+def _environment(kind: ServerProgram, env: Mapping[str, str]) -> dict[str, str]:
+    """The environment of a server, without keys except those for the hub and for itself."""
+    stripped = strip_environment(env, keep=("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN"))
+    stripped.pop(kind.server_key, None)
+    if kind.server_key and (key := env.get(kind.our_key)):
+        stripped[kind.server_key] = key
+    return stripped

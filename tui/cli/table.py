@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from evalbench.engine.terminal_text import one_line
 from evalbench.tui.cli.output import Out
 from evalbench.tui.state import figures
-from evalbench.tui.state.agreement import agreement_lines, agreement_metrics
-from evalbench.tui.state.heatmap import heatmaps
+from evalbench.tui.state.agreement import AgreementLine, agreement_lines, agreement_metrics
+from evalbench.tui.state.heatmap import OWN, Heatmap, Spot, heatmaps
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -121,7 +121,6 @@ def print_scores(out: Out, metrics: Metrics, *, all_groups: bool) -> None:
         metrics: as in the journal's ``metrics``.
         all_groups: whether to print long sections too.
     """
-    from evalbench.tui.cli.matrix import print_agreement, print_matrix
 
     matrices = heatmaps(metrics)
     apart = {name for matrix in matrices for name in matrix.metrics}
@@ -148,7 +147,7 @@ def print_scores(out: Out, metrics: Metrics, *, all_groups: bool) -> None:
         out.line("counts and bounds of these: evalbench show RUN --json")
         out.line()
     if judges := agreement_lines(metrics):
-        print_agreement(out, judges)
+        _print_agreement(out, judges)
     if hidden:
         out.line(f"not shown: {', '.join(hidden)} (evalbench show prints them)")
         out.line()
@@ -177,3 +176,38 @@ def _section(title: str, rows: list[Mapping[str, Any]]) -> Table:
             cells.append(Text(figures.bounds(row)))
         table.add_row(*cells)
     return table
+
+
+def print_matrix(out: Out, matrix: Heatmap) -> None:
+    """One matrix, every value with its 95 % interval and its n."""
+    from rich.text import Text
+
+    counts = {spot.n for spots in matrix.spots for spot in spots if spot.step is not None}
+    alike = len(counts) == 1
+    places = frozenset(range(1, len(matrix.columns) + 1))
+    table = plain_table(matrix.title, *matrix.columns, right=places)
+    for name, spots in zip(matrix.rows, matrix.spots, strict=True):
+        table.add_row(Text(name), *(Text(_words(spot, alike)) for spot in spots))
+    print_table(out, table)
+    if alike:
+        out.line(f"n = {figures.count(counts.pop())} everywhere")
+    if any(spot.own for spots in matrix.spots for spot in spots):
+        out.line(f"{OWN} a judge's verdict on answers of its own model")
+    out.line()
+
+
+def _words(spot: Spot, alike: bool) -> str:
+    between = f" ({spot.interval})" if spot.interval else ""
+    counted = "" if alike or spot.step is None else f" n {figures.count(spot.n)}"
+    return (OWN if spot.own else "") + spot.value + between + counted
+
+
+def _print_agreement(out: Out, lines: list[AgreementLine]) -> None:
+    """The judges' table."""
+    from rich.text import Text
+
+    table = plain_table("judges", "value", "k / n", "commonly read as", right=frozenset({1, 2}))
+    for line in lines:
+        table.add_row(Text(line.what), Text(line.value), Text(line.counts), Text(line.reading))
+    print_table(out, table)
+    out.line()

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from evalbench.engine.installed import install_command, pip_words
-from evalbench.tui.cli import doctor, doctor_gpu
+from evalbench.tui.cli import doctor
 from evalbench.tui.cli.main import main
 
 ROOT = Path(__file__).parents[3]
@@ -134,7 +134,7 @@ def test_without_the_python_library_the_tool_is_asked(
     tool.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
     monkeypatch.setitem(sys.modules, "pynvml", None)
-    ((mark, told, advice), *_) = doctor_gpu.gpu_findings()
+    ((mark, told, advice), *_) = doctor.gpu_findings()
     assert mark == "note"
     assert told.startswith(what)
     assert advice.startswith(hint)

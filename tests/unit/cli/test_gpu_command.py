@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from evalbench.engine.runs.status import State
-from evalbench.tui.cli import doctor_gpu, gpu
+from evalbench.tui.cli import doctor, gpu
 from evalbench.tui.cli.main import main
 from tests.pretending import pretend
 
@@ -52,7 +52,7 @@ def cards(monkeypatch: pytest.MonkeyPatch, home: Path) -> Any:
         made = Pretended()
         made.cards, made.trouble = list(found), trouble
         monkeypatch.setattr(gpu, "Gpus", lambda: made)
-        monkeypatch.setattr(doctor_gpu, "Gpus", lambda: made)
+        monkeypatch.setattr(doctor, "Gpus", lambda: made)
 
     return say
 
@@ -152,8 +152,8 @@ def test_cards_are_not_read_all_the_time(
 
 def test_a_card_of_today(cards: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     cards(CARD)
-    monkeypatch.setattr(doctor_gpu, "version", lambda name: "2.13.0+cu130")
-    assert list(doctor_gpu.gpu_findings()) == [
+    monkeypatch.setattr(doctor, "version", lambda name: "2.13.0+cu130")
+    assert list(doctor.gpu_findings()) == [
         (
             "ok",
             "GPU: Pretend [bold]9000, 8.0 GB, compute capability 8.6, driver 590.44",
@@ -164,8 +164,8 @@ def test_a_card_of_today(cards: Any, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_torch_that_cannot_use_the_card(cards: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     cards(CARD)
-    monkeypatch.setattr(doctor_gpu, "version", lambda name: "2.13.0+cpu")
-    _, (mark, what, hint) = doctor_gpu.gpu_findings()
+    monkeypatch.setattr(doctor, "version", lambda name: "2.13.0+cpu")
+    _, (mark, what, hint) = doctor.gpu_findings()
     assert (mark, hint) == ("note", "install a build of torch for CUDA")
     assert "build for CPUs" in what
 
@@ -182,7 +182,7 @@ def test_an_old_card_gets_a_clear_line(
     cards: Any, capability: tuple[int, int] | None, mark: str, words: str
 ) -> None:
     cards({**CARD, "capability": capability})
-    found = next(iter(doctor_gpu.gpu_findings()))
+    found = next(iter(doctor.gpu_findings()))
     assert found[0] == mark
     assert words in found[1]
 
@@ -200,8 +200,8 @@ def test_why_there_is_no_card(
     cards: Any, monkeypatch: pytest.MonkeyPatch, trouble: str, mark: str, words: str
 ) -> None:
     cards(trouble=trouble)
-    monkeypatch.setattr(doctor_gpu, "_card_in_sight", lambda: False)
-    ((found, what, hint),) = doctor_gpu.gpu_findings()
+    monkeypatch.setattr(doctor, "_card_in_sight", lambda: False)
+    ((found, what, hint),) = doctor.gpu_findings()
     assert found == mark
     assert words in what
     assert bool(hint) is (mark == "note")
@@ -212,15 +212,15 @@ def test_a_card_without_a_driver_is_seen_on_the_bus(cards: Any, tmp_path: Path) 
         (tmp_path / name).mkdir()
         (tmp_path / name / "vendor").write_text(vendor + "\n")
         (tmp_path / name / "class").write_text(kind + "\n")
-    assert not doctor_gpu._card_in_sight(tmp_path)
+    assert not doctor._card_in_sight(tmp_path)
     (tmp_path / "1" / "class").write_text("0x030200\n")
-    assert doctor_gpu._card_in_sight(tmp_path)
+    assert doctor._card_in_sight(tmp_path)
 
 
 def test_a_missing_driver_with_a_card_is_a_note(
     cards: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cards(trouble="there is no NVIDIA driver")
-    monkeypatch.setattr(doctor_gpu, "_card_in_sight", lambda: True)
-    ((mark, what, _),) = doctor_gpu.gpu_findings()
+    monkeypatch.setattr(doctor, "_card_in_sight", lambda: True)
+    ((mark, what, _),) = doctor.gpu_findings()
     assert (mark, "but no driver" in what) == ("note", True)

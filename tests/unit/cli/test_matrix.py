@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from evalbench.tui.cli.matrix import print_matrix
 from evalbench.tui.cli.output import stdout
+from evalbench.tui.cli.table import print_matrix
 from evalbench.tui.state.heatmap import Heatmap, Spot
 
 

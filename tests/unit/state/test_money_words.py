@@ -14,11 +14,11 @@ from evalbench.engine.config.spec import make_spec
 from evalbench.engine.cost.unit_prices import Rates, UnitPrices
 from evalbench.engine.preflight import CheckedSpec
 from evalbench.engine.runs.status import State, Status
-from evalbench.tui.cli import approval as approvals
-from evalbench.tui.cli.approval import approval
+from evalbench.tui.cli import run as run_command
 from evalbench.tui.cli.confirm import Declined, can_ask, confirmed
 from evalbench.tui.cli.output import Out
 from evalbench.tui.cli.plain import Plain
+from evalbench.tui.cli.run import approval
 from evalbench.tui.state.asking import ASK_FROM_USD
 from evalbench.tui.state.money_words import money_range, price_words, rough_range, total
 from evalbench.tui.state.spending import forecast, is_free, spend_line, spent_words
@@ -132,8 +132,8 @@ class Person:
         self.asked: list[str] = []
         self._yes = yes
         self.screen = io.StringIO()
-        monkeypatch.setattr(approvals, "confirmed", self._answer)
-        monkeypatch.setattr(approvals, "stdout", lambda: Out(self.screen))
+        monkeypatch.setattr(run_command, "confirmed", self._answer)
+        monkeypatch.setattr(run_command, "stdout", lambda: Out(self.screen))
 
     def _answer(self, question: str) -> bool:
         self.asked.append(question)
