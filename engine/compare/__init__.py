@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
-from evalbench.engine.compare.families import benjamini_hochberg, holm
 from evalbench.engine.compare.pairs import Pair, pair_up, right_or_wrong
 from evalbench.engine.compare.sameness import Sameness, sameness
 from evalbench.engine.compare.scores import RunScores, read_scores
+from evalbench.engine.compare.significance import benjamini_hochberg, holm
 from evalbench.engine.errors import UsageError, nearest
 from evalbench.engine.installed import require
 from evalbench.engine.runs.folder import RunFolder

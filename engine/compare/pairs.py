@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from evalbench.engine.compare.bootstrap import bootstrap
-from evalbench.engine.compare.paired import (
+from evalbench.engine.compare.significance import (
     MCNEMAR,
     PAIRED_T,
     T_TEST,

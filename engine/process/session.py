@@ -422,7 +422,7 @@ class RunSession:
                 sys.executable,
                 "-P",
                 "-m",
-                "evalbench.engine.formats.ended",
+                "evalbench.engine.formats.child",
                 *(str(self.folder.path), name, str(place)),
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=asyncio.subprocess.PIPE,

@@ -24,7 +24,6 @@ from evalbench.engine.runs.status import State
 from evalbench.tui.app import EvalbenchApp
 from evalbench.tui.commands import COMMANDS
 from evalbench.tui.screens import key_entry, keys, new_probe, starting
-from evalbench.tui.screens.batch_lines import BatchLines
 from evalbench.tui.screens.batches import BatchesPage
 from evalbench.tui.screens.choose import Choose
 from evalbench.tui.screens.compare import ComparePage
@@ -42,15 +41,13 @@ from evalbench.tui.screens.new import NewRunPage
 from evalbench.tui.screens.new_probe import Probe
 from evalbench.tui.screens.own import OwnPage
 from evalbench.tui.screens.page import Page
-from evalbench.tui.screens.press_key import PressKey
 from evalbench.tui.screens.providers import ProvidersPage
 from evalbench.tui.screens.run import RunPage
 from evalbench.tui.screens.run_charts import RunChartsPage
-from evalbench.tui.screens.sample import SamplePage
-from evalbench.tui.screens.sample_raw import RawPage
+from evalbench.tui.screens.sample import BatchLines, RawPage, SamplePage
 from evalbench.tui.screens.samples import SamplesPage
 from evalbench.tui.screens.server_form import ServerPage
-from evalbench.tui.screens.settings import SettingsPage
+from evalbench.tui.screens.settings import PressKey, SettingsPage
 from evalbench.tui.screens.side_by_side import SideBySidePage
 from evalbench.tui.screens.starting import Starting
 from evalbench.tui.screens.welcome import Welcome

@@ -10,7 +10,7 @@ import pytest
 from evalbench.engine.runs.status import State
 from evalbench.tui.app import EvalbenchApp
 from evalbench.tui.cli.main import main
-from evalbench.tui.screens.run_compared import Compared
+from evalbench.tui.screens.run_panels import Compared
 from evalbench.tui.state.preferences import Preferences
 from evalbench.tui.widgets.heatmap import SHADES, HeatmapView
 from tests.pilot.driving import shown, until, until_shown

@@ -13,8 +13,7 @@ from evalbench.tui.app import LOW_BANDWIDTH_S, NORMAL_S, EvalbenchApp
 from evalbench.tui.screens.help import HelpPage
 from evalbench.tui.screens.home import HomePage
 from evalbench.tui.screens.page import Page
-from evalbench.tui.screens.press_key import PressKey
-from evalbench.tui.screens.settings import SettingsPage
+from evalbench.tui.screens.settings import PressKey, SettingsPage
 from evalbench.tui.state.preferences import Preferences, load_preferences, preferences_file
 from evalbench.tui.state.theme_files import themes_dir
 from evalbench.tui.widgets.table import Table

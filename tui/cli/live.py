@@ -17,15 +17,15 @@ from evalbench.tui.cli.closing import print_closing
 from evalbench.tui.cli.follow import View
 from evalbench.tui.cli.output import Out
 from evalbench.tui.state import figures
-from evalbench.tui.state.run_follower import RunFollower, eta
-from evalbench.tui.state.spending import spend_line
-from evalbench.tui.state.wording import (
+from evalbench.tui.state.event_words import (
     activity_words,
     event_words,
     full_words,
     holdup_words,
     step_words,
 )
+from evalbench.tui.state.run_follower import RunFollower, eta
+from evalbench.tui.state.spending import spend_line
 
 _BAR = 80
 _REDRAW_S = 1.0

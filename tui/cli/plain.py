@@ -12,9 +12,9 @@ from evalbench.tui.cli.closing import print_closing
 from evalbench.tui.cli.follow import View
 from evalbench.tui.cli.output import Out
 from evalbench.tui.state import figures
+from evalbench.tui.state.event_words import activity_words, event_words, full_words, step_words
 from evalbench.tui.state.run_follower import RunFollower, eta
 from evalbench.tui.state.spending import spend_line
-from evalbench.tui.state.wording import activity_words, event_words, full_words, step_words
 
 _EVERY_S = 10.0
 _STEP = 0.05

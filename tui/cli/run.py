@@ -29,8 +29,7 @@ from evalbench.tui.cli.target import (
     wanted_specs,
 )
 from evalbench.tui.state import figures
-from evalbench.tui.state.asking import at_most, question
-from evalbench.tui.state.money_words import total
+from evalbench.tui.state.money_words import at_most, question, total
 
 
 def declare(parser: Parser, words: Sequence[str]) -> None:

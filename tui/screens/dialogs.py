@@ -6,19 +6,24 @@ import asyncio
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar, cast
 
+from rich.segment import Segment
+from rich.style import Style as RichStyle
 from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import Horizontal, Vertical
+from textual.css.styles import RulesMap
 from textual.renderables.background_screen import BackgroundScreen
 from textual.screen import ModalScreen
+from textual.strip import Strip
+from textual.style import Style
+from textual.visual import RenderOptions, Visual
 from textual.widgets import Button, Input
 
 from evalbench.engine.errors import EvalbenchError
 from evalbench.engine.terminal_text import one_line
 from evalbench.tui.clipboard import copy
 from evalbench.tui.screens.page import TURN_S
-from evalbench.tui.widgets.backdrop import Backdrop
 from evalbench.tui.widgets.text import Plain, plain
 
 if TYPE_CHECKING:
@@ -199,3 +204,51 @@ class Trouble(Dialog[bool]):
     @on(Button.Pressed)
     def _pressed(self, event: Button.Pressed) -> None:
         self.dismiss(event.button.id == "way-out")
+
+
+class Backdrop(Visual):
+    """Textual's dialog background, blended once per style instead of once per text segment.
+
+    A page does not change while a dialog covers it, so one rendering suffices until the size or the
+    colours change.
+    """
+
+    def __init__(self) -> None:
+        self._page: BackgroundScreen | None = None
+        self._of: object = None
+        self._strips: list[Strip] = []
+
+    def of(self, page: BackgroundScreen, theme: str) -> Backdrop:
+        """The rendering of this page with this theme."""
+        seen = (page.screen, page.color, page.screen.size, theme)
+        if seen != self._of:
+            self._of, self._page, self._strips = seen, page, []
+        return self
+
+    def render_strips(
+        self, width: int, height: int | None, style: Style, options: RenderOptions
+    ) -> list[Strip]:
+        """See ``Visual``."""
+        if self._page is not None and not self._strips:
+            mixed: dict[RichStyle | None, RichStyle | None] = {}
+
+            def dim(segment: Segment) -> Segment:
+                if segment.style not in mixed:
+                    (found,) = BackgroundScreen.process_segments([segment], color)
+                    mixed[segment.style] = found.style
+                return Segment(segment.text, mixed[segment.style])
+
+            color = self._page.color
+            self._strips = [
+                Strip(map(dim, strip), strip.cell_length)
+                for strip in self._page.screen._compositor.render_strips()
+            ]
+        return self._strips
+
+    def get_optimal_width(self, rules: RulesMap, container_width: int) -> int:
+        """See ``Visual``."""
+        return container_width
+
+    def get_height(self, rules: RulesMap, width: int) -> int:
+        """See ``Visual``."""
+        return len(self._strips)

@@ -15,8 +15,7 @@ from textual.widgets import Input
 
 from evalbench.engine.runs.folder import Lock, RunFolder
 from evalbench.tui.screens.filtered import FilteredPage
-from evalbench.tui.state.marks import STATE_MARKS
-from evalbench.tui.state.run_list import ORDERS, RunLine, RunList, ordered
+from evalbench.tui.state.run_list import ORDERS, STATE_MARKS, RunLine, RunList, ordered
 from evalbench.tui.widgets.footer import Footer
 from evalbench.tui.widgets.table import Cell, Column, Table
 from evalbench.tui.widgets.topline import TopLine
@@ -148,7 +147,7 @@ class HomePage(FilteredPage):
         self._problem = ""
         if self.narrowed_by:
             from evalbench.tui.state.query import parse_query
-            from evalbench.tui.state.run_filter import RUN_FIELDS
+            from evalbench.tui.state.run_list import RUN_FIELDS
 
             query = parse_query(self.narrowed_by, RUN_FIELDS)
             self._shown, self._problem = query.among(self._lines), query.problem

@@ -13,8 +13,14 @@ from evalbench.engine.keys import looks_like_key
 from evalbench.tui.screens.dialogs import Confirm, Enter, Trouble
 from evalbench.tui.screens.key_entry import KeyWork, set_key
 from evalbench.tui.screens.page import Page
-from evalbench.tui.state.key_list import KeyLine, about_key, key_lines
-from evalbench.tui.state.key_places import KeyPlaces, ask_key_places, keys_stamp
+from evalbench.tui.state.key_places import (
+    KeyLine,
+    KeyPlaces,
+    about_key,
+    ask_key_places,
+    key_lines,
+    keys_stamp,
+)
 from evalbench.tui.widgets.footer import Footer
 from evalbench.tui.widgets.table import Cell, Column, Table
 from evalbench.tui.widgets.text import Plain

@@ -12,7 +12,7 @@ from textual.worker import Worker
 
 from evalbench.engine.errors import EvalbenchError
 from evalbench.tui.state.cli_child import run_command
-from evalbench.tui.state.estimate_words import Estimate, estimate_lines
+from evalbench.tui.state.money_words import Estimate, estimate_lines
 from evalbench.tui.widgets.text import Plain
 
 SETTLED_S = 0.6

@@ -19,7 +19,7 @@ from evalbench.tui.clipboard import copy
 from evalbench.tui.screens import run_panels, run_tables
 from evalbench.tui.screens.dialogs import Enter, Trouble
 from evalbench.tui.screens.page import Page
-from evalbench.tui.screens.run_compared import Compared
+from evalbench.tui.screens.run_panels import Compared
 from evalbench.tui.screens.starting import start
 from evalbench.tui.state import figures
 from evalbench.tui.state.answers import Answer

@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
+from textual.app import ComposeResult
+from textual.containers import Container
+
 from evalbench.engine.stored import Gauges
 from evalbench.engine.terminal_text import one_line
 from evalbench.tui.state import figures
+from evalbench.tui.state.agreement import AgreementLine, agreement_lines
 from evalbench.tui.state.batch_words import count_words, is_open, saved, stage_words
+from evalbench.tui.state.event_words import activity_words, holdup_words
+from evalbench.tui.state.heatmap import heatmaps
 from evalbench.tui.state.machine import card_facts
-from evalbench.tui.state.marks import STATE_MARKS
+from evalbench.tui.state.run_list import STATE_MARKS
 from evalbench.tui.state.run_view import Gpu, RunView
-from evalbench.tui.state.scores import ScoreLine, metric_lines
+from evalbench.tui.state.scores import Metrics, ScoreLine, metric_lines
 from evalbench.tui.state.speed_words import speed_words
 from evalbench.tui.state.spending import forecast, is_free, spent_words
-from evalbench.tui.state.wording import activity_words, holdup_words
 from evalbench.tui.state.worker_words import workers_words
 from evalbench.tui.widgets.bar import Bar
 from evalbench.tui.widgets.gauge import Gauge
-from evalbench.tui.widgets.lines import Line, Piece
+from evalbench.tui.widgets.heatmap import HeatmapView
+from evalbench.tui.widgets.lines import Line, Lines, Piece
 from evalbench.tui.widgets.sparkline import Sparkline
+from evalbench.tui.widgets.text import cell
 
 _OUTCOME_TONES = {"parsed": "good", "failed": "bad"}
 _MOST_METRICS = 4
@@ -306,3 +313,51 @@ def _memory(card: Gpu) -> list[Piece]:
         return []
     words = f" {figures.amount(card.used, 'B')} of {figures.amount(card.total, 'B')}"
     return [Gauge(card.used, card.peak, card.total), words]
+
+
+class Compared(Container):
+    """Takes no space while there is nothing to compare."""
+
+    SCOPED_CSS = False
+    DEFAULT_CSS = """
+    Compared { height: auto; display: none; layout: horizontal; }
+    Compared.-on { display: block; }
+    Compared > .section { width: 6fr; }
+    Compared > #heatmap { width: 5fr; }
+    .-narrow Compared { layout: vertical; }
+    .-narrow Compared > .section, .-narrow Compared > #heatmap { width: 1fr; }
+    .-tall Compared { margin-bottom: 1; }
+    """
+
+    def compose(self) -> ComposeResult:
+        """Both sections, empty."""
+        yield HeatmapView(id="heatmap", classes="section")
+        judges = Lines(id="agreement", classes="section")
+        judges.border_title = " judges "
+        yield judges
+
+    def show(self, metrics: Metrics) -> None:
+        """Show both as available; nothing for a run without such metrics."""
+        matrices, judges = heatmaps(metrics), agreement_lines(metrics)
+        heatmap = self.query_one("#heatmap", HeatmapView)
+        heatmap.border_title = " side by side "
+        heatmap.show_matrices(matrices)
+        heatmap.set_class(bool(matrices), "-on")
+        agreement = self.query_one("#agreement", Lines)
+        agreement.show(_lines(judges))
+        agreement.set_class(bool(judges), "-on")
+        self.set_class(bool(matrices or judges), "-on")
+
+
+def _lines(judges: list[AgreementLine]) -> list[Line]:
+    values = max((len(line.value) for line in judges), default=0)
+    return [
+        [
+            (cell(line.value, values, right=True), "strong"),
+            f"  {line.short}" + (f": {line.reading}" if line.reading else ""),
+            (f"  {line.counts if '/' in line.counts else f'n {line.counts}'}", "dim")
+            if line.counts
+            else "",
+        ]
+        for line in judges
+    ]

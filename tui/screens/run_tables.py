@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from evalbench.tui.state.answers import Answer
+from evalbench.tui.state.event_words import event_tone, log_words
 from evalbench.tui.state.run_view import RunView
 from evalbench.tui.state.scores import ScoreLine
-from evalbench.tui.state.wording import event_tone, log_words
 from evalbench.tui.widgets.table import Cell, Column
 
 ANSWERS = (

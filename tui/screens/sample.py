@@ -16,9 +16,13 @@ from textual.widget import Widget
 from evalbench.engine.calls import MediaPart
 from evalbench.engine.errors import JournalError
 from evalbench.engine.journal import CallRow
+from evalbench.engine.runs.batch_lines import BatchedCall
 from evalbench.engine.runs.browse import SampleBrowser, SampleLine
 from evalbench.engine.runs.folder import RunFolder
 from evalbench.tui.clipboard import copy
+from evalbench.tui.pager import page
+from evalbench.tui.screens.dialogs import Dialog
+from evalbench.tui.screens.page import Page
 from evalbench.tui.screens.seeking import SeekingPage
 from evalbench.tui.state import figures
 from evalbench.tui.state.run_folders import epochs_of
@@ -276,15 +280,14 @@ class SamplePage(SeekingPage):
     def action_pager(self) -> None:
         """See ``commands.py``."""
         from evalbench.tui.pager import page
-        from evalbench.tui.state.sample_raw import whole_words
+        from evalbench.tui.state.sample_view import whole_words
 
         if self._view:
             page(self.the_app, whole_words(self._view))
 
     async def action_raw(self) -> None:
         """See ``commands.py``."""
-        from evalbench.tui.screens.sample_raw import RawPage
-        from evalbench.tui.state.sample_raw import raw_words
+        from evalbench.tui.state.sample_view import raw_words
 
         if self._shown:
             title = f"Sample {figures.count(self.number)}, raw"
@@ -294,7 +297,6 @@ class SamplePage(SeekingPage):
     async def action_batch(self) -> None:
         """See ``commands.py``."""
         from evalbench.engine.runs.batch_lines import batched_calls
-        from evalbench.tui.screens.batch_lines import BatchLines
 
         try:
             calls = await asyncio.to_thread(batched_calls, self._watch.folder, self.number)
@@ -413,3 +415,70 @@ def long_text(text: str, classes: str, *, exact: bool = False) -> Widget:
 
 def _is_long(text: str) -> bool:
     return len(text) > LONGEST or text.count("\n") > MOST_LINES
+
+
+class BatchLines(Dialog[None]):
+    """Request and result of each call, as stored in the run's folder. Escape closes it."""
+
+    DEFAULT_CSS = """
+    BatchLines > #box { width: 96%; height: 90%; }
+    BatchLines .title { text-style: bold; margin-top: 1; }
+    BatchLines .what { color: $text-muted; }
+    """
+
+    def __init__(self, calls: Sequence[BatchedCall]) -> None:
+        super().__init__()
+        self._calls = calls
+
+    def compose(self) -> ComposeResult:
+        """All of them, one below the other."""
+        with Scroll(id="box"):
+            if not self._calls:
+                yield Plain("No call of this sample was sent in a batch.")
+            for call in self._calls:
+                yield from _told(call)
+
+    def on_mount(self) -> None:
+        """Focus the text, so that it can be scrolled at once."""
+        self.query_one("#box").focus()
+
+
+def _told(call: BatchedCall) -> Iterator[Widget]:
+    where = f"batch {call.batch}, line {call.line}" + (f" ({call.job})" if call.job else "")
+    yield Plain(f"{call.role} {call.model} · {call.step} · {where}", classes="title")
+    yield Plain("sent", classes="what")
+    yield Plain(call.request.strip() or "its file is missing from the run's folder")
+    yield Plain("received", classes="what")
+    yield Plain(call.result.strip() or "nothing yet")
+
+
+class RawPage(Page):
+    """A scrollable text; hidden characters in it are made visible."""
+
+    SCOPE: ClassVar[str] = "raw"
+    DEFAULT_CSS = """
+    RawPage #all { padding: 0 1; }
+    """
+
+    def __init__(self, title: str, text: str) -> None:
+        super().__init__()
+        self._title, self._text = title, text
+
+    def compose(self) -> ComposeResult:
+        """Top line, text, footer."""
+        yield TopLine(self._title, "hidden characters are written ⟨U+…⟩")
+        with Everything(id="all"):
+            yield long_text(self._text, "body")
+        yield Footer()
+
+    def on_mount(self) -> None:
+        """Focus the text."""
+        self.set_focus(self.query_one("#all"))
+
+    def action_copy(self) -> None:
+        """See ``commands.py``."""
+        copy(self.the_app, self._text, "the text")
+
+    def action_pager(self) -> None:
+        """See ``commands.py``."""
+        page(self.the_app, self._text)

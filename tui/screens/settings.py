@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import ClassVar
@@ -12,15 +12,23 @@ from textual import events, on, work
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 from textual.timer import Timer
+from textual.widgets import Button
 
 from evalbench.engine.installed import version
 from evalbench.engine.paths import cache_dir, runs_dir
 from evalbench.tui.bootstrap import is_low_bandwidth
 from evalbench.tui.commands import COMMANDS, SCOPES, Command, commands
-from evalbench.tui.screens.dialogs import Confirm
+from evalbench.tui.screens.dialogs import Confirm, Dialog
 from evalbench.tui.screens.page import Page
-from evalbench.tui.screens.press_key import PressKey
-from evalbench.tui.state.keymap import hidden, keys, keys_words
+from evalbench.tui.state.keymap import (
+    advice,
+    canonical,
+    hidden,
+    key_words,
+    keys,
+    keys_words,
+    refusal,
+)
 from evalbench.tui.state.preferences import BANDWIDTHS, preferences_file
 from evalbench.tui.state.theme_files import themes_dir
 from evalbench.tui.widgets.focus import Scroll
@@ -274,3 +282,59 @@ def _short(path: Path) -> str:
     home = os.path.expanduser("~")
     text = str(path)
     return "~" + text[len(home) :] if text.startswith(home + os.sep) else text
+
+
+class PressKey(Dialog[str]):
+    """Returns the key's Textual name, or None.
+
+    An unusable key is rejected with the reason; one that many terminals swallow has to be pressed
+    twice.
+    """
+
+    def __init__(self, command: Command, keymap: Mapping[str, str], *, add: bool) -> None:
+        """``add``: in addition to the command's other keys, instead of replacing them."""
+        super().__init__()
+        self._command, self._keymap, self._add = command, keymap, add
+        self._doubted = ""
+
+    def compose(self) -> ComposeResult:
+        """The command, its current keys, and any problem with the pressed one."""
+        place = SCOPES.get(self._command.scope, self._command.scope)
+        now = keys_words(self._command, self._keymap) or "none"
+        with Vertical(id="box"):
+            yield Plain(f"{self._command.title} ({place})", classes="title")
+            yield Plain(self._command.help)
+            yield Plain(f"keys now: {now}", classes="dim")
+            more = "one more key" if self._add else "the new key"
+            yield Plain(f"Press {more}. escape: leave it as it is", id="said")
+            with Horizontal(id="buttons"):
+                cancel = Button("Cancel", id="cancel")
+                # Every key is for the command; the button is for the mouse.
+                cancel.can_focus = False
+                yield cancel
+
+    @on(Button.Pressed)
+    def _pressed(self) -> None:
+        self.dismiss(None)
+
+    def on_key(self, event: events.Key) -> None:
+        """Accept it, reject it, or ask for it again."""
+        if event.key == "escape":
+            return
+        event.stop()
+        event.prevent_default()
+        key = canonical(event.key)
+        if key is None:
+            self._say(f"{event.key} cannot be used; press another")
+        elif why := refusal(self._command, key, self._keymap):
+            self._say(f"No: {why}.")
+        elif (against := advice(key)) and key != self._doubted:
+            self._doubted = key
+            self._say(f"{key_words(key)}: {against}. Press it again to use it anyway.")
+        else:
+            self.dismiss(key)
+
+    def _say(self, words: str) -> None:
+        said = self.query_one("#said", Plain)
+        said.add_class("warn")
+        said.show(words)

@@ -14,7 +14,7 @@ from evalbench.engine.errors import EvalbenchError
 from evalbench.engine.runs.folder import RunFolder
 from evalbench.tui.screens.dialogs import Dialog
 from evalbench.tui.state.cli_child import Line, run_command
-from evalbench.tui.state.wording import step_words
+from evalbench.tui.state.event_words import step_words
 from evalbench.tui.widgets.text import Plain
 
 if TYPE_CHECKING:

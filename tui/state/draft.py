@@ -12,14 +12,16 @@ from typing import Any
 
 from evalbench.engine.calls import PARAMETERS, PLACES
 from evalbench.engine.calls.options import Option, values_of
-from evalbench.engine.config.roles import JUDGE, PARAMS
+from evalbench.engine.config.roles import JUDGE, PARAMS, RoleSpec, parse_judge
 from evalbench.engine.config.spec import COMMON, RunSpec, existing_data
 from evalbench.engine.errors import EvalbenchError, SpecError
 from evalbench.engine.keys import looks_like_key
 from evalbench.tui.state.ability import obstacle
-from evalbench.tui.state.judges import FORM, read_judges, split_judges
 from evalbench.tui.state.known import Known, KnownBenchmark, KnownProvider
 from evalbench.tui.state.model_cache import Model
+
+JUDGE_FORM = "PROVIDER/NAME,temperature=0,qps=10"
+"""How to write one judge."""
 
 FIRST = (
     "limit",
@@ -163,7 +165,7 @@ class Draft:
                 return "choose a provider"
             if not self.model:
                 return "choose a model, or type its name"
-        return f"name a judge, as {FORM}" if self.lacks_judge else ""
+        return f"name a judge, as {JUDGE_FORM}" if self.lacks_judge else ""
 
     @property
     def lacks_judge(self) -> bool:
@@ -416,7 +418,7 @@ _UNSET = {name: parameter.unset for name, parameter in PARAMETERS.items()} | {
     "price": "as known",
     "key": "found by itself",
     "env_file": "none",
-    "judge": FORM,
+    "judge": JUDGE_FORM,
     "desc": "none",
     "tag": "none",
 }
@@ -449,3 +451,32 @@ def _without_repeats(sections: Sequence[Section], hints: Mapping[str, str]) -> I
         if kept:
             told = {option.name: hints[option.name] for option in kept if option.name in hints}
             yield Section(section.title, kept, told)
+
+
+def split_judges(text: str) -> list[str]:
+    """Split a text into judges; after a comma comes a setting of the last one, or the next one."""
+    judges: list[str] = []
+    for part in text.split(","):
+        if judges and re.match(r"\s*[\w-]+\s*=", part):
+            judges[-1] += f",{part.strip()}"
+        elif part.strip():
+            judges.append(part.strip())
+    return judges
+
+
+def read_judges(text: str) -> list[RoleSpec]:
+    """All judges in a text, validated.
+
+    Raises:
+        SpecError: one is malformed, named twice, or contains a key.
+    """
+    judges: list[RoleSpec] = []
+    for one in split_judges(text):
+        if any(looks_like_key(word) for word in re.split(r"[,=\s]", one)):
+            what = "--judge is no place for a key"
+            raise SpecError(JUDGE, what, hint="put it into the keychain")
+        judge = parse_judge(one)
+        if judge.model in (other.model for other in judges):
+            raise SpecError(JUDGE, f"the judge {judge.model} is named twice")
+        judges.append(judge)
+    return judges

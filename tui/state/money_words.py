@@ -1,11 +1,13 @@
-"""Prices, and ranges of cost and tokens, in words."""
+"""What a run may cost, in words: prices, estimates, and the question before money is spent."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from decimal import Decimal
 from typing import Any
 
 from evalbench.engine.cost.unit_prices import Rates, UnitPrices
+from evalbench.engine.terminal_text import one_line
 from evalbench.tui.state import figures
 
 Pair = Sequence[float] | None
@@ -61,3 +63,101 @@ def rough_range(pair: Sequence[float]) -> str:
     size, unit = next((s for s in scales if pair[1] >= 10 * s[0]), scales[-1])
     low, high = (f"{end / size:,.0f}" for end in pair)
     return (low if low == high else f"{low}–{high}") + unit
+
+
+ASK_FROM_USD = 1.0
+"""A run that may cost more than this is started only after confirmation."""
+
+
+def at_most(
+    estimate: Mapping[str, Any], budget: Decimal | None = None, pilot: int | None = None
+) -> Pair:
+    """The possible spend of a run, limited by its budget and a pilot."""
+    pair: Pair = estimate["realtime"]
+    if pair is None:
+        return None
+    samples = estimate["samples"]
+    share = min(1.0, pilot / samples) if pilot and samples else 1.0
+    limit = float("inf") if budget is None else float(budget)
+    return [min(end * share, limit) for end in pair]
+
+
+def question(cost: Pair, pilot: int | None = None) -> str:
+    """The question to ask; empty if the amount is too small."""
+    if cost is None:
+        return "" if pilot else "The cost is unknown. Start?"
+    if cost[1] <= ASK_FROM_USD:
+        return ""
+    what = "The pilot" if pilot else "This"
+    return f"{what} may cost up to {figures.dollars(cost[1])}. Start?"
+
+
+Estimate = Mapping[str, Any]
+"""An ``estimate`` line (docs/json-lines.md)."""
+
+
+def estimate_lines(found: Estimate) -> list[str]:
+    """Size, tokens for each role, cost, and the source of prices."""
+    lines = [_size(found)]
+    several = len(found["roles"]) > 1
+    for role in found["roles"]:
+        named = f"{one_line(role['role'])}: " if several else ""
+        cost = role["realtime"] if several and found["realtime"] is not None else None
+        lines.append(named + _tokens(role) + (f" · {money_range(cost)}" if cost else ""))
+    lines.append(_money(found))
+    for role in found["roles"]:
+        if role["prices"] and not (found["realtime"] and not found["realtime"][1]):
+            named = f"{one_line(role['role'])} " if several else ""
+            lines.append(f"{named}price {_price(role)}")
+    if found["unfinished"]:
+        lines.append(
+            f"{figures.counted(found['unfinished'], 'sample')} may take more calls than estimated"
+        )
+    return lines
+
+
+def _price(role: Mapping[str, Any]) -> str:
+    words = price_words(role["prices"])
+    # The price table's name for the model is worth showing only if it differs.
+    return words.replace(f", {role['model']}", "")
+
+
+def _size(found: Estimate) -> str:
+    words = f"{figures.counted(found['samples'], 'sample')}"
+    if found["epochs"] > 1:
+        words += f" × {found['epochs']} epochs"
+    if found["counted"] < found["samples"]:
+        words += f", estimated from {figures.count(found['counted'])}"
+    return words
+
+
+def _tokens(role: Mapping[str, Any]) -> str:
+    parts = [
+        f"{count_range(role['calls'])} calls",
+        f"{rough_range(role['input_tokens'])} tokens in",
+        f"{rough_range(role['output_tokens'])} out",
+    ]
+    if role["images"][1]:
+        parts.append(f"{count_range(role['images'])} images")
+    if role["reused"][1]:
+        parts.append(f"{count_range(role['reused'])} answered by earlier runs")
+    return " · ".join(parts)
+
+
+def _money(found: Estimate) -> str:
+    now, batch = found["realtime"], found["batch"]
+    if now is None:
+        whose = [one_line(role["model"] or role["role"]) for role in found["roles"]]
+        unknown = [
+            name for name, role in zip(whose, found["roles"], strict=True) if not role["prices"]
+        ]
+        return (
+            f"cost unknown: no price of {', '.join(unknown)} is known;"
+            " give it under price, as IN/OUT in dollars per million tokens"
+        )
+    if not now[1]:
+        return "cost nothing"
+    words = f"cost {money_range(now)}"
+    if batch not in (None, now):
+        words += f" · {money_range(batch)} through a batch API"
+    return words

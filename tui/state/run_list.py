@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from evalbench.engine.runs.folder import INTERRUPTED, RunFolder
 from evalbench.engine.runs.status import Status
 from evalbench.tui.state import figures
+from evalbench.tui.state.query import Fields
 from evalbench.tui.state.run_folders import RunFolders, stamp_of
 from evalbench.tui.state.spending import is_free, spent_words
 
@@ -152,3 +153,34 @@ def _value(status: Status) -> float | None:
             return float(100 * metric["value"] if figures.is_share(metric) else metric["value"])
         break
     return None
+
+
+RUN_FIELDS: Fields[RunLine] = Fields(
+    words=lambda line: line.words,
+    texts={
+        "state": lambda line: (line.state.lower(),),
+        "benchmark": lambda line: (line.benchmark.lower(),),
+        "model": lambda line: (line.model.lower(),),
+        "tag": lambda line: [tag.lower() for tag in line.tags],
+        "id": lambda line: (line.folder.id.lower(),),
+    },
+    numbers={
+        "score": lambda line: line.value,
+        "done": lambda line: 100 * line.share,
+        "failed": lambda line: line.failed,
+        "cost": lambda line: line.cost,
+        "age": lambda line: time.time() - line.created if line.created else None,
+    },
+)
+"""Scores and progress are in percent, costs in US dollars, ages in seconds."""
+
+
+STATE_MARKS: Mapping[str, tuple[str, str]] = {
+    "running": ("▸", "good"),
+    "complete": ("✓", "good"),
+    "failed": ("✗", "bad"),
+    "interrupted": ("!", "bad"),
+    "unreadable": ("!", "bad"),
+    "created": ("·", "dim"),
+}
+"""A state's glyph and tone; unknown states get ``–`` and ``warn``."""

@@ -7,7 +7,7 @@ from typing import Any
 
 from evalbench.engine.terminal_text import one_line
 from evalbench.tui.state import figures
-from evalbench.tui.state.wording import activity_words
+from evalbench.tui.state.event_words import activity_words
 
 
 def workers_words(workers: Sequence[Mapping[str, Any]], most: int) -> list[str]:

@@ -11,9 +11,9 @@ from typing import Any, cast
 
 from evalbench.engine import errors
 from evalbench.engine.calls import Reply, WorkerProvider, frames
+from evalbench.engine.calls.frames import answer_frames
 from evalbench.engine.calls.replies import reply_from_json
 from evalbench.engine.dispatch.base import Report, failed_reply
-from evalbench.engine.dispatch.local.answer_frames import answer_frames
 from evalbench.engine.dispatch.local.open_calls import OpenCalls
 from evalbench.engine.dispatch.local.worker_slots import (
     WorkerHandle,

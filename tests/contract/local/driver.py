@@ -13,9 +13,9 @@ from types import TracebackType
 from typing import Any, cast
 
 from evalbench.engine.calls import Call, ModelRef, Prompt, Reply, frames
+from evalbench.engine.calls.frames import answer_frames
 from evalbench.engine.calls.options import parse_options
 from evalbench.engine.calls.replies import reply_from_json
-from evalbench.engine.dispatch.local.answer_frames import answer_frames
 from evalbench.providers.local import Local
 
 Frame = dict[str, Any]

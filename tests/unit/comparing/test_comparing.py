@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from evalbench.engine.compare import compare
-from evalbench.engine.compare.paired import MCNEMAR, T_TEST, TANGO, WILCOXON, tango
 from evalbench.engine.compare.sameness import Difference
+from evalbench.engine.compare.significance import MCNEMAR, T_TEST, TANGO, WILCOXON, tango
 from evalbench.engine.config.spec import build_benchmark
 from evalbench.engine.errors import UsageError
 from evalbench.engine.runs.status import State

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from evalbench.engine.compare.bootstrap import bootstrap
-from evalbench.engine.compare.paired import cluster_sums, clustered_t, paired_t, tango
+from evalbench.engine.compare.significance import cluster_sums, clustered_t, paired_t, tango
 
 PAIRS = 10_000
 

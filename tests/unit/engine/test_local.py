@@ -31,10 +31,10 @@ from evalbench.engine.calls import (
     generate,
     user,
 )
+from evalbench.engine.calls.frames import answer_frames
 from evalbench.engine.calls.messages import call_from_json
 from evalbench.engine.calls.options import Option
 from evalbench.engine.dispatch.base import Halted, SendLog
-from evalbench.engine.dispatch.local.answer_frames import answer_frames
 from evalbench.engine.dispatch.local.dispatcher import WINDOW, LocalDispatcher
 from evalbench.engine.dispatch.local.replica import WorkerModel
 from evalbench.engine.errors import NoSuchModel, WorkerFailed
@@ -587,7 +587,7 @@ def test_a_worker_that_will_not_go_is_killed(tmp_path: Path) -> None:
 async def test_images_travel_once_in_each_frame_of_bounded_size(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("evalbench.engine.dispatch.local.answer_frames._MEDIA_BYTES", 10)
+    monkeypatch.setattr("evalbench.engine.calls.frames._MEDIA_BYTES", 10)
     one, two = MediaPart("image/png", b"111111"), MediaPart("image/png", b"222222")
     gone = MediaPart("image/png", b"", "ab" * 32)
     shown = {"a": [one], "b": [one, gone], "c": [one, two], "d": [], "e": [two]}

@@ -19,8 +19,13 @@ from evalbench.tui.cli.confirm import Declined, can_ask, confirmed
 from evalbench.tui.cli.output import Out
 from evalbench.tui.cli.plain import Plain
 from evalbench.tui.cli.run import approval
-from evalbench.tui.state.asking import ASK_FROM_USD
-from evalbench.tui.state.money_words import money_range, price_words, rough_range, total
+from evalbench.tui.state.money_words import (
+    ASK_FROM_USD,
+    money_range,
+    price_words,
+    rough_range,
+    total,
+)
 from evalbench.tui.state.spending import forecast, is_free, spend_line, spent_words
 
 SPEC = make_spec("quickstart", "anthropic/claude-haiku-4-5")

@@ -12,8 +12,7 @@ from evalbench.engine.hardware.devices import DeviceMemory
 from evalbench.engine.hardware.fit import Footprint
 from evalbench.tui.state import offered
 from evalbench.tui.state.ability import obstacle, shortfalls
-from evalbench.tui.state.key_list import about_key, key_lines
-from evalbench.tui.state.key_places import KeyPlaces, key_places
+from evalbench.tui.state.key_places import KeyPlaces, about_key, key_lines, key_places
 from evalbench.tui.state.known import load_known
 from evalbench.tui.state.model_cache import Model, ModelList
 from evalbench.tui.state.offered import Offer, Offered

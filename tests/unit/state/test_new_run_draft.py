@@ -21,8 +21,8 @@ from evalbench.tui.state.draft import (
     fault_words,
     help_words,
     parsed,
+    split_judges,
 )
-from evalbench.tui.state.judges import split_judges
 from evalbench.tui.state.known import Known, load_known
 from evalbench.tui.state.model_cache import Model
 

@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from evalbench.tui.state.asking import at_most, question
-from evalbench.tui.state.estimate_words import estimate_lines
+from evalbench.tui.state.money_words import at_most, estimate_lines, question
 from evalbench.tui.state.probe_words import probe_facts
 
 

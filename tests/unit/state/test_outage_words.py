@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from evalbench.engine.journal import Event
-from evalbench.tui.state.wording import event_tone, event_words
+from evalbench.tui.state.event_words import event_tone, event_words
 
 
 @pytest.mark.parametrize(

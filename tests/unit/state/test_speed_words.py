@@ -9,9 +9,9 @@ import pytest
 from evalbench.engine.config import registry
 from evalbench.engine.hardware.measures import Measures
 from evalbench.engine.runs.status import State
+from evalbench.tui.state.event_words import log_words
 from evalbench.tui.state.run_view import RunView
 from evalbench.tui.state.speed_words import speed_words
-from evalbench.tui.state.wording import log_words
 from tests.e2e.commandline import PLUGINS
 from tests.pretending import pretend
 

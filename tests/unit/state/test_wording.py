@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from evalbench.engine.journal import Event
-from evalbench.tui.state.wording import event_words
+from evalbench.tui.state.event_words import event_words
 
 
 @pytest.mark.parametrize(

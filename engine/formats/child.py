@@ -1,6 +1,6 @@
 """The child process that writes the results of a complete run where its settings request it.
 
-Started by the engine, which imports no format, as ``python -m evalbench.engine.formats.ended`` with
+Started by the engine, which imports no format, as ``python -m evalbench.engine.formats.child`` with
 the run's folder, the format and the target. Prints one line of JSON: ``{"files": N}`` or
 ``{"error": WHAT}``.
 """

@@ -1,11 +1,12 @@
-"""Compares two sets of scores of the same samples: size and significance of the difference.
+"""Differences between two sets of scores of the same samples: size, significance, corrections.
 
 Every interval is two-sided at 95 %, every p-value two-sided. A difference is always the second
-minus the first.
+minus the first. P-values of several comparisons are corrected, as some are small by chance.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import sqrt
 from typing import Any
@@ -191,3 +192,39 @@ def cluster_sums(differences: Array, clusters: Array) -> tuple[Array, Array]:
     import numpy as np
 
     return np.bincount(clusters, weights=differences), np.bincount(clusters).astype(float)
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """P-values adjusted so that the chance of any false finding stays at the level.
+
+    The i-th smallest of m becomes ``max over j ≤ i of min(1, (m - j + 1)·p_(j))``.
+
+    Source: S. Holm, "A simple sequentially rejective multiple test procedure",
+    Scandinavian Journal of Statistics 6 (1979) 65-70.
+    """
+    adjusted = [0.0] * len(p_values)
+    least = 0.0
+    for rank, place in enumerate(_ascending(p_values)):
+        least = max(least, min(1.0, (len(p_values) - rank) * p_values[place]))
+        adjusted[place] = least
+    return adjusted
+
+
+def benjamini_hochberg(p_values: Sequence[float]) -> list[float]:
+    """P-values adjusted so that the expected share of false findings stays at the level.
+
+    The i-th smallest of m becomes ``min over j ≥ i of min(1, m·p_(j)/j)``.
+
+    Source: Y. Benjamini and Y. Hochberg, "Controlling the false discovery rate",
+    Journal of the Royal Statistical Society B 57 (1995) 289-300.
+    """
+    adjusted = [0.0] * len(p_values)
+    most = 1.0
+    for rank, place in reversed(list(enumerate(_ascending(p_values), 1))):
+        most = min(most, len(p_values) * p_values[place] / rank)
+        adjusted[place] = most
+    return adjusted
+
+
+def _ascending(p_values: Sequence[float]) -> list[int]:
+    return sorted(range(len(p_values)), key=p_values.__getitem__)

@@ -12,12 +12,13 @@ import numpy as np
 import pytest
 
 from evalbench.engine.compare.bootstrap import bootstrap
-from evalbench.engine.compare.families import benjamini_hochberg, holm
-from evalbench.engine.compare.paired import (
+from evalbench.engine.compare.significance import (
     Mean,
+    benjamini_hochberg,
     cluster_sums,
     clustered_t,
     detectable,
+    holm,
     mcnemar,
     paired_t,
     tango,
