@@ -7,7 +7,6 @@ import gc
 import os
 import signal
 import time
-from collections.abc import Callable
 from contextlib import suppress
 from functools import cached_property
 from importlib import import_module
@@ -23,16 +22,17 @@ from textual.notifications import SeverityLevel
 from textual.screen import Screen
 from textual.timer import Timer
 
+from evalbench.engine.compat import override
 from evalbench.engine.errors import EvalbenchError, nearest
 from evalbench.engine.runs.folder import RunFolder
 from evalbench.engine.terminal_text import one_line
+from evalbench.tui.app_interface import AppInterface
 from evalbench.tui.bindings import bindings, is_no_key, textual_keymap
-from evalbench.tui.bootstrap import is_low_bandwidth
 from evalbench.tui.repaint import Painted
 from evalbench.tui.screens.home import HomePage
 from evalbench.tui.screens.page import Page
 from evalbench.tui.state.keymap import key_words
-from evalbench.tui.state.preferences import Preferences, save_preferences
+from evalbench.tui.state.preferences import Preferences, is_low_bandwidth, save_preferences
 from evalbench.tui.state.stops import Stops
 from evalbench.tui.themes import DEFAULT, load_shipped, load_themes
 
@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
     from textual.command import CommandPalette
 
-    from evalbench.tui.state.draft import Draft
     from evalbench.tui.state.ends import Ends
     from evalbench.tui.state.run_list import RunLine
 
@@ -80,16 +79,12 @@ def _palette() -> type[Provider]:
     return CommandsProvider
 
 
-class EvalbenchApp(App[int]):
+class EvalbenchApp(AppInterface):
     """An observer of the runs on this machine: it reads their folders and leaves requests there.
 
     Attributes:
         crash: the exception that ended the app, if any. Never shown with its local variables, which
             may hold a key.
-        low_bandwidth: whether to draw less.
-        preferences: the user's; change them with :meth:`prefer`.
-        draft: a new run being set up, whether or not its page is open.
-        stops: runs asked to stop from here.
     """
 
     TITLE = "evalbench"
@@ -118,7 +113,7 @@ class EvalbenchApp(App[int]):
         self.preferences = preferences
         self.low_bandwidth = low_bandwidth
         self.crash: Exception | None = None
-        self.draft: Draft | None = None
+        self.draft = None
         self.stops = Stops()
         self._entry = run
         self._painted = Painted()
@@ -141,8 +136,8 @@ class EvalbenchApp(App[int]):
         self.set_keymap(textual_keymap(self.preferences.keymap))
 
     @property
+    @override
     def for_a_run(self) -> bool:
-        """Whether it was opened to show one run."""
         return self._entry is not None
 
     # -- life cycle --------------------------------------------------------------
@@ -270,34 +265,33 @@ class EvalbenchApp(App[int]):
 
     # -- pages -------------------------------------------------------------------
 
-    async def open_page(self, name: str, make: Callable[[], Page] | None = None) -> None:
-        """Bring a page to the top: the open one of this kind, or a new one."""
+    @override
+    async def open_page(self, name: str) -> None:
         module = import_module(f"evalbench.tui.screens.{name}")
-        kind: type[Page] = getattr(module, _PAGES[name]) if make is None else Page
-        if make is None:
-            for depth, screen in enumerate(reversed(self.screen_stack)):
-                if type(screen) is kind:
-                    for _ in range(depth):
-                        await self.pop_screen()
-                    return
-        await self.push_screen((make or kind)())
+        kind: type[Page] = getattr(module, _PAGES[name])
+        for depth, screen in enumerate(reversed(self.screen_stack)):
+            if type(screen) is kind:
+                for _ in range(depth):
+                    await self.pop_screen()
+                return
+        await self.push_screen(kind())
 
+    @override
     async def open_run(self, folder: RunFolder) -> None:
-        """Open the page of a run, unless it is already on top."""
         from evalbench.tui.screens.run import RunPage
 
         page = self.screen
         if not (isinstance(page, RunPage) and page.view.folder.path == folder.path):
             await self.push_screen(RunPage(folder))
 
+    @override
     async def set_up_run(self, *, benchmark: str = "", model: str = "") -> None:
-        """Set up a new run with a benchmark, or with a model."""
         from evalbench.tui.screens.new import NewRunPage
 
         await self.push_screen(NewRunPage(model, benchmark=benchmark))
 
+    @override
     async def edit_run(self, folder: RunFolder) -> None:
-        """Set up a new run with the settings of an existing one."""
         from evalbench.tui.screens.new import NewRunPage
 
         try:
@@ -307,8 +301,8 @@ class EvalbenchApp(App[int]):
         else:
             await self.push_screen(NewRunPage(spec=spec))
 
+    @override
     def runs(self) -> list[RunLine]:
-        """The current state of all runs."""
         home = self.screen_stack[0] if self.screen_stack else None
         return home.runs() if isinstance(home, HomePage) else []
 
@@ -378,8 +372,8 @@ class EvalbenchApp(App[int]):
         ):
             page.set_focus(chosen)
 
+    @override
     async def action_back(self) -> None:
-        """Go back one step: out of the app from the run it was opened for; nowhere from Home."""
         pages = self._pages()
         if pages[-1].begun:
             pages[-1].step_back()
@@ -399,12 +393,12 @@ class EvalbenchApp(App[int]):
         """The stack of pages, without dialogs."""
         return [screen for screen in self.screen_stack if isinstance(screen, Page)]
 
+    @override
     def action_leave(self) -> None:
-        """Quit the app. Runs are separate processes and continue."""
         self.exit(0)
 
+    @override
     def action_help_quit(self) -> None:
-        """The action of ctrl+c if nothing is selected: say how to quit."""
         self.notify("ctrl+q quits; runs keep going", timeout=4, markup=False)
 
     def get_key_display(self, binding: Binding) -> str:
@@ -413,8 +407,8 @@ class EvalbenchApp(App[int]):
 
     # -- for pages ---------------------------------------------------------------
 
+    @override
     def prefer(self, **changed: Any) -> None:
-        """Change preferences, now and for later sessions."""
         for name, value in changed.items():
             setattr(self.preferences, name, value)
         try:
@@ -451,13 +445,13 @@ class EvalbenchApp(App[int]):
         return [theme.name for theme in themes], problems
 
     @property
+    @override
     def own_themes(self) -> list[str]:
-        """Names of the usable themes: ours and the user's."""
         return self._themes[0]
 
     @property
+    @override
     def theme_problems(self) -> list[str]:
-        """Problems of the user's other themes, in words."""
         return self._themes[1]
 
     def get_css_variables(self) -> dict[str, str]:
@@ -470,8 +464,8 @@ class EvalbenchApp(App[int]):
             self._variables = variables
             super().refresh_css(animate)
 
+    @override
     def show_theme(self, name: str = "") -> None:
-        """Show a theme without saving it; without a name, the user's own choice again."""
         wanted = name or self.preferences.theme
         self.theme = wanted if wanted in self.own_themes else DEFAULT
 
@@ -493,8 +487,8 @@ class EvalbenchApp(App[int]):
             markup=False,
         )
 
+    @override
     def tell_trouble(self, error: EvalbenchError) -> None:
-        """Show an error; the app continues."""
         from evalbench.tui.screens.dialogs import Trouble
 
         self.push_screen(Trouble(error))

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from evalbench.engine.runs.folder import RunFolder
-    from evalbench.tui.state.preferences import Preferences
 
 
 def show(
@@ -22,10 +21,11 @@ def show(
 
     Raises:
         UsageError: there is no such theme.
+        Exception: what ended the app.
     """
     # Nothing created from here to the first frame is garbage. The app re-enables collection.
     gc.disable()
-    from evalbench.tui.state.preferences import load_preferences
+    from evalbench.tui.state.preferences import is_low_bandwidth, load_preferences
 
     preferences = load_preferences()
     if theme:
@@ -39,9 +39,7 @@ def show(
     app = EvalbenchApp(preferences, run=run, low_bandwidth=low)
     code = app.run(mouse=preferences.mouse)
     if app.crash is not None:
-        from evalbench.tui.cli.problems import report
-
-        return report(app.crash, ["app"])
+        raise app.crash
     return code or 0
 
 
@@ -51,13 +49,6 @@ def _check_theme(name: str) -> None:
 
     if name not in (names := theme_names()):
         raise UsageError(f"there is no theme {name!r}", hint=nearest(name, names))
-
-
-def is_low_bandwidth(preferences: Preferences) -> bool:
-    """Whether to draw less: by preference, and by default over SSH."""
-    if preferences.bandwidth == "auto":
-        return bool(os.environ.get("SSH_CONNECTION") or os.environ.get("SSH_TTY"))
-    return preferences.bandwidth == "low"
 
 
 def prepare_environment(*, low: bool) -> None:

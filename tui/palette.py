@@ -21,14 +21,14 @@ from evalbench.tui.state.keymap import keys_words
 from evalbench.tui.state.model_cache import kept_models
 
 if TYPE_CHECKING:
-    from evalbench.tui.app import EvalbenchApp
+    from evalbench.tui.app_interface import AppInterface
 
 
 @dataclass(frozen=True)
 class KeepTheme:
     """Keeps a theme when called; until then it is only previewed."""
 
-    app: EvalbenchApp
+    app: AppInterface
     name: str
 
     def __call__(self) -> None:
@@ -65,7 +65,7 @@ class CommandsProvider(Provider):
 
     def _found(self) -> Iterator[_Offer]:
         """Runs, benchmarks and models, which are offered only for typed text."""
-        app = cast("EvalbenchApp", self.app)
+        app = cast("AppInterface", self.app)
         for line in app.runs():
             title = f"Run {one_line(line.benchmark)} × {one_line(line.model)}"
             more = ", ".join(filter(None, [line.state, line.score, line.age, line.folder.id]))
@@ -78,7 +78,7 @@ class CommandsProvider(Provider):
             yield _Offer(f"New run with {one_line(name)}", one_line(title) or "model", do)
 
     def _offers(self) -> Iterator[_Offer]:
-        app, page = cast("EvalbenchApp", self.app), self.screen
+        app, page = cast("AppInterface", self.app), self.screen
         here = [page.SCOPE] if isinstance(page, Page) and page.SCOPE else []
         offered = set()
         for scope in [*here, "app"]:

@@ -76,9 +76,14 @@ def open_app(
     """
 
     def app() -> int:
-        from evalbench.tui.bootstrap import show
+        try:
+            from evalbench.tui.bootstrap import show
 
-        return show(run=run, theme=theme, low_bandwidth=low_bandwidth, mouse=mouse)
+            return show(run=run, theme=theme, low_bandwidth=low_bandwidth, mouse=mouse)
+        except Exception as error:
+            from evalbench.tui.cli.problems import report
+
+            return report(error, ["app"])
 
     if os.environ.get("TEXTUAL_DRIVER"):
         return app()

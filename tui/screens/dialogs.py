@@ -29,7 +29,7 @@ from evalbench.tui.widgets.text import Plain, plain
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from evalbench.tui.app import EvalbenchApp
+    from evalbench.tui.app_interface import AppInterface
 
 Answer = TypeVar("Answer")
 
@@ -86,7 +86,7 @@ class Dialog(ModalScreen[Answer]):
 
     def action_copy_text(self) -> None:
         """Copy the selection; without one, say how to quit."""
-        app = cast("EvalbenchApp", self.app)
+        app = cast("AppInterface", self.app)
         if selected := self.get_selected_text():
             copy(app, selected, "selected text")
         else:

@@ -97,13 +97,13 @@ class HomePage(FilteredPage):
             case "demo":
                 await start(self.the_app, ("run", "quickstart", "--limit", "10"))
             case "keys":
-                await self.the_app.action_keys()
+                await self.the_app.open_page("keys")
             case "new":
-                await self.the_app.action_new()
+                await self.the_app.open_page("new")
 
     async def action_providers(self) -> None:
         """See ``commands.py``."""
-        await self.the_app.action_providers()
+        await self.the_app.open_page("providers")
 
     # -- showing -----------------------------------------------------------------
 
@@ -261,7 +261,7 @@ class HomePage(FilteredPage):
 
     async def action_new(self) -> None:
         """See ``commands.py``."""
-        await self.the_app.action_new()
+        await self.the_app.open_page("new")
 
     async def action_open(self) -> None:
         """See ``commands.py``."""
@@ -308,7 +308,7 @@ class HomePage(FilteredPage):
 
     async def action_machine(self) -> None:
         """See ``commands.py``."""
-        await self.the_app.action_machine()
+        await self.the_app.open_page("machine")
 
     async def action_compare(self) -> None:
         """See ``commands.py``."""

@@ -21,7 +21,7 @@ from evalbench.tui.state.session_keys import drop, hold
 from evalbench.tui.widgets.text import Plain
 
 if TYPE_CHECKING:
-    from evalbench.tui.app import EvalbenchApp
+    from evalbench.tui.app_interface import AppInterface
 
 
 class Clock(Plain):
@@ -111,7 +111,7 @@ _NO_PLACE = (KeychainState.NO_KEYCHAIN, KeychainState.TIMED_OUT, KeychainState.F
 
 
 async def set_key(
-    app: EvalbenchApp, places: KeyPlaces, name: str = "default", flags: Sequence[str] = ()
+    app: AppInterface, places: KeyPlaces, name: str = "default", flags: Sequence[str] = ()
 ) -> bool:
     """Ask for a key and store it in the keychain. Call it from a worker.
 
@@ -163,7 +163,7 @@ async def set_key(
 
 
 async def _agrees_to_session(
-    app: EvalbenchApp, keychain: Keychain, title: str, name: str
+    app: AppInterface, keychain: Keychain, title: str, name: str
 ) -> bool | None:
     """Whether to use a key until the app closes; otherwise the keychain is tried anyway.
 
@@ -198,7 +198,7 @@ async def _agrees_to_session(
 
 
 async def _use_for_session(
-    app: EvalbenchApp, provider: str, secret: str, flags: Sequence[str]
+    app: AppInterface, provider: str, secret: str, flags: Sequence[str]
 ) -> bool:
     """Pass a key to commands started from now on, unless it is rejected."""
     try:

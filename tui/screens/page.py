@@ -18,7 +18,7 @@ from evalbench.tui.widgets.table import Table
 from evalbench.tui.widgets.text import Plain
 
 if TYPE_CHECKING:
-    from evalbench.tui.app import EvalbenchApp
+    from evalbench.tui.app_interface import AppInterface
 
 SMALLEST = (60, 16)
 """Minimum columns and rows of a page."""
@@ -84,9 +84,9 @@ class Page(Screen[None]):
         super().__init_subclass__(**named)
 
     @property
-    def the_app(self) -> EvalbenchApp:
+    def the_app(self) -> AppInterface:
         """The app, with its own type."""
-        return cast("EvalbenchApp", self.app)
+        return cast("AppInterface", self.app)
 
     def on_compose(self) -> None:
         """Set the classes for this size before anything is drawn in a wrong layout.

@@ -285,7 +285,7 @@ class RunPage(Page):
 
     async def action_machine(self) -> None:
         """See ``commands.py``."""
-        await self.the_app.action_machine()
+        await self.the_app.open_page("machine")
 
     # -- acting ------------------------------------------------------------------
 

@@ -16,7 +16,6 @@ from textual.widgets import Button
 
 from evalbench.engine.installed import version
 from evalbench.engine.paths import cache_dir, runs_dir
-from evalbench.tui.bootstrap import is_low_bandwidth
 from evalbench.tui.commands import COMMANDS, SCOPES, Command, commands
 from evalbench.tui.screens.dialogs import Confirm, Dialog
 from evalbench.tui.screens.page import Page
@@ -29,7 +28,7 @@ from evalbench.tui.state.keymap import (
     keys_words,
     refusal,
 )
-from evalbench.tui.state.preferences import BANDWIDTHS, preferences_file
+from evalbench.tui.state.preferences import BANDWIDTHS, is_low_bandwidth, preferences_file
 from evalbench.tui.state.theme_files import themes_dir
 from evalbench.tui.widgets.focus import Scroll
 from evalbench.tui.widgets.footer import Footer

@@ -18,7 +18,7 @@ from evalbench.tui.state.event_words import step_words
 from evalbench.tui.widgets.text import Plain
 
 if TYPE_CHECKING:
-    from evalbench.tui.app import EvalbenchApp
+    from evalbench.tui.app_interface import AppInterface
 
 
 class Starting(Dialog[RunFolder]):
@@ -84,7 +84,7 @@ async def may_send(app: App[Any], line: Line) -> bool:
 
 
 async def start(
-    app: EvalbenchApp,
+    app: AppInterface,
     words: tuple[str, ...],
     trouble: Callable[[EvalbenchError], Awaitable[None]] | None = None,
 ) -> RunFolder | None:

@@ -5,6 +5,7 @@ Written on every change, atomically; comments and unknown entries in the file ar
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, MutableMapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
@@ -60,6 +61,13 @@ _KINDS: Mapping[str, type] = {
 def preferences_file() -> Path:
     """The preferences file."""
     return config_dir() / FILE
+
+
+def is_low_bandwidth(preferences: Preferences) -> bool:
+    """Whether to draw less: by preference, and by default over SSH."""
+    if preferences.bandwidth == "auto":
+        return bool(os.environ.get("SSH_CONNECTION") or os.environ.get("SSH_TTY"))
+    return preferences.bandwidth == "low"
 
 
 def load_preferences() -> Preferences:
