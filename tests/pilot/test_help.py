@@ -64,7 +64,8 @@ async def test_every_scope_has_its_help(scope: str) -> None:
         await app.push_screen(HelpPage(scope))
         await pilot.pause()
         assert SCOPES[scope] in shown(app).splitlines()[0]
-        assert cells(app)[1][1] == next(commands(scope)).title
+        own = [command.title for command in commands(scope)]
+        assert [row[1] for row in cells(app)[1:][: len(own)]] == own
 
 
 async def test_the_users_keys_are_told() -> None:
