@@ -75,7 +75,8 @@ class Recorded(Benchmark):
             parsed[role.rpartition("/")[2]] = told.get("answer")
             if told.get("explanation"):
                 notes.append(str(told["explanation"]))
-        outcome = Outcome.OK if values else Outcome.UNPARSED
+        # Samples that no scorer has seen are not unread.
+        outcome = Outcome.OK if values or not self.judges else Outcome.UNPARSED
         return Score(outcome, values, parsed, "; ".join(notes))
 
     def metrics(self, tally: Tally) -> list[Metric]:

@@ -192,6 +192,8 @@ def whole_of(value: Any) -> int:
         ValueError: it is not an integer, or too large.
     """
     try:
+        if isinstance(value, str) and value.strip().endswith(".0"):
+            value = value.strip()[:-2]  # pandas writes a column with gaps as decimal numbers
         found = int(value)
         if isinstance(value, bool) or (not isinstance(value, str) and found != value):
             raise ValueError

@@ -359,24 +359,29 @@ def _code(given: Given) -> list[list[str]]:
     compared = given.has("--compare-reasoning")
     samples = given.one("--comparison-samples", "5")
     commands = []
+    whole = []  # which of them belong into the file, as the original writes it
     for part, short in _PARTS:
         own = _part_flags(given, short)
         if task in (part, "both"):
             more = missing if part == "prediction" else []
             run = ["evalbench", "run", f"code-{part}"]
+            whole.append(len(commands))
             commands.append([*run, *common, *own, *thinking, *more])
         if part == "prediction" and compared:
             ablation = ["evalbench", "run", "code-prediction", *common]
             ablation += ["--compare-effort", "low,medium,high", "--limit", samples]
             commands.append([*ablation, "--generations", "1", "--seed", "42"])
-    runs = ["last"] if len(commands) == 1 else ["RUN1", "RUN2"]
+    runs = [_last(len(commands) - 1 - place) for place in whole]
     out = given.one("--output-dir", "experiments/results/bedrock_claude")
     commands.append(["evalbench", "export", *runs, "--format", "bedrock", "-o", out])
-    if len(runs) > 1:
-        given.notes.append("RUN1 and RUN2: the ids of the runs of prediction and of choice")
     if galileo:
         given.notes.append("a .env file with Galileo's key and names is read by: --env-file .env")
     return commands
+
+
+def _last(back: int) -> str:
+    """A run by its age, 0 for the newest."""
+    return f"last~{back}" if back else "last"
 
 
 def _part_flags(given: Given, short: str) -> list[str]:
@@ -409,20 +414,21 @@ def _mt_bench(given: Given) -> list[list[str]]:
     if given.has("--list-models"):
         return [["evalbench", "models", "local"]]
     run = ["evalbench", "run", "mt-bench"]
-    for name in given.all("--models") or ["gpt2-large"]:
+    models = given.all("--models") or ["gpt2-large"]
+    for name in models:
         run += ["--model", _model(name)]
     run += ["--judge", _model(given.one("--judge-model", _JUDGE), "openai")]
     run += _renamed(given, _MT_BENCH_FLAGS, ("--max-questions", "--memory-limit"))
     out = given.one("--output-dir", "results")
-    given.notes.append("of several models: name their runs (evalbench runs) in the place of last")
-    return [run, ["evalbench", "export", "last", "--format", "mt-bench-json", "-o", out]]
+    runs = [_last(back) for back in reversed(range(len(models)))]
+    return [run, ["evalbench", "export", *runs, "--format", "mt-bench-json", "-o", out]]
 
 
 # -- SpecEval --------------------------------------------------------------------------
 
 _SPEC_COMMON = {
     "--spec-path": Flag("--data"),
-    "--spec-name": Flag("the specification's file name"),
+    "--spec-name": Flag("--spec-name"),
     "--temperature": Flag("--temperature"),
     "--verbose": Flag(why=_QUIET, values=0),
     "--batch-size": Flag("--batch-size, with --mode batch"),
@@ -437,7 +443,7 @@ _GENERATION_FLAGS = {
     "--pregenerated-inputs-dir": Flag("--inputs"),
     "--model-name": Flag("--model PROVIDER/NAME"),
     "--org": Flag("the provider before the model's name"),
-    "--output-base-dir": Flag("-o of evalbench export", _EXPORTED),
+    "--output-base-dir": Flag("--results-dir"),
     "--spec": Flag("--data data/specs/NAME/jsonl/NAME.jsonl"),
     "--qps": Flag("--qps"),
     "--max-retries": Flag("--attempts"),
@@ -462,11 +468,17 @@ def _generation(mode: str) -> Callable[[Given], list[list[str]]]:
         elif mode == "concurrent":
             run += ["--concurrency", size] if size else []
         run += _renamed(given, _GENERATION_FLAGS, ("--temperature", "--qps", "--max-retries"))
-        given.has("--spec-name")
-        out = given.one("--output-base-dir", "data/generations")
-        return [run, ["evalbench", "export", "last", "--format", "speceval", "-o", out]]
+        return [[*run, *_tree(given, run, given.one("--output-base-dir", "data/generations"))]]
 
     return write
+
+
+def _tree(given: Given, run: Sequence[str], place: str) -> list[str]:
+    """The flags for SpecEval's tree of results, which a complete run writes."""
+    name = given.one("--spec-name")
+    if name in ("", Path(run[run.index("--data") + 1]).stem):
+        return ["--results-dir", place]
+    return ["--results-dir", place, "--spec-name", name]
 
 
 def _specification(given: Given, inputs: str) -> str:
@@ -488,7 +500,7 @@ def _judging_flags(prefix: str) -> dict[str, Flag]:
         "--candidate-generation-dirs": Flag("--answers NAME=FOLDER, once for each", values=-1),
         f"--{prefix}-judge-model-name": Flag("--judge PROVIDER/NAME"),
         f"--{prefix}-judge-org": Flag("the provider before the judge's name"),
-        "--output-dir-base": Flag("-o of evalbench export", _EXPORTED),
+        "--output-dir-base": Flag("--results-dir"),
     }
 
 
@@ -507,9 +519,7 @@ def _judging(benchmark: str, prefix: str, *, org: str = "openai") -> Callable[..
         )]  # fmt: skip
         if size := given.one("--batch-size"):
             run += ["--mode", "batch", "--batch-size", size]
-        given.has("--spec-name")
-        out = given.one("--output-dir-base", "data/judgements")
-        return [run, ["evalbench", "export", "last", "--format", "speceval", "-o", out]]
+        return [[*run, *_tree(given, run, given.one("--output-dir-base", "data/judgements"))]]
 
     return write
 

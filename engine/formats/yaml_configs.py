@@ -341,7 +341,11 @@ def _spec_eval(path: Path, body: dict[str, Any], common: dict[str, Any]) -> Conf
     spec = make_spec(
         "spec-rank" if ranking else "spec-comply",
         answers_model(names),
-        options={"answers": answers, "results_dir": body.get("output_dir_base")},
+        options={
+            "answers": answers,
+            "results_dir": body.get("output_dir_base"),
+            "spec_name": body.get("spec_name"),
+        },
         **{"data": _placed(path, str(body["spec_path"])), "judge": [judge], **batches, **common},
     )
     return Configured([spec], tuple(notes))

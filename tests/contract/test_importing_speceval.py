@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from evalbench.engine.errors import DataError
+from evalbench.engine.formats import export_runs
 from evalbench.engine.formats.speceval.reader import read_folder
 from evalbench.engine.journal import JournalReader
 from tests.imports import write_json, written
@@ -120,6 +121,11 @@ def test_compliance_is_pooled_over_entries_repeated_inputs_included(
     assert run.counts("unread_judgements") == (decisions.count(None), len(entries))
     stored = run.folder.spec()
     assert (stored.model, stored.get("judge")) == (f"answers/{B}", (f"answers/{JUDGE}",))
+    # The tree names the specification, as it did there.
+    done = export_runs([run.folder], None, tmp_path / "out", short_names=True)
+    assert {path.parent for path in done.files} == {
+        tmp_path / "out" / "spec_sample" / f"judge_{JUDGE}" / B / "results"
+    }
     with JournalReader(run.folder.journal) as journal:
         parsed = [
             score.detail["parsed"]["speceval-compliance/1"][f"answers/{JUDGE}"]

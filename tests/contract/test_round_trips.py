@@ -59,51 +59,72 @@ def goes_round(runs: Sequence[RunFolder], name: str, place: Path, read: Reader) 
 
 # -- the files of the shared data folder --------------------------------------------
 
-
-@pytest.mark.parametrize("model", ["sample-model-a", "org-max-mini"])
-def test_generations_of_speceval(model: str, shared_data: Path, home: Path, tmp_path: Path) -> None:
-    sample = shared_data / "speceval" / "sample"
-    spec = sample / "specs" / "sample.jsonl"
-    first = read_folder(sample / "generations" / model, spec)
-
-    def read(place: Path) -> list[Recorded]:
-        again = read_folder(place / "results" / model, spec)
-        # The same statements, inputs and answers, word for word.
-        assert sorted(map(repr, again.items)) == sorted(map(repr, first.items))
-        return [again]
-
-    goes_round(written_all([first]), "speceval", tmp_path / "out", read)
-
-
-def test_answers_of_fastchat(shared_data: Path, home: Path, tmp_path: Path) -> None:
-    folder = shared_data / "mt_bench"
-    first = fastchat.read_results(folder / "reference_answer" / "gpt-4.jsonl", folder, None)
-    assert len(first[0].items) == 30
-
-    def read(place: Path) -> list[Recorded]:
-        (answers,) = (place / "model_answer").iterdir()
-        again = fastchat.read_results(answers, folder, None)
-        assert again[0].items == first[0].items
-        return again
-
-    goes_round(written_all(first), "fastchat", tmp_path / "out", read)
-
-
-COLUMNS = [
+MODELS = ("sample-model-a", "org-max-mini")
+EXPERIMENTS = [
     f"{model}/{style}"
     for model in ("claude-3-sonnet-20240229", "deepseek-chat")
     for style in ("default", "permuted", "uppercase", "randomcase", "duplicatewrong")
 ]
+RESULTS = [
+    *((f"speceval {one}", name) for one in MODELS for name in ("json", "inspect", "lm-eval", "")),
+    *(("fastchat gpt-4", name) for name in ("json", "inspect", "")),
+    *((f"mmlu {one}", name) for one in EXPERIMENTS for name in ("json", "inspect", "lm-eval", "")),
+]
+"""Every file of results there, with every format that can hold it and is read; "" is its own."""
 
 
 @pytest.mark.share(5)
-@pytest.mark.parametrize("column", COLUMNS)
-def test_recorded_predictions_of_mmlu(
-    column: str, shared_data: Path, home: Path, tmp_path: Path
+@pytest.mark.parametrize(("file", "name"), RESULTS)
+def test_a_shared_file_comes_back_with_its_numbers(
+    file: str, name: str, shared_data: Path, home: Path, tmp_path: Path
 ) -> None:
-    folder = shared_data / "mmlu"
+    kind, _, part = file.partition(" ")
+    place, read = SHARED[kind](shared_data, part, tmp_path / "made")
+    first, out = read(place), tmp_path / "out"
+    [run] = written_all(first)
+    assert export_runs([run], name or None, out).files or name
+    known_as = "mmlu" if kind == "mmlu" else "recorded"
+    if name == "json":
+        again = asyncio.run(import_whole(next(out.iterdir()), tmp_path / "again"))
+    elif name == "inspect":
+        [again] = written_all([read_log(next(out.iterdir()), known_as)])
+    elif name == "lm-eval":
+        [again] = written_all(read_samples(next(out.iterdir()), known_as))
+    else:
+        back = read(out)
+        # Word for word the same questions and answers.
+        assert sorted(map(repr, back[0].items)) == sorted(map(repr, first[0].items))
+        [again] = written_all(back)
+    before, after = numbers(run), numbers(again)
+    if known_as == "recorded" and name in ("inspect", "lm-eval"):
+        # Such logs have one number for each sample, without groups; inspect's is called after
+        # the benchmark.
+        headline = after.get("spec-generate") or after.get("answered")
+        assert (headline, after["model"]) == (before.get("answered"), before["model"])
+        return
+    assert after == before
+
+
+def _generations(shared: Path, model: str, made: Path) -> tuple[Path, Reader]:
+    sample = shared / "speceval" / "sample"
+    spec = sample / "specs" / "sample.jsonl"
+    return sample / "generations" / model, lambda place: [read_folder(place, spec)]
+
+
+def _answers(shared: Path, model: str, made: Path) -> tuple[Path, Reader]:
+    folder = shared / "mt_bench"
+
+    def read(place: Path) -> list[Recorded]:
+        file = place if place.is_file() else next((place / "model_answer").iterdir())
+        return fastchat.read_results(file, folder, None)
+
+    return folder / "reference_answer" / f"{model}.jsonl", read
+
+
+def _experiment(shared: Path, column: str, made: Path) -> tuple[Path, Reader]:
+    """An experiment as its system writes it, of every two hundredth question and its prediction."""
     test, found = (
-        pq.read_table(folder / name).to_pylist()[::100]
+        pq.read_table(shared / "mmlu" / name).to_pylist()[::200]
         for name in ("test.parquet", "recorded_predictions.parquet")
     )
     rows = [
@@ -111,14 +132,18 @@ def test_recorded_predictions_of_mmlu(
         | {"predicted": said[column]}
         for row, said in zip(test, found, strict=True)
     ]
-    made = tmp_path / "experiment"
     write_json(made / "config.json", {"model": column.partition("/")[0]})
     pq.write_table(pa.Table.from_pylist(rows), made / "results.parquet")
-    first = read_experiment(made)
-    out = tmp_path / "out"
-    goes_round(written_all([first]), "mmlu-experiment", out, lambda place: [read_experiment(place)])
-    again = pq.read_table(out / "results.parquet").to_pylist()
-    assert [row["predicted"] for row in again] == [row["predicted"] for row in rows]
+
+    def read(place: Path) -> list[Recorded]:
+        kept = pq.read_table(place / "results.parquet").select(list(rows[0])).to_pylist()
+        assert kept == rows
+        return [read_experiment(place)]
+
+    return made, read
+
+
+SHARED = {"speceval": _generations, "fastchat": _answers, "mmlu": _experiment}
 
 
 # -- a run of each benchmark, always ------------------------------------------------

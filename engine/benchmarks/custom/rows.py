@@ -538,7 +538,10 @@ class _Reader:
             name, kind = path.name, mimetypes.guess_type(path.name)[0] or ""
             if not kind.startswith("image/"):
                 raise ValueError(f"{name} is no image")
-            data = self._source.read(path)
+            try:
+                data = self._source.read(path)
+            except OSError as error:
+                raise ValueError(f"{path} cannot be read: {error.strerror or error}") from None
         if not kind.startswith("image/"):
             raise ValueError(f"{name} is no image")
         width, height = image_size(data) or (0, 0)

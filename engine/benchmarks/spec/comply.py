@@ -33,6 +33,7 @@ from evalbench.engine.benchmarks.spec.generate import (
     RESULTS_DIR,
     RESULTS_FORMAT,
     SOURCE,
+    SPEC_NAME,
     inputs_of,
     specification,
 )
@@ -67,6 +68,7 @@ class SpecComplyOptions:
     inputs: str | None = setting_of(INPUTS)
     answers: tuple[str, ...] = setting_of(ANSWERS)
     results_dir: str | None = setting_of(RESULTS_DIR)
+    spec_name: str | None = setting_of(SPEC_NAME)
     prompt: str | None = setting_of(prompt_option())
 
 

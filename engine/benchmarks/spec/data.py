@@ -38,10 +38,12 @@ class Spec:
     Attributes:
         statements: by id, as JSON values.
         skipped: lines that are not statements, with the reason.
+        name: that of its file, without extension.
     """
 
     statements: Mapping[str, dict[str, Any]]
     skipped: list[tuple[int, str]] = field(default_factory=list)
+    name: str = ""
 
 
 def read_spec(path: Path) -> Spec:
@@ -72,7 +74,7 @@ def read_spec(path: Path) -> Spec:
         statements[statement["id"]] = statement
     if not statements:
         raise DataError("there is no statement in it", path=str(path))
-    return Spec(statements, skipped)
+    return Spec(statements, skipped, path.stem)
 
 
 _STATEMENT = record({}, {"metadata": maybe(record({}, {"examples": maybe(list_of(anything))}))})

@@ -39,6 +39,12 @@ RESULTS_DIR = Option(
     "folder that SpecEval's tree of results is written to when the run is complete",
     path="new",
 )
+SPEC_NAME = Option(
+    "spec_name",
+    str,
+    None,
+    "name of the specification in SpecEval's tree of results (default: that of its file)",
+)
 
 FILTERS: Mapping[str, str] = {
     "statement": "only these statements, by id",
@@ -52,6 +58,7 @@ class SpecGenerateOptions:
 
     inputs: str | None = setting_of(INPUTS)
     results_dir: str | None = setting_of(RESULTS_DIR)
+    spec_name: str | None = setting_of(SPEC_NAME)
     prompt: str | None = setting_of(prompt_option())
 
 

@@ -27,6 +27,7 @@ from evalbench.engine.benchmarks.spec.generate import (
     RESULTS_DIR,
     RESULTS_FORMAT,
     SOURCE,
+    SPEC_NAME,
     specification,
 )
 from evalbench.engine.benchmarks.spec.ranking import (
@@ -61,6 +62,7 @@ class SpecRankOptions:
         choices=("tie", "drop"),
     )
     results_dir: str | None = setting_of(RESULTS_DIR)
+    spec_name: str | None = setting_of(SPEC_NAME)
     prompt: str | None = setting_of(prompt_option())
 
 

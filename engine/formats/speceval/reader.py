@@ -175,7 +175,11 @@ def _generated(results: Path, bodies: Mapping[Path, Any], spec: Spec, notes: lis
         index = entry.number - 1 if index is None else index
         items.append((_item(spec, entry, {}, index=index, input=entry.body["input_text"]), told))
     _note_errors(failed, notes)
-    run = make_spec("spec-generate", stands_for(contestant(str(results))[0]))
+    run = make_spec(
+        "spec-generate",
+        stands_for(contestant(str(results))[0]),
+        options={"spec_name": spec.name},
+    )
     return Recorded(run, items, str(results), notes)
 
 
@@ -197,7 +201,9 @@ def _judged(results: Path, bodies: Mapping[Path, Any], spec: Spec, notes: list[s
         )
     _note_errors(failed, notes)
     notes.append("the judge's replies were not kept; what was read in each stands in its place")
-    run = make_spec("spec-comply", answers_model([model]), judge=[judge])
+    run = make_spec(
+        "spec-comply", answers_model([model]), judge=[judge], options={"spec_name": spec.name}
+    )
     return Recorded(run, items, str(results), notes)
 
 
@@ -245,7 +251,10 @@ def _ranked(results: Path, bodies: Mapping[Path, Any], spec: Spec, notes: list[s
     # The option names folders; the answers are in the run. Its names contain no slash.
     given = [f"{name.replace('/', '-')}={results}" for name in names]
     run = make_spec(
-        "spec-rank", answers_model(list(names)), judge=[judge], options={"answers": given}
+        "spec-rank",
+        answers_model(list(names)),
+        judge=[judge],
+        options={"answers": given, "spec_name": spec.name},
     )
     return Recorded(run, items, str(results), notes)
 

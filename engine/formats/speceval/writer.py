@@ -59,12 +59,17 @@ def _body(run: RunReader, folder: str, statement: str, objects: list[dict[str, A
         "ranking_judge_model_info": judge,
         "model_a": one,
         "model_b": two,
-        "org_spec_name": run.origin,
+        "org_spec_name": _spec_name(run),
         "statement_id": statement,
         "batch_id": run.id,
         "timestamp": run.stamp,
     }
     return {"metadata": meta, "rankings": sorted(objects, key=lambda one: str(one["input"]))}
+
+
+def _spec_name(run: RunReader) -> str:
+    """The specification's name in the tree: as requested, or that of its file."""
+    return str(run.spec.options.get("spec_name") or run.origin)
 
 
 def _is_of(run: RunReader, role: str, folder: str) -> bool:
@@ -95,7 +100,7 @@ def _put(entries: Entries, folder: str, held: SampleSummary, value: dict[str, An
 
 def _answers(run: RunReader, held: SampleSummary, entries: Entries) -> int:
     text = held.text(CANDIDATE, "answer")
-    folder = f"{file_name(run.origin)}/{file_name(run.candidate)}/{run.stamp}"
+    folder = f"{file_name(_spec_name(run))}/{file_name(run.candidate)}/{run.stamp}"
     given = held.sample.inputs
     value = {
         "original_index": given["index"],
@@ -109,7 +114,7 @@ def _answers(run: RunReader, held: SampleSummary, entries: Entries) -> int:
 
 def _judge_folder(run: RunReader, role: str, name: str) -> str:
     judge = file_name(_judge(run, role))
-    return f"spec_{file_name(run.origin)}/judge_{judge}/{file_name(name)}"
+    return f"spec_{file_name(_spec_name(run))}/judge_{judge}/{file_name(name)}"
 
 
 def _judge(run: RunReader, role: str) -> str:

@@ -403,7 +403,7 @@ BROKEN: dict[str, tuple[str, str, str]] = {
     "no picture": (
         PROMPT + 'images = ["answer"]\n' + ANSWER,
         "question,answer\nq,no.png\n",
-        "row 1: .*\n.*No such file",
+        r"row 1: .*\n +why: \S*no\.png cannot be read: No such file or directory\n",
     ),
     "no conversation": (
         '[prompt]\nmessages = "question"\n' + ANSWER,

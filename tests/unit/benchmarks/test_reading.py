@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from evalbench.engine.data.reading import read_csv_records, read_rows
+from evalbench.engine.data.reading import read_csv_records, read_rows, whole_of
 from evalbench.engine.errors import DataError
 
 
@@ -69,3 +69,10 @@ def test_records_without_a_header_skip_empty_lines(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_text("1,2\n\n3,4\n", "utf-8")
     assert list(read_csv_records(path)) == [(1, ["1", "2"]), (2, ["3", "4"])]
+
+
+def test_whole_numbers_in_whatever_form_a_table_has_them() -> None:
+    assert [whole_of(one) for one in (3, 3.0, "3", " 3.0", "-1.0")] == [3, 3, 3, 3, -1]
+    for odd in ("3.5", 3.5, True, "", ".0", None):
+        with pytest.raises(ValueError, match="whole number"):
+            whole_of(odd)

@@ -64,24 +64,24 @@ EXAMPLES = {
         " me/set --region eu-west-1 --limit 40 --skip-booleans --seed 42",
         "run code-choice --model-id us.anthropic.claude-sonnet-4-5-20250929-v1:0 --dataset"
         " me/set --region eu-west-1 --runs 1 --seed 123",
-        "export RUN1 RUN2 --format bedrock -o out",
+        "export last~1 last --format bedrock -o out",
     ],
     f"{CODE} --compare-reasoning --comparison-samples 7 --pred-samples 3 --enable-thinking": [
         "--limit 3 --seed 42 --enable-thinking",
         "--compare-effort low,medium,high --limit 7",
+        "export last~1 --format bedrock",
     ],
     "OPENAI_API_KEY=x python3 -m src.cli --models gpt2-large llama-3.2-1b --max-questions 5"
     " --judge-model gpt-4o-mini --memory-limit 8.0 --output-dir r": [
         "run mt-bench --model local/gpt2-large --model local/llama-3.2-1b --judge"
         " openai/gpt-4o-mini --limit 5 --memory-limit 8.0",
-        "export last --format mt-bench-json -o r",
+        "export last~1 last --format mt-bench-json -o r",
     ],
     "$ python -m src.cli --list-models": ["models local"],
     f"{SPEC} --pregenerated-inputs-dir in --model-name claude-3-7-sonnet-20250219"
     " --batch-size 9 --output-base-dir out --temperature 0.0 --spec-name openai --verbose": [
         "run spec-generate --data s.jsonl --inputs in --model anthropic/claude-3-7-sonnet-20250219"
-        " --mode batch --batch-size 9 --temperature 0.0",
-        "export last --format speceval -o out",
+        " --mode batch --batch-size 9 --temperature 0.0 --results-dir out --spec-name openai",
     ],
     f"{SPEC} --model-name x --org google": ["--model google/x --mode batch"],
     f"{TOGETHER} --pregenerated-inputs-dir a/google/b --batch-size 10 --qps 4 -v": [
@@ -96,7 +96,8 @@ EXAMPLES = {
     " --candidate-generation-dirs a/results b/results --ranking-judge-model-name gemini-2.0"
     " --ranking-judge-org google --input-bucket gs://x --batch-size 3 --temperature 0.0": [
         "run spec-rank --data s.jsonl --answers a/results --answers b/results --judge"
-        " google/gemini-2.0,temperature=0.0 --mode batch --batch-size 3",
+        " google/gemini-2.0,temperature=0.0 --mode batch --batch-size 3"
+        " --results-dir data/judgements --spec-name g",
     ],
     "python -m batched_examples.batched_binary_compliance_google --config-file g.yaml": [
         "run g.yaml",
@@ -156,7 +157,7 @@ def test_unknown_flags_of_ours_get_a_hint_from_the_same_table(
     assert "it is --limit here" in capsys.readouterr().err
     for flag, ours in (
         ("--pregenerated-inputs-dir", "--inputs"),
-        ("--output-base-dir", "evalbench export"),
+        ("--output-base-dir", "--results-dir"),
         ("--pred-samples", "--limit"),
         ("--save-frequency", "every reply is kept"),
         ("--task", "the benchmark's name"),

@@ -109,6 +109,7 @@ def test_a_ranking_file_of_speceval(tmp_path: Path) -> None:
     assert Path(spec.settings.data).is_file()
     assert "model-a: answers in" in found.notes[0]
     assert spec.options["results_dir"] == str(Path("data/batched_rankings").absolute())
+    assert spec.options["spec_name"] == "openai"
     told = "\n".join(found.notes)
     assert "openai_api_key: keys come from" in told
     assert "nothing-secret" not in told + json.dumps(spec.to_json())
