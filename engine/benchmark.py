@@ -29,7 +29,7 @@ import orjson
 
 from evalbench.engine.calls import Capabilities, Outcome, Prompt, Reply
 from evalbench.engine.calls.options import Option, declare_options, option_values, values_of
-from evalbench.engine.calls.templates import Template, prompt_set_name
+from evalbench.engine.calls.templates import Template, prompt_set_name, template_file
 from evalbench.engine.errors import DataError, EvalbenchError, SpecError
 from evalbench.engine.files import read_plain
 from evalbench.engine.scoring.tally import Metric, Tally
@@ -379,6 +379,11 @@ class Benchmark(ABC):
             able: returns what the candidate supports.
         """
         return options
+
+    @classmethod
+    def prompt_file(cls) -> str:
+        """Its own prompts as a file for ``--prompt``; empty if no file may replace them."""
+        return template_file(cls.prompt_templates)
 
     @abstractmethod
     def prepare(self, source: DataSource) -> DataSet:

@@ -21,9 +21,9 @@ from evalbench.engine.benchmark import (
     Score,
     answer_outcome,
 )
-from evalbench.engine.calls import Outcome, Prompt, generate, system, user
+from evalbench.engine.calls import Outcome, Prompt, generate
 from evalbench.engine.calls.options import setting_of
-from evalbench.engine.calls.templates import Template, chosen_templates, fill, prompt_option
+from evalbench.engine.calls.templates import Template, chosen_templates, prompt_option
 from evalbench.engine.data.reading import read_rows
 from evalbench.engine.scoring import metrics, numbers, short_answers
 from evalbench.engine.scoring.choices import read_choice
@@ -152,10 +152,7 @@ def _prompt(sample: Sample, template: Template) -> Prompt:
     for letter, option in zip(LETTERS, sample.inputs.get("choices", ()), strict=False):
         lines.append(f"{letter}) {option}")
     values = {"question": "\n".join(lines), "order": _ORDERS[sample.tags["kind"]]}
-    messages = [user(fill(template.user, values))]
-    if template.system:
-        messages.insert(0, system(fill(template.system, values)))
-    return generate(messages, max_tokens=_MAX_TOKENS, temperature=0.0)
+    return generate(template.messages(values), max_tokens=_MAX_TOKENS, temperature=0.0)
 
 
 def _read(sample: Sample, reply: str) -> tuple[str | None, bool]:

@@ -8,7 +8,7 @@ import tomllib
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
-from evalbench.engine.calls.messages import TextPart
+from evalbench.engine.calls.messages import Message, TextPart, system, user
 from evalbench.engine.calls.options import Option
 from evalbench.engine.errors import SpecError, nearest
 from evalbench.engine.files import parse_toml
@@ -73,6 +73,22 @@ class Template:
     system: str = ""
     takes_system: bool = True
 
+    def messages(
+        self, values: Mapping[str, str], shared: Collection[str] | None = None
+    ) -> list[Message]:
+        """The filled messages.
+
+        Args:
+            values: by name.
+            shared: the names that have the same value in many calls, so that providers can cache
+                what comes before all others (:func:`filled_parts`); None if nothing is shared.
+        """
+        if shared is None:
+            asked = user(fill(self.user, values))
+        else:
+            asked = user(filled_parts(self.user, values, shared))
+        return [system(fill(self.system, values)), asked] if self.system else [asked]
+
 
 def prompt_option(*sets: str) -> Option:
     """``--prompt``: a named set, or a file of templates."""
@@ -118,41 +134,51 @@ def chosen_templates(
     assert chosen
     if sets and chosen in sets:
         return {**own, **sets[chosen]}
+    tables = prompt_tables(chosen, own)
+    return {**own, **{name: _read(name, table, own[name]) for name, table in tables.items()}}
+
+
+def prompt_tables(chosen: str, known: Collection[str]) -> Mapping[str, Mapping[str, str]]:
+    """The tables of a prompt file, all of texts.
+
+    Raises:
+        SpecError: it is not such a file, or has other tables than the known ones.
+    """
     try:
         tables = parse_toml(chosen)
     except tomllib.TOMLDecodeError as error:
-        raise _wrong("the prompt file is not TOML", str(error)) from None
+        raise wrong_prompt("the prompt file is not TOML", str(error)) from None
     if not tables:
-        raise _wrong("the prompt file is empty", "it has tables " + _listed(own))
-    found = dict(own)
+        raise wrong_prompt("the prompt file is empty", "it has tables " + _listed(known))
     for name, table in tables.items():
-        if name not in own:
-            raise _wrong(f"there is no prompt {name!r} here", _listed(own), nearest(name, own))
-        found[name] = _read(name, table, own[name])
-    return found
+        if name not in known:
+            why = _listed(known)
+            raise wrong_prompt(f"there is no prompt {name!r} here", why, nearest(name, known))
+        if not isinstance(table, dict) or not all(isinstance(one, str) for one in table.values()):
+            raise wrong_prompt(f"[{name}] is no table of texts", 'write user = """…"""')
+    return tables
 
 
-def _read(name: str, table: object, own: Template) -> Template:
-    if not isinstance(table, dict) or not all(isinstance(one, str) for one in table.values()):
-        raise _wrong(f"[{name}] is no table of texts", 'write user = """…"""')
+def _read(name: str, table: Mapping[str, str], own: Template) -> Template:
     if strange := sorted(set(table) - {"user", "system"}):
-        raise _wrong(f"[{name}] has {strange[0]!r}", "it may have user and system")
-    user, system = str(table.get("user", own.user)), str(table.get("system", own.system))
+        raise wrong_prompt(f"[{name}] has {strange[0]!r}", "it may have user and system")
+    user, system = table.get("user", own.user), table.get("system", own.system)
     if system and not own.takes_system:
-        raise _wrong(f"[{name}] has a system message", "it is raw text to be continued")
+        raise wrong_prompt(f"[{name}] has a system message", "it is raw text to be continued")
     used = placeholders(user) | placeholders(system)
     if unknown := sorted(used - set(own.may)):
-        raise _wrong(
+        raise wrong_prompt(
             f"[{name}] has an unknown placeholder {{{unknown[0]}}}",
             "it may name " + ", ".join(f"{{{one}}}" for one in own.may),
             "write braces that are text twice: {{ }}",
         )
     if lacking := [one for one in own.must if one not in used]:
-        raise _wrong(f"[{name}] lacks {{{lacking[0]}}}", own.may[lacking[0]])
+        raise wrong_prompt(f"[{name}] lacks {{{lacking[0]}}}", own.may[lacking[0]])
     return Template(user, own.may, own.must, system, own.takes_system)
 
 
-def _wrong(what: str, why: str, hint: str = "") -> SpecError:
+def wrong_prompt(what: str, why: str, hint: str = "") -> SpecError:
+    """The error for a prompt file."""
     return SpecError(
         "prompt",
         what,
@@ -171,12 +197,13 @@ def template_file(own: Mapping[str, Template]) -> str:
     for name, template in own.items():
         lines = [f"[{name}]"]
         lines += [f"# {{{field}}}: {what}" for field, what in template.may.items()]
-        for part, text in (("system", template.system), ("user", template.user)):
-            if text:
-                lines.append(f'{part} = """\n{_escaped(text)}"""')
+        parts = (("system", template.system), ("user", template.user))
+        lines += [text_line(part, text) for part, text in parts if text]
         blocks.append("\n".join(lines) + "\n")
     return "\n".join(blocks)
 
 
-def _escaped(text: str) -> str:
-    return text.replace("\\", "\\\\").replace('"""', '""\\"')
+def text_line(key: str, text: str) -> str:
+    """A key of a TOML file with a text of several lines."""
+    escaped = text.replace("\\", "\\\\").replace('"""', '""\\"')
+    return f'{key} = """\n{escaped}"""'

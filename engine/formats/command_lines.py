@@ -358,8 +358,8 @@ def _code(given: Given) -> list[list[str]]:
     missing = _renamed(given, _CODE_FLAGS, ("--include-missing-mutations",))
     compared = given.has("--compare-reasoning")
     samples = given.one("--comparison-samples", "5")
-    commands = []
-    whole = []  # which of them belong into the file, as the original writes it
+    commands: list[list[str]] = []
+    whole: list[int] = []  # the places of those that belong into the file
     for part, short in _PARTS:
         own = _part_flags(given, short)
         if task in (part, "both"):

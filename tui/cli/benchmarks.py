@@ -16,7 +16,6 @@ from evalbench.engine.benchmarks.lm_eval.index import (
     search,
 )
 from evalbench.engine.calls.options import Option, parse_options
-from evalbench.engine.calls.templates import template_file
 from evalbench.engine.config import registry
 from evalbench.engine.config.roles import CANDIDATE, JUDGE
 from evalbench.engine.errors import SpecError, UsageError
@@ -134,11 +133,11 @@ def _print_template(out: Out, name: str) -> None:
         raise UsageError(
             "--template needs a benchmark", hint="evalbench benchmarks NAME --template"
         )
-    bench = registry.benchmark_class(name)
-    if not bench.prompt_templates:
+    file = registry.benchmark_class(name).prompt_file()
+    if not file:
         hints = {"mt-bench": "--judge-prompts FILE", "custom": "the file says what is asked"}
         raise UsageError(f"{name} has no templates", hint=hints.get(name, ""))
-    out.write(template_file(bench.prompt_templates))
+    out.write(file)
 
 
 def _loaded(names: Sequence[str]) -> tuple[list[type[Benchmark]], int]:

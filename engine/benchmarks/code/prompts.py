@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from evalbench.engine.calls import Message, TextPart, system, user
-from evalbench.engine.calls.templates import Template, fill, filled_parts
+from evalbench.engine.calls.templates import Template
 
 PERSONA = "You are an expert in Python who works out by hand what programs return."
 EFFORT = "Reasoning effort: "
@@ -65,10 +65,7 @@ CHOICE_TEMPLATES: Mapping[str, Template] = {
 
 def by_template(template: Template, values: Mapping[str, str]) -> list[Message]:
     """The messages from a template."""
-    messages = [user(filled_parts(template.user, values, ("effort",)))]
-    if template.system:
-        messages.insert(0, system(fill(template.system, values)))
-    return messages
+    return template.messages(values, ("effort",))
 
 
 def templates() -> list[str]:

@@ -19,8 +19,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from evalbench.engine.benchmarks.mmlu.styles import Shown
-from evalbench.engine.calls import Prompt, TextPart, choose, generate, system, user
-from evalbench.engine.calls.templates import Template, fill, filled_parts
+from evalbench.engine.calls import Prompt, TextPart, choose, generate, user
+from evalbench.engine.calls.templates import Template
 from evalbench.engine.scoring.letters import LETTERS
 
 HEADER = "The following are multiple choice questions (with answers) about "
@@ -128,12 +128,10 @@ def by_template(
         "options": "\n".join(lettered.format(*option) for option in options),
         "letters": _range(shown),
     }
-    parts = filled_parts(template.user, values, ("subject", "examples"))
+    messages = template.messages(values, ("subject", "examples"))
     if family == "original":
-        return choose(parts, [f" {letter}" for letter in LETTERS[: len(shown.options)]])
-    messages = [user(parts)]
-    if template.system:
-        messages.insert(0, system(fill(template.system, values)))
+        letters = [f" {letter}" for letter in LETTERS[: len(shown.options)]]
+        return choose(messages[0].parts, letters)
     cap = tokens or (CHAT_TOKENS if family == "chat" else COT_TOKENS)
     return generate(messages, max_tokens=cap, temperature=0.0)
 

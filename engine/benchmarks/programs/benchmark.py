@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -22,7 +22,8 @@ from evalbench.engine.benchmark import (
 )
 from evalbench.engine.benchmarks.programs.replies import PROGRAM, read_program
 from evalbench.engine.calls import Outcome, Reply, generate
-from evalbench.engine.calls.options import setting
+from evalbench.engine.calls.options import setting, setting_of
+from evalbench.engine.calls.templates import Template, chosen_templates, fill, prompt_option
 from evalbench.engine.compat import override
 from evalbench.engine.data.hub import PinnedFile, fetch_rows
 from evalbench.engine.data.reading import Row, converted, find_table, read_rows
@@ -57,6 +58,7 @@ class ProgramOptions:
     unsafe_run_code: bool = setting(
         False, "run programs without a sandbox, with all that you may do yourself"
     )
+    prompt: str | None = setting_of(prompt_option())
 
 
 class ProgramBenchmark(Benchmark):
@@ -73,6 +75,8 @@ class ProgramBenchmark(Benchmark):
 
     def __init__(self, options: Any, *, seed: int = 0, shared: Any = None) -> None:
         super().__init__(options, seed=seed, shared=shared)
+        chosen = chosen_templates(self.opt.prompt, self.prompt_templates)
+        [self._template] = (chosen or self.prompt_templates).values()
         self._sandbox: Sandbox | None = None
         self._finding = asyncio.Lock()
 
@@ -104,8 +108,8 @@ class ProgramBenchmark(Benchmark):
         """
 
     @abstractmethod
-    def question(self, sample: Sample) -> str:
-        """The question to ask."""
+    def shown(self, sample: Sample) -> dict[str, str]:
+        """What the prompt shows of a problem, by the names in its template."""
 
     @abstractmethod
     def program(self, sample: Sample, answer: str) -> str:
@@ -117,7 +121,8 @@ class ProgramBenchmark(Benchmark):
 
     def templates(self) -> Any:
         """The fixed text of the question and the parser's version."""
-        return [self.question(_EXAMPLE), _SEVERAL, PROGRAM]
+        own = next(iter(self.prompt_templates.values()))
+        return [fill(own.user, self.shown(_EXAMPLE)), _SEVERAL, PROGRAM]
 
     async def solve(self, sample: Sample, ask: Ask) -> Score:
         """Ask for every program, and run them."""
@@ -126,7 +131,7 @@ class ProgramBenchmark(Benchmark):
             (
                 "candidate",
                 generate(
-                    self.question(sample),
+                    self._template.messages(self.shown(sample)),
                     max_tokens=self.opt.program_tokens,
                     temperature=_SEVERAL if several else 0.0,
                     seed=(self.seed + number) % 2**31 if several else None,
@@ -223,6 +228,14 @@ class HumanEval(ProgramBenchmark):
         "7dce6050a7d6d172f3cc5c32aa97f52fa1a2e544",
         "openai_humaneval/test-00000-of-00001.parquet",
     )
+    prompt_templates: ClassVar[Mapping[str, Template]] = {
+        "program": Template(
+            "Complete this Python function. Reply with the whole function, and whatever it "
+            "imports, in one fenced code block and nothing else.\n\n```python\n{start}\n```",
+            {"start": "the function's signature and docstring, with what comes before it"},
+            ("start",),
+        )
+    }
     tables = ("HumanEval.jsonl.gz", "HumanEval.jsonl", "test-00000-of-00001.parquet")
     data_source = "openai/openai_humaneval on the Hugging Face hub, or --data HumanEval.jsonl.gz"
 
@@ -234,13 +247,9 @@ class HumanEval(ProgramBenchmark):
             tags={"task": _text(row, "task_id")},
         )
 
-    def question(self, sample: Sample) -> str:
+    def shown(self, sample: Sample) -> dict[str, str]:
         """The signature and docstring, to be completed."""
-        return (
-            "Complete this Python function. Reply with the whole function, and whatever it "
-            "imports, in one fenced code block and nothing else.\n\n"
-            f"```python\n{sample.inputs['prompt'].rstrip()}\n```"
-        )
+        return {"start": sample.inputs["prompt"].rstrip()}
 
     def program(self, sample: Sample, answer: str) -> str:
         """The prompt, with its imports and helpers; the answer; the tests."""
@@ -268,6 +277,14 @@ class Mbpp(ProgramBenchmark):
         "4bb6404fdc6cacfda99d4ac4205087b89d32030c",
         "full/test-00000-of-00001.parquet",
     )
+    prompt_templates: ClassVar[Mapping[str, Template]] = {
+        "program": Template(
+            "Write a Python function for this task: {task}\n\nIt must pass these tests:\n\n"
+            "```python\n{tests}\n```\n\nReply with the code in one fenced block and nothing else.",
+            {"task": "what the function should do", "tests": "three assertions that name it"},
+            ("task", "tests"),
+        )
+    }
     tables = ("mbpp.jsonl", "mbpp.jsonl.gz", "test-00000-of-00001.parquet")
     data_source = "google-research-datasets/mbpp on the Hugging Face hub, or --data mbpp.jsonl"
 
@@ -290,14 +307,9 @@ class Mbpp(ProgramBenchmark):
             tags={"task": str(int(row["task_id"]))},
         )
 
-    def question(self, sample: Sample) -> str:
+    def shown(self, sample: Sample) -> dict[str, str]:
         """The task and its tests, which contain the function's name."""
-        tests = "\n".join(sample.inputs["tests"])
-        return (
-            f"Write a Python function for this task: {sample.inputs['prompt']}\n\n"
-            f"It must pass these tests:\n\n```python\n{tests}\n```\n\n"
-            "Reply with the code in one fenced block and nothing else."
-        )
+        return {"task": sample.inputs["prompt"], "tests": "\n".join(sample.inputs["tests"])}
 
     def program(self, sample: Sample, answer: str) -> str:
         """What the tests need, the answer, and the tests."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any
+from typing import Any, ClassVar
 
 from evalbench.engine.benchmark import (
     Ask,
@@ -21,6 +22,8 @@ from evalbench.engine.benchmarks.custom.file import CustomFile
 from evalbench.engine.benchmarks.custom.rows import hub_rows
 from evalbench.engine.benchmarks.sets import instructions
 from evalbench.engine.calls import generate
+from evalbench.engine.calls.options import setting_of
+from evalbench.engine.calls.templates import Template, chosen_templates, prompt_option
 from evalbench.engine.data.reading import Row, converted, find_table, read_rows
 from evalbench.engine.installed import require
 from evalbench.engine.limited import LimitedProcess, LimitExceeded
@@ -36,6 +39,13 @@ _READS = "ifeval/1"
 _WAYS = ("strict", "loose")
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IfEvalOptions:
+    """Options of :class:`IfEval`."""
+
+    prompt: str | None = setting_of(prompt_option())
+
+
 class IfEval(Benchmark):
     """541 prompts with one to three instructions each; see :mod:`instructions`."""
 
@@ -44,10 +54,19 @@ class IfEval(Benchmark):
     title = "IFEval"
     summary = "541 prompts whose instructions a program can verify: length, format, words, case"
     licence = "Apache-2.0"
+    opt = IfEvalOptions()
+    prompt_templates: ClassVar[Mapping[str, Template]] = {
+        "prompt": Template("{prompt}", {"prompt": "task and instructions"}, ("prompt",))
+    }
     data_source = (
         "google/IFEval on the Hugging Face hub, or --data input_data.jsonl; rules after"
         " https://arxiv.org/abs/2311.07911"
     )
+
+    def __init__(self, options: Mapping[str, Any], *, seed: int = 0, shared: Any = None) -> None:
+        super().__init__(options, seed=seed, shared=shared)
+        own = self.prompt_templates
+        self._prompts = chosen_templates(self.opt.prompt, own) or own
 
     async def check(self) -> None:
         """Require the libraries that the rules need."""
@@ -69,7 +88,8 @@ class IfEval(Benchmark):
 
     async def solve(self, sample: Sample, ask: Ask) -> Score:
         """Ask, and verify each instruction."""
-        reply = await ask("candidate", generate(sample.inputs["prompt"], max_tokens=2048))
+        asked = self._prompts["prompt"].messages({"prompt": sample.inputs["prompt"]})
+        reply = await ask("candidate", generate(asked, max_tokens=2048))
         text = spoken(reply.text)
         ids: list[str] = sample.inputs["instructions"]
         if reply.outcome.declined or not text.strip():

@@ -10,7 +10,13 @@ from typing import Any, ClassVar
 
 from evalbench.engine.benchmark import DataSet, DataSource, Sample
 from evalbench.engine.benchmarks.custom.benchmark import Custom, CustomOptions
-from evalbench.engine.benchmarks.custom.file import CustomFile, file_of, read_tables
+from evalbench.engine.benchmarks.custom.file import (
+    CustomFile,
+    file_of,
+    read_tables,
+    template_names,
+    templates_of,
+)
 from evalbench.engine.benchmarks.custom.rows import (
     Numbered,
     Tables,
@@ -21,10 +27,17 @@ from evalbench.engine.benchmarks.custom.rows import (
 from evalbench.engine.benchmarks.custom.scorers import Read, Scoring, missing_package
 from evalbench.engine.benchmarks.sets import rows as set_rows
 from evalbench.engine.benchmarks.sets import rules
-from evalbench.engine.calls.options import Option, options_of, setting
+from evalbench.engine.calls.options import Option, options_of, setting, setting_of
+from evalbench.engine.calls.templates import (
+    OWN,
+    prompt_option,
+    prompt_tables,
+    text_line,
+    wrong_prompt,
+)
 from evalbench.engine.compat import override
 from evalbench.engine.data.reading import converted, find_table, read_rows
-from evalbench.engine.errors import UsageError
+from evalbench.engine.errors import UsageError, nearest
 
 _FOLDER = Path(__file__).parent
 
@@ -73,6 +86,8 @@ class KnownSetOptions(CustomOptions):
     shots: int | None = setting(
         None, "solved examples before each question", minimum=0, affects_data=True
     )
+    # Prompts are rendered when the data is prepared.
+    prompt: str | None = setting_of(replace(prompt_option(), affects_data=True))
 
 
 class KnownSet(Custom):
@@ -86,6 +101,22 @@ class KnownSet(Custom):
     opt = KnownSetOptions()
     takes_data = True
 
+    def __init__(self, options: Mapping[str, Any], *, seed: int = 0, shared: Any = None) -> None:
+        super().__init__(options, seed=seed, shared=shared)
+        self._replaced = _prompts_in(self.opt.prompt, self.name)
+
+    @override
+    @classmethod
+    def prompt_file(cls) -> str:
+        file, _ = _read(cls.name)
+        names = frozenset().union(*(_names(one) for _, _, one in templates_of(file)))
+        lines = [
+            f"# Jinja templates; what ours name: {', '.join(sorted(names - {'reply', 'row'}))}"
+        ]
+        for table, keys in _own_prompts(file).items():
+            lines += ["", f"[{table}]", *(text_line(key, text) for key, text in keys.items())]
+        return "\n".join(lines) + "\n"
+
     def _file(self) -> CustomFile:
         """The data set's file, with the changes made by this run's options."""
         if self.shared:
@@ -94,7 +125,7 @@ class KnownSet(Custom):
         changed: dict[str, Any] = dict((about.subsets or {}).get(self.opt.subset, {}))
         if self.opt.shots is not None:
             changed["shots"] = self.opt.shots
-        return replace(file, **changed)
+        return replace(file, **changed, **self._replaced)
 
     @override
     async def check(self) -> None:
@@ -109,7 +140,9 @@ class KnownSet(Custom):
         """Read the published rows, and render every prompt."""
         file = self._file()
         tables, origin, revision = self._tables(file, source)
-        items = read_items(_FOLDER / f"{self.name}.toml", file, source, self.seed, tables)
+        # For errors, which are in the templates.
+        named = Path("the file of --prompt") if self._replaced else _FOLDER / f"{self.name}.toml"
+        items = read_items(named, file, source, self.seed, tables)
         return DataSet(items, shared=file.to_json(), origin=origin, revision=revision)
 
     def _tables(self, file: CustomFile, source: DataSource) -> tuple[Tables, str, str]:
@@ -186,9 +219,59 @@ class KnownSet(Custom):
         return f"{self.about.rule}/1" if self.about.rule else super()._reads(one, sample)
 
 
+def _own_prompts(file: CustomFile) -> dict[str, dict[str, str]]:
+    """The texts that ``--prompt FILE`` may replace, by table and key."""
+    told = {"system": file.system, "template": file.template[0], "shot_answer": file.shot_answer}
+    found = {"prompt": {key: text for key, text in told.items() if text}}
+    return found | ({"judge": {"rubric": file.rubric}} if file.rubric else {})
+
+
+def _names(template: str) -> frozenset[str]:
+    """The columns in a template.
+
+    Raises:
+        SpecError: it is none.
+    """
+    found = template_names(template)
+    if isinstance(found, str):
+        raise wrong_prompt("a template cannot be understood", f"Jinja says: {found}")
+    return found
+
+
+def _prompts_in(chosen: str | None, name: str) -> dict[str, Any]:
+    """The fields of a set's file that a file for ``--prompt`` replaces.
+
+    Raises:
+        SpecError: it is no such file, one of its templates cannot be understood, or the prompt
+            names no column of the question.
+    """
+    if chosen in (None, OWN):
+        return {}
+    assert chosen
+    file, _ = _read(name)
+    own = _own_prompts(file)
+    ours = _names(file.template[0])
+    must = {"template": ours & {"question"} or ours, "rubric": {"reply"}}
+    found: dict[str, Any] = {}
+    for table, texts in prompt_tables(chosen, own).items():
+        known = set(own[table])
+        if table == "prompt":
+            known |= {"system", "shot_answer"} if file.shots else {"system"}
+        for key, text in texts.items():
+            if key not in known:
+                why = "it may have " + ", ".join(sorted(known))
+                raise wrong_prompt(f"[{table}] has {key!r}", why, nearest(key, known))
+            names = _names(text)
+            if key in must and not names & must[key]:
+                why = "it needs {{ " + " }} or {{ ".join(sorted(must[key])) + " }}"
+                raise wrong_prompt(f"[{table}] {key} shows nothing of the question", why)
+            found[key] = (text,) if key == "template" else text
+    return found
+
+
 def _options(file: CustomFile, about: About) -> tuple[Option, ...]:
     declared = {option.name: option for option in options_of(KnownSetOptions)}
-    found = []
+    found = [declared["prompt"]]
     if about.subsets:
         names = tuple(about.subsets)
         found.append(replace(declared["subset"], default=names[0], choices=names))

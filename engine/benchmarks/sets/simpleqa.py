@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from functools import cache
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -31,6 +31,8 @@ from evalbench.engine.benchmarks.custom.file import CustomFile
 from evalbench.engine.benchmarks.custom.rows import hub_rows
 from evalbench.engine.benchmarks.sets import rows as set_rows
 from evalbench.engine.calls import Outcome, generate
+from evalbench.engine.calls.options import setting_of
+from evalbench.engine.calls.templates import Template, chosen_templates, prompt_option
 from evalbench.engine.data.reading import Row, converted, find_table, read_rows
 from evalbench.engine.scoring import metrics
 from evalbench.engine.scoring.pooled import pooled
@@ -45,6 +47,21 @@ _READS = "simpleqa-grade/1"
 _GRADE = re.compile(r"\b(?:(A|B|C)|(NOT[_ ]ATTEMPTED|INCORRECT|CORRECT))\b")
 
 
+_GRADER = (Path(__file__).parent / "simpleqa-grader.txt").read_text(encoding="utf-8").strip()
+_GRADED = {
+    "question": "what was asked",
+    "target": "the right answer",
+    "predicted_answer": "what the model answered",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SimpleQAOptions:
+    """Options of :class:`SimpleQA`."""
+
+    prompt: str | None = setting_of(prompt_option())
+
+
 class SimpleQA(Benchmark):
     """4,326 questions with one indisputable answer each."""
 
@@ -56,10 +73,20 @@ class SimpleQA(Benchmark):
     roles = ("candidate", "judge")
     spread_by = "topic"
     filters: ClassVar[Mapping[str, str]] = {"topic": "only questions of this topic"}
+    opt = SimpleQAOptions()
+    prompt_templates: ClassVar[Mapping[str, Template]] = {
+        "question": Template("{question}", {"question": "what is asked"}, ("question",)),
+        "grade": Template(_GRADER, _GRADED, tuple(_GRADED)),
+    }
     data_source = (
         "basicv8vc/SimpleQA on the Hugging Face hub, or --data simple_qa_test_set.csv; prompt and"
         " grades after https://github.com/openai/simple-evals"
     )
+
+    def __init__(self, options: Mapping[str, Any], *, seed: int = 0, shared: Any = None) -> None:
+        super().__init__(options, seed=seed, shared=shared)
+        own = self.prompt_templates
+        self._prompts = chosen_templates(self.opt.prompt, own) or own
 
     def prepare(self, source: DataSource) -> DataSet:
         """Read questions and answers."""
@@ -73,22 +100,19 @@ class SimpleQA(Benchmark):
 
     def templates(self) -> Any:
         """The grader's prompt and the version of its parser."""
-        return [grader(), _READS]
+        return [_GRADER, _READS]
 
     async def solve(self, sample: Sample, ask: Ask) -> Score:
         """Ask the question unchanged, and have the answer graded."""
-        question, target = sample.inputs["question"], sample.gold
-        reply = await ask("candidate", generate(question, max_tokens=1024))
+        shown = {"question": sample.inputs["question"], "target": str(sample.gold)}
+        asked = self._prompts["question"].messages(shown)
+        reply = await ask("candidate", generate(asked, max_tokens=1024))
         if reply.outcome.declined or not reply.text.strip():
             why = answer_outcome(reply, None)
             return Score(why, _values(["C"] * len(self.judges), self.judges), note="no answer")
-        asked = (
-            grader()
-            .replace("{question}", question)
-            .replace("{target}", target)
-            .replace("{predicted_answer}", answer_text(reply.text))
-        )
-        prompt = generate(asked, max_tokens=1024, temperature=0.0)
+        shown["predicted_answer"] = answer_text(reply.text)
+        grading = self._prompts["grade"].messages(shown)
+        prompt = generate(grading, max_tokens=1024, temperature=0.0)
         asks = [(judge, prompt, "grade") for judge in self.judges]
         verdicts = await ask_judges(ask, asks)
         notes = failed_judgements(asks, verdicts)
@@ -168,12 +192,6 @@ def read_grade(verdict: str) -> str | None:
         return None
     words = {"CORRECT": "A", "INCORRECT": "B", "NOT ATTEMPTED": "C"}
     return found[1] or words[found[2].replace("_", " ")]
-
-
-@cache
-def grader() -> str:
-    """The grader's prompt, with three names in braces."""
-    return (Path(__file__).parent / "simpleqa-grader.txt").read_text(encoding="utf-8").strip()
 
 
 def _items(rows: Iterator[tuple[int, Row]], origin: str) -> Iterator[Item]:

@@ -9,9 +9,9 @@ from typing import Any, ClassVar
 
 from evalbench.engine.benchmark import Ask, Benchmark, DataSet, DataSource, Item, Sample, Score
 from evalbench.engine.benchmarks.spec import data
-from evalbench.engine.calls import Outcome, generate, system, user
+from evalbench.engine.calls import Outcome, generate, user
 from evalbench.engine.calls.options import Option, setting_of
-from evalbench.engine.calls.templates import Template, chosen_templates, fill, prompt_option
+from evalbench.engine.calls.templates import Template, chosen_templates, prompt_option
 from evalbench.engine.errors import DataError
 from evalbench.engine.scoring import metrics
 from evalbench.engine.scoring.tally import Metric, Tally
@@ -91,10 +91,7 @@ class SpecGenerate(Benchmark):
         """One user message, greedy, as in the original."""
         messages = [user(sample.inputs["input"])]
         if self._templates:
-            template, values = self._templates["input"], {"input": sample.inputs["input"]}
-            messages = [user(fill(template.user, values))]
-            if template.system:
-                messages.insert(0, system(fill(template.system, values)))
+            messages = self._templates["input"].messages({"input": sample.inputs["input"]})
         prompt = generate(messages, max_tokens=ANSWER_MAX_TOKENS, temperature=0.0)
         reply = await ask("candidate", prompt)
         answered = reply.outcome in (Outcome.OK, Outcome.TRUNCATED)

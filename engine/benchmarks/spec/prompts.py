@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from evalbench.engine.calls import Prompt, TextPart, generate, system, user
-from evalbench.engine.calls.templates import Template, fill, filled_parts
+from evalbench.engine.calls import Prompt, TextPart, generate, user
+from evalbench.engine.calls.templates import Template
 
 JUDGE_MAX_TOKENS = 2048
 
@@ -64,9 +64,7 @@ COMPLY_TEMPLATES: Mapping[str, Template] = {
 def by_template(template: Template, statement: Mapping[str, Any], **values: str) -> Prompt:
     """A judge prompt from a template."""
     values["statement"] = statement_text(statement)
-    messages = [user(filled_parts(template.user, values, ("statement",)))]
-    if template.system:
-        messages.insert(0, system(fill(template.system, values)))
+    messages = template.messages(values, ("statement",))
     return generate(messages, max_tokens=JUDGE_MAX_TOKENS, temperature=0.0)
 
 

@@ -111,7 +111,8 @@ async def test_mbpp_shows_its_tests_and_runs_them() -> None:
     bench = made(Mbpp)
     item = bench.item(BASIC)
     assert item.inputs["function"] == "add"
-    question = bench.question(Sample("s", item.inputs, item.gold))
+    values = bench.shown(Sample("s", item.inputs, item.gold))
+    question = bench.prompt_templates["program"].messages(values)[0].text
     assert "assert add(3, 4) == seven" in question
     assert (await solved(bench, item, ADD)).values["passed"] == 1
     assert (await solved(bench, item, "def add(a, b):\n    return 7\n")).note == "AssertionError"

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from evalbench.engine.benchmark import Benchmark, Sample, SequentialAsk
+from evalbench.engine.benchmark import Benchmark, DataSource, Sample, SequentialAsk
 from evalbench.engine.benchmarks.code import prompts as code_prompts
 from evalbench.engine.benchmarks.mmlu import prompts as mmlu_prompts
 from evalbench.engine.benchmarks.mmlu.styles import Shown
@@ -20,11 +20,10 @@ from evalbench.engine.calls.templates import (
     chosen_templates,
     filled_parts,
     prompt_set_name,
-    template_file,
 )
 from evalbench.engine.config import registry
 from evalbench.engine.config.spec import build_benchmark, make_spec
-from evalbench.engine.errors import SpecError
+from evalbench.engine.errors import DataError, SpecError
 
 STATEMENT = {
     "id": "s", "type": "requirement", "authority": "user", "section": "", "subsection": "",
@@ -153,6 +152,10 @@ SAMPLES = {
     "openseesime": Sample(
         "o.1", {"question": "q", "choices": ["Yes"], "media": [], "video": True}, "Yes", {}
     ),
+    "humaneval": Sample("h.1", {"prompt": "def f():\n", "function": "f"}, "", {}),
+    "mbpp": Sample("h.1", {"prompt": "Do.", "function": "f", "tests": ["assert f()"]}, "", {}),
+    "simpleqa": Sample("s.1", {"question": "Who, {target}?"}, "me", {"topic": "t"}),
+    "ifeval": Sample("i.1", {"prompt": "Do.", "instructions": [], "arguments": []}, None, {}),
     "spec-generate": Sample("g.1", {"input": "hi", "index": 0}, None, {"statement": "s"}),
     "spec-comply": Sample(
         "g.1", {"statement": STATEMENT, "input": "hi", "answer": "no"}, None, {"contestant": "m"}
@@ -169,7 +172,7 @@ def test_every_benchmark_takes_a_file_of_templates(name: str, tmp_path: Path) ->
     cls = registry.benchmark_class(name)
     shared = {"index": {"p": 0}}
     extra = {"family": "chat"} if name == "mmlu" else {}
-    printed = template_file(cls.prompt_templates)
+    printed = cls.prompt_file()
     file = tmp_path / "prompts.toml"
     file.write_text(printed)
     plain = asked(name, SAMPLES[name], shared, **extra)
@@ -178,6 +181,66 @@ def test_every_benchmark_takes_a_file_of_templates(name: str, tmp_path: Path) ->
     file.write_text(printed.replace('user = """\n', 'user = """\nNow: '))
     changed = asked(name, SAMPLES[name], shared, prompt=str(file), **extra)
     assert texts(changed) != texts(plain)
+
+
+NOT_TEMPLATES = {
+    "mt-bench": "--judge-prompts", "custom": "its own file", "recorded": "nothing is asked",
+    "lm-eval": "the library asks",
+}  # fmt: skip
+SETS = [
+    name for name in registry.benchmark_names() if name not in SAMPLES and name not in NOT_TEMPLATES
+]
+
+
+def test_every_well_known_set_takes_a_file_of_templates(tmp_path: Path) -> None:
+    """What is printed changes nothing; what is changed is asked, and part of the data's key."""
+    assert "gsm8k" in SETS
+    file = tmp_path / "prompts.toml"
+    for name in SETS:
+        cls = registry.benchmark_class(name)
+        printed = cls.prompt_file()
+        assert "[prompt]" in printed, name
+
+        def prompts(text: str, name: str = name) -> Any:
+            file.write_text(text)
+            bench = build_benchmark(make_spec(name, "answers/x", options={"prompt": str(file)}))
+            assert bench.prompt_set().startswith("from a file")
+            return bench._file()  # type: ignore[attr-defined]
+
+        plain = build_benchmark(make_spec(name, "answers/x"))
+        assert prompts(printed) == plain._file()  # type: ignore[attr-defined]
+        changed = prompts(printed.replace('template = """\n', 'template = """\nNow: '))
+        assert changed.template[0].startswith("Now: ")
+        [option] = [one for one in cls.options if one.name == "prompt"]
+        assert option.affects_data
+
+
+def test_a_file_of_a_sets_templates_is_checked(tmp_path: Path) -> None:
+    file = tmp_path / "mine.toml"
+    for name, text, told in (
+        ("gsm8k", "[prompt", "not TOML"),
+        ("gsm8k", "[promt]\n", "there is no prompt 'promt'"),
+        ("gsm8k", "[judge]\n", "there is no prompt 'judge'"),
+        ("gsm8k", '[prompt]\nmax_tokens = "3"\n', "has 'max_tokens'"),
+        ("gsm8k", '[prompt]\ntemplate = "Hello"\n', "it needs {{ question }}"),
+        ("gsm8k", '[prompt]\ntemplate = "{{ question"\n', "Jinja says"),
+        ("aime", '[prompt]\nshot_answer = "x"\n', "has 'shot_answer'"),
+        ("truthfulqa-judged", '[judge]\nrubric = "{{ question }}"\n', "it needs {{ reply }}"),
+        ("humaneval", '[program]\nuser = "{task}"\n', "unknown placeholder {task}"),
+    ):
+        file.write_text(text)
+        with pytest.raises(SpecError) as error:
+            build_benchmark(make_spec(name, "answers/x", options={"prompt": str(file)}))
+        assert told in str(error.value), (text, str(error.value))
+
+
+def test_a_column_that_a_set_does_not_have_is_told(tmp_path: Path) -> None:
+    (tmp_path / "test.jsonl").write_text('{"question": "1 + 1?", "answer": "#### 2"}\n')
+    file = tmp_path / "mine.toml"
+    file.write_text('[prompt]\ntemplate = "{{ question }} {{ hint }}"\n')
+    bench = build_benchmark(make_spec("gsm8k", "answers/x", options={"prompt": str(file)}))
+    with pytest.raises(DataError, match=r"the file of --prompt.*has no column 'hint'"):
+        list(bench.prepare(DataSource(tmp_path, tmp_path)).items)
 
 
 def test_a_file_of_templates_is_checked(tmp_path: Path) -> None:
