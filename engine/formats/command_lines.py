@@ -241,7 +241,7 @@ def _model(name: str, otherwise: str = "local") -> str:
 # -- OpenSeeSimE -----------------------------------------------------------------------
 
 
-def _openseesime(provider: str, model: str) -> Callable[[Given], list[list[str]]]:
+def _openseesime(family: str, provider: str, model: str) -> Callable[[Given], list[list[str]]]:
     def write(given: Given) -> list[list[str]]:
         given.notes.append(
             "the script has its settings in its last lines: DATASET_NAME is --set (its own set is"
@@ -250,7 +250,8 @@ def _openseesime(provider: str, model: str) -> Callable[[Given], list[list[str]]
         given.notes.append("it asks every row; add --rows N for more than 200, up to all 102,678")
         run = ["evalbench", "run", "openseesime", "--set", "structural"]
         run += ["--model", f"{provider}/{model}", "--prompt", "original"]
-        return [run, ["evalbench", "export", "last", "--format", "openseesime", "-o", "results"]]
+        export = ["evalbench", "export", "last", "--format", "openseesime", "-o"]
+        return [run, [*export, f"{family}_benchmark_results.csv"]]
 
     return write
 
@@ -355,6 +356,8 @@ def _code(given: Given) -> list[list[str]]:
     galileo = "--enable-galileo" in given.flags
     names = ("--region", "--latency-profile", "--enable-galileo")
     common += _renamed(given, _CODE_FLAGS, (*names, "--galileo-project", "--galileo-log-stream"))
+    if galileo and Path(".env").is_file():
+        common += ["--env-file", ".env"]
     missing = _renamed(given, _CODE_FLAGS, ("--include-missing-mutations",))
     compared = given.has("--compare-reasoning")
     samples = given.one("--comparison-samples", "5")
@@ -530,9 +533,11 @@ _SPEC_EVAL = "SpecEval"
 
 SCRIPTS: Mapping[str, Script] = {
     "llama_medium_claude": Script(
-        "OpenSeeSimE", _NONE, _openseesime("anthropic", "claude-sonnet-4-5-20250929")
+        "OpenSeeSimE", _NONE, _openseesime("claude", "anthropic", "claude-sonnet-4-5-20250929")
     ),
-    "llama_medium_gemini": Script("OpenSeeSimE", _NONE, _openseesime("google", "gemini-2.5-pro")),
+    "llama_medium_gemini": Script(
+        "OpenSeeSimE", _NONE, _openseesime("gemini", "google", "gemini-2.5-pro")
+    ),
     "run_experiment": Script(_EXPERIMENTER, _MMLU_FLAGS, _mmlu),
     "run_mmlu_eval": Script(_EXPERIMENTER, _MMLU_FLAGS, _mmlu),
     "generate_dataframes": Script(

@@ -48,6 +48,7 @@ EXAMPLES = {
     "python llama_medium_claude.py": [
         "run openseesime --set structural --model anthropic/claude-sonnet-4-5-20250929"
         " --prompt original",
+        "export last --format openseesime -o claude_benchmark_results.csv",
     ],
     f"{MMLU} --df-path gone.parquet --max-questions 100 --save-frequency 5": [
         "run mmlu --prompt original --model anthropic/claude-3-5-sonnet-20241022 --desc 'my run'"
@@ -190,6 +191,18 @@ def test_an_experiment_that_is_here_is_gone_on_with(
     run, export = translated(f"{MMLU} --df-path d.parquet").commands
     assert run[5:7] == ["--data", "experiments/a"]
     assert export[-1] == "experiments/a_out"
+
+
+def test_a_file_of_variables_that_is_here_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert "--env-file" not in translated(f"{CODE} --enable-galileo").commands[0]
+    Path(".env").write_text("GALILEO_API_KEY=x\n")
+    run = translated(f"{CODE} --enable-galileo").commands[0]
+    assert run[run.index("--env-file") + 1] == ".env"
+    parses(run)
+    assert "--env-file" not in translated(CODE).commands[0]
 
 
 def test_every_script_says_what_its_flags_are() -> None:
