@@ -7,6 +7,7 @@ counted by its lines.
 
 from __future__ import annotations
 
+import ast
 import codecs
 import csv
 import gzip
@@ -202,6 +203,25 @@ def whole_of(value: Any) -> int:
     if abs(found) > COUNT:
         raise Misfit("a smaller number", value)
     return found
+
+
+def list_in(value: Any) -> list[Any]:
+    """A list, however a table stores it: as a list, or as text in JSON's or Python's notation.
+
+    Raises:
+        TypeError, ValueError: it is not a list.
+    """
+    if isinstance(value, str):
+        try:
+            value = parse_json(value.encode())
+        except ValueError:
+            try:
+                value = ast.literal_eval(value)
+            except (SyntaxError, RecursionError, MemoryError):
+                raise ValueError(f"{value[:60]!r} is no list") from None
+    if not isinstance(value, list | tuple):
+        raise TypeError(f"{str(value)[:60]!r} is no list")
+    return list(value)
 
 
 def unreadable(path: Path, error: Exception, line: int | None = None) -> DataError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import io
 import json
 import os
@@ -167,23 +168,70 @@ def test_what_a_set_is_called() -> None:
     assert make_spec("mmlu", "answers/x", data="hf:a/b").get("data") == "hf:a/b"
 
 
-@pytest.mark.parametrize("place", ["", "data", "all"])
-def test_folders_of_shards_are_read(place: str, tmp_path: Path) -> None:
+CHOICE = {"text": ["a", "b"], "label": ["A", "B"]}
+PUBLISHED: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "mmlu": (MMLU, {"family": "chat"}),
+    "code-choice": (CODE, {}),
+    "mt-bench": (TALK, {}),
+    "openseesime": (SIGHT, {}),
+    "spec-generate": (
+        {"id": "s", "text": "Be kind.", "metadata": {"examples": [{"user_query": "hi"}]}}, {},
+    ),
+    "humaneval": (
+        {"task_id": "HumanEval/0", "prompt": "def f():", "entry_point": "f", "test": ""}, {},
+    ),
+    "mbpp": ({"task_id": 11, "text": "Do.", "test_list": ["assert f(1) == 1"]}, {}),
+    "gsm8k": ({"question": "1 + 1?", "answer": "#### 2"}, {}),
+    "arc": ({"question": "q", "choices": CHOICE, "answerKey": "A"}, {}),
+    "hellaswag": ({"ctx": "c", "endings": list("wxyz"), "label": "0"}, {}),
+    "drop": (
+        {"passage": "p", "question": "q", "answer": {"number": "3", "spans": ["x"]}},
+        {"shots": 0},
+    ),
+    "truthfulqa": (
+        {"question": "q", "mc1_targets": {"choices": ["a", "b"], "labels": [0, 1]}}, {},
+    ),
+    "mgsm": ({"question": "q", "answer_number": 1, "config": "de"}, {}),
+    "simpleqa": ({"metadata": "{'topic': 'x'}", "problem": "q", "answer": "a"}, {}),
+    "ifeval": (
+        {"prompt": "p", "instruction_id_list": ["punctuation:no_comma"], "kwargs": [{"n": 1}]}, {},
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.share(3)
+@pytest.mark.parametrize("benchmark", PUBLISHED)
+def test_a_downloaded_copy_is_read_in_every_form(benchmark: str, tmp_path: Path) -> None:
+    """A folder of shards as the hub has it, and tables under any name, in a folder or by name."""
     pytest.importorskip("PIL")
-    for benchmark, row, options in (
-        ("mmlu", MMLU, {"family": "chat"}), ("code-choice", CODE, {}), ("mt-bench", TALK, {}),
-        ("openseesime", SIGHT, {}),
-    ):  # fmt: skip
-        folder = tmp_path / benchmark
-        (folder / place).mkdir(parents=True)
+    row, options = PUBLISHED[benchmark]
+
+    def count(path: Path) -> int:
+        spec = make_spec(benchmark, "answers/x", data=str(path), options=options)
+        return len(list(build_benchmark(spec).prepare(DataSource(path, tmp_path)).items))
+
+    for place in ("shards", "shards/data", "shards/all"):
+        folder = tmp_path / place.replace("/", "-")
+        inside = folder / place.partition("/")[2]
+        inside.mkdir(parents=True)
         for number in range(2):
-            kept = {**row, "id": str(number), "question_id": 81 + number}
-            shard = folder / place / f"test-0000{number}-of-00002.parquet"
+            kept = {**row, "question_id": 81 + number}
+            if benchmark == "spec-generate":
+                kept["id"] = f"s{number}"
+            shard = inside / f"test-0000{number}-of-00002.parquet"
             shard.write_bytes(parquet(kept))
-        bench = build_benchmark(
-            make_spec(benchmark, "answers/x", data=str(folder), options=options)
-        )
-        assert len(list(bench.prepare(DataSource(folder, tmp_path)).items)) == 2, benchmark
+        assert count(folder) == 2, place
+    for name in ("my own.csv", "my own.jsonl"):
+        folder = tmp_path / name.replace(".", "-")
+        folder.mkdir()
+        kept = {"question_id": 81, **row}
+        with (folder / name).open("w", newline="") as file:
+            if name.endswith("csv"):
+                cells = [json.dumps(v) if isinstance(v, list | dict) else v for v in kept.values()]
+                csv.writer(file).writerows([list(kept), cells])
+            else:
+                file.write(json.dumps(kept))
+        assert (count(folder), count(folder / name)) == (1, 1), name
 
 
 def test_a_table_may_have_any_name(tmp_path: Path) -> None:

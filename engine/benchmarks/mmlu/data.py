@@ -6,14 +6,13 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-import orjson
-
 from evalbench.engine.benchmark import DataSet, DataSource, Item, sample_ids
 from evalbench.engine.benchmarks.mmlu.subjects import SUBJECTS, category_tag
 from evalbench.engine.data.hub import PinnedFile, fetch_rows
 from evalbench.engine.data.reading import (
     SUFFIXES,
     Row,
+    list_in,
     read_csv_records,
     read_rows,
     shards,
@@ -237,8 +236,8 @@ def _question(path: str, number: int, row: Row, *, experiment: bool = False) -> 
 def _choices(value: Any, letters: str, wrong: Callable[..., DataError]) -> list[str]:
     if isinstance(value, str):
         try:
-            value = orjson.loads(value)
-        except orjson.JSONDecodeError:
+            value = list_in(value)
+        except (TypeError, ValueError):
             raise wrong(
                 "choices is not a JSON list", hint="use one column for each option: A, B, C, D"
             ) from None

@@ -18,7 +18,7 @@ from evalbench.engine.benchmark import DataSource, Item
 from evalbench.engine.benchmarks.mt_bench.prompts import OWN, JudgePrompt
 from evalbench.engine.calls.templates import ORIGINAL, placeholders
 from evalbench.engine.data.hub import ANSWER_S, fetching
-from evalbench.engine.data.reading import find_table, read_rows, whole_of
+from evalbench.engine.data.reading import find_table, list_in, read_rows, whole_of
 from evalbench.engine.errors import DataError
 from evalbench.engine.paths import make_private, write_file
 from evalbench.engine.shapes import maybe, number
@@ -161,7 +161,7 @@ def compared_with(against: str | None, shared: Mapping[str, Any] | None) -> str:
 
 
 def _turns(value: Any) -> Turns:
-    first, second = value
+    first, second = list_in(value)
     if not isinstance(first, str) or not isinstance(second, str):
         raise TypeError("a turn is a text")
     return first, second

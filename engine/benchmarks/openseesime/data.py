@@ -8,14 +8,14 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from evalbench.engine.benchmark import Item
 from evalbench.engine.data.images import Unreadable, encode, frames, whole_video
 from evalbench.engine.data.media import MediaCache
-from evalbench.engine.data.reading import SUFFIXES, Row, find_table, read_rows
+from evalbench.engine.data.reading import SUFFIXES, Row, find_table, list_in, read_rows
 from evalbench.engine.errors import DataError
 
 SETS = {
@@ -26,6 +26,8 @@ SETS = {
     "fluid-mini": "cmudrc/OpenSeeSimE-Fluid-Mini",
 }
 _NUMBER = re.compile(r"[_ -]?\d+$")
+_OPEN: Sequence[Any] = ("", "None", "nan", [])
+"""What stands where an open question has no options."""
 _COLUMNS = ("question", "question_type", "answer", "answer_choices", "media_type")
 
 
@@ -104,10 +106,16 @@ def item(
     if missing := [name for name in _COLUMNS if row.get(name) is None]:
         raise DataError(f"the column {missing[0]} is missing", path=where[0], line=where[1])
     video = str(row["media_type"]) == "video"
-    choices = row["answer_choices"]
+    try:
+        # Open questions have none.
+        choices = list_in(row["answer_choices"]) if row["answer_choices"] not in _OPEN else []
+    except (TypeError, ValueError) as error:
+        raise DataError(
+            "answer_choices is no list", path=where[0], line=where[1], why=str(error)
+        ) from None
     inputs: dict[str, Any] = {
         "question": str(row["question"]),
-        "choices": [str(one) for one in choices] if isinstance(choices, list) else [],
+        "choices": [str(one) for one in choices],
         "video": video,
         "file": str(row.get("file_name") or ""),
         "question_id": row.get("question_id"),

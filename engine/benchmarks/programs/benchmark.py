@@ -26,7 +26,7 @@ from evalbench.engine.calls.options import setting, setting_of
 from evalbench.engine.calls.templates import Template, chosen_templates, fill, prompt_option
 from evalbench.engine.compat import override
 from evalbench.engine.data.hub import PinnedFile, fetch_rows
-from evalbench.engine.data.reading import Row, converted, find_table, read_rows
+from evalbench.engine.data.reading import Row, converted, find_table, list_in, read_rows
 from evalbench.engine.sandbox import Limits, Sandbox, find_sandbox
 from evalbench.engine.scoring import metrics
 from evalbench.engine.scoring.pooled import Counts, pass_at_k, pooled
@@ -299,7 +299,7 @@ class Mbpp(ProgramBenchmark):
 
     @override
     def item(self, row: Row) -> Item:
-        tests = [str(test) for test in row["test_list"]]
+        tests = [str(test) for test in list_in(row["test_list"])]
         name = _called(tests)
         return Item(
             inputs={"prompt": _text(row, "text"), "function": name, "tests": tests},

@@ -24,7 +24,7 @@ from evalbench.engine.benchmarks.sets import instructions
 from evalbench.engine.calls import generate
 from evalbench.engine.calls.options import setting_of
 from evalbench.engine.calls.templates import Template, chosen_templates, prompt_option
-from evalbench.engine.data.reading import Row, converted, find_table, read_rows
+from evalbench.engine.data.reading import Row, converted, find_table, list_in, read_rows
 from evalbench.engine.installed import require
 from evalbench.engine.limited import LimitedProcess, LimitExceeded
 from evalbench.engine.scoring import metrics
@@ -161,7 +161,7 @@ def _items(rows: Iterator[tuple[int, Row]], origin: str) -> Iterator[Item]:
 
 
 def _item(row: Row) -> Item:
-    ids, given = [str(one) for one in row["instruction_id_list"]], list(row["kwargs"])
+    ids, given = [str(one) for one in list_in(row["instruction_id_list"])], list_in(row["kwargs"])
     if not ids or len(ids) != len(given):
         raise ValueError("instruction_id_list and kwargs")
     arguments = []

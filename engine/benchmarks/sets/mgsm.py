@@ -13,8 +13,6 @@ from evalbench.engine.benchmarks.custom.rows import Numbered, Tables
 from evalbench.engine.benchmarks.sets.known import known_set
 from evalbench.engine.compat import override
 from evalbench.engine.data.hub import ANSWER_S, fetching
-from evalbench.engine.data.reading import read_rows
-from evalbench.engine.errors import DataError
 
 _NAMED = re.compile(r"mgsm_(\w+)\.tsv")
 
@@ -29,13 +27,10 @@ class Mgsm(known_set("mgsm")):  # type: ignore[misc]
             return Tables(file.hub, None, self._of_files(sorted(folder))), file.hub, revision
         path = source.path
         files = sorted(path.glob("mgsm_*.tsv")) if path.is_dir() else [path]
-        if not files:
-            raise DataError("the folder holds no mgsm_*.tsv", path=str(path), hint="--data FILE")
-        if files[0].suffix != ".tsv":
-            rows = self._flat(partial(read_rows, path), name=str(path))
-        else:
-            rows = self._of_files(files)
-        return Tables(str(path), path.parent, rows), path.name, ""
+        if not files or files[0].suffix != ".tsv":
+            found: tuple[Tables, str, str] = super()._tables(file, source)
+            return found
+        return Tables(str(path), path.parent, self._of_files(files)), path.name, ""
 
     def _of_files(self, files: list[Path]) -> Iterator[Numbered]:
         for path in files:

@@ -14,16 +14,12 @@ from pathlib import Path
 from typing import Any
 
 from evalbench.engine.benchmarks.custom.rows import OptionNumber
-from evalbench.engine.data.reading import Row, read_rows
+from evalbench.engine.data.reading import Row, list_in, read_rows
 
 
-def _list(value: Any) -> list[Any]:
-    """A list, also if CSV or the Hub stores it as text."""
-    if isinstance(value, str):
-        value = json.loads(value) if value.lstrip().startswith('["') else ast.literal_eval(value)
-    if not isinstance(value, list | tuple):
-        raise TypeError(f"{str(value)[:60]!r} is no list")
-    return list(value)
+def _object(value: Any) -> Any:
+    """An object, also if a CSV cell holds it as JSON."""
+    return json.loads(value) if isinstance(value, str) else value
 
 
 def mmlu_pro(row: Row) -> Row:
@@ -31,7 +27,7 @@ def mmlu_pro(row: Row) -> Row:
     reasoning = str(row.get("cot_content") or "")
     return {
         "question": str(row["question"]),
-        "options": [str(one) for one in _list(row["options"])],
+        "options": [str(one) for one in list_in(row["options"])],
         "answer_index": OptionNumber(row["answer_index"]),
         "category": str(row["category"]),
         "reasoning": reasoning.removeprefix("A: Let's think step by step.").strip(),
@@ -70,13 +66,11 @@ def math_500(row: Row) -> Row:
 
 def arc(row: Row) -> Row:
     """Options with their labels, which are letters or numbers."""
-    choices = row["choices"]
-    if isinstance(choices, str):
-        choices = json.loads(choices)
-    labels = [str(label) for label in _list(choices["label"])]
+    choices = _object(row["choices"])
+    labels = [str(label) for label in list_in(choices["label"])]
     return {
         "question": str(row["question"]),
-        "options": [str(text) for text in _list(choices["text"])],
+        "options": [str(text) for text in list_in(choices["text"])],
         "answer": OptionNumber(labels.index(str(row["answerKey"]))),
     }
 
@@ -87,7 +81,7 @@ def hellaswag(row: Row) -> Row | None:
         return None
     return {
         "ctx": str(row["ctx"]),
-        "endings": [str(one) for one in _list(row["endings"])],
+        "endings": [str(one) for one in list_in(row["endings"])],
         "label": OptionNumber(row["label"]),
     }
 
@@ -104,11 +98,9 @@ def winogrande(row: Row) -> Row:
 def truthfulqa(row: Row) -> Row:
     """The one true option first; for the authors' CSV, converted to mc1 in their way."""
     if "mc1_targets" in row:
-        targets = row["mc1_targets"]
-        if isinstance(targets, str):
-            targets = json.loads(targets)
-        options = [str(one) for one in _list(targets["choices"])]
-        right = [int(label) for label in _list(targets["labels"])].index(1)
+        targets = _object(row["mc1_targets"])
+        options = [str(one) for one in list_in(targets["choices"])]
+        right = [int(label) for label in list_in(targets["labels"])].index(1)
         options.insert(0, options.pop(right))
         return {"question": str(row["question"]), "options": options, "answer": OptionNumber(0)}
     wrong = [one.strip() for one in str(row["Incorrect Answers"]).split(";")]
@@ -122,7 +114,7 @@ def truthfulqa(row: Row) -> Row:
 def truthfulqa_judged(row: Row) -> Row:
     """True and false reference answers, from the Hub's columns or the authors' CSV."""
     if "correct_answers" in row:
-        true, false = _list(row["correct_answers"]), _list(row["incorrect_answers"])
+        true, false = list_in(row["correct_answers"]), list_in(row["incorrect_answers"])
         question, category = row["question"], row.get("category")
     else:
         true, false = (str(row[f"{w} Answers"]).split(";") for w in ("Correct", "Incorrect"))
@@ -143,7 +135,7 @@ def bbh(row: Row) -> Row:
     if options and "Options:" not in question:
         if isinstance(options, str):
             options = json.loads(options)
-        labels, texts = _list(options["label"]), _list(options["text"])
+        labels, texts = list_in(options["label"]), list_in(options["text"])
         lines = [
             f"({str(label).strip('()')}) {text}" for label, text in zip(labels, texts, strict=True)
         ]
@@ -156,13 +148,13 @@ def bbh(row: Row) -> Row:
 
 def drop(row: Row) -> Row:
     """A passage, a question and every annotated answer: a list of lists of spans."""
-    validated = row.get("validated_answers") or {}
+    validated = _object(row.get("validated_answers") or {})
     if isinstance(validated, dict):
         names = ("number", "date", "spans")
-        columns = [_list(validated.get(name) or []) for name in names]
+        columns = [list_in(validated.get(name) or []) for name in names]
         validated = [dict(zip(names, one, strict=True)) for one in zip(*columns, strict=True)]
     answers: list[list[str]] = []
-    for one in [row["answer"], *validated]:
+    for one in [_object(row["answer"]), *validated]:
         spans = _drop_spans(one)
         if any(text.strip() for text in spans) and spans not in answers:
             answers.append(spans)
@@ -200,10 +192,10 @@ _MMMU_PICTURES = tuple(f"image_{number}" for number in range(1, 8))
 
 def mmmu(row: Row) -> Row:
     """A question, its options if it has any, and its images in order."""
-    options = _list(row["options"]) if row.get("options") else []
+    options = list_in(row["options"]) if row.get("options") else []
     answer = row["answer"]
     accepted = (
-        _list(answer) if not options and str(answer).startswith("[") else [str(answer).strip()]
+        list_in(answer) if not options and str(answer).startswith("[") else [str(answer).strip()]
     )
     pictures = [row[name] for name in _MMMU_PICTURES if row.get(name) not in (None, "")]
     subject = row.get("config") or "_".join(str(row["id"]).split("_")[1:-1])

@@ -16,7 +16,7 @@ from typing import Any
 import orjson
 
 from evalbench.engine.calls import Outcome, options
-from evalbench.engine.data.reading import read_json, unreadable, whole_of
+from evalbench.engine.data.reading import find_table, read_json, read_rows, unreadable, whole_of
 from evalbench.engine.errors import DataError, EvalbenchError
 from evalbench.engine.files import WHOLE, parse_json, read_text
 from evalbench.engine.journal import JournalReader
@@ -52,20 +52,11 @@ def read_spec(path: Path) -> Spec:
     Raises:
         DataError: it cannot be read, has no statements, or has one twice.
     """
-    try:
-        lines = read_text(path, WHOLE).splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise unreadable(path, error) from None
+    path = find_table(path, ("spec.jsonl",), "specification", "--data SPEC.jsonl")
     statements: dict[str, dict[str, Any]] = {}
     skipped: list[tuple[int, str]] = []
-    for number, line in enumerate(lines, 1):
-        if not line.strip():
-            continue
-        try:
-            row = parse_json(line.encode())
-        except orjson.JSONDecodeError:
-            skipped.append((number, "not JSON"))
-            continue
+    table = path.is_dir() or path.suffix in (".csv", ".parquet")
+    for number, row in _rows(path) if table else _lines(path, skipped):
         statement = _statement(path, number, row)
         if statement["id"] in statements:
             raise DataError(
@@ -75,6 +66,29 @@ def read_spec(path: Path) -> Spec:
     if not statements:
         raise DataError("there is no statement in it", path=str(path))
     return Spec(statements, skipped, path.stem)
+
+
+def _rows(path: Path) -> Iterator[tuple[int, Any]]:
+    for number, row in read_rows(path):
+        told = row.get("metadata")
+        try:
+            metadata = parse_json(told.encode()) if isinstance(told, str) and told else told
+        except orjson.JSONDecodeError:
+            raise DataError("metadata is not JSON", path=str(path), line=number) from None
+        yield number, {**row, "metadata": metadata or None}
+
+
+def _lines(path: Path, skipped: list[tuple[int, str]]) -> Iterator[tuple[int, Any]]:
+    try:
+        lines = read_text(path, WHOLE).splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise unreadable(path, error) from None
+    for number, line in enumerate(lines, 1):
+        try:
+            if line.strip():
+                yield number, parse_json(line.encode())
+        except orjson.JSONDecodeError:
+            skipped.append((number, "not JSON"))
 
 
 _STATEMENT = record({}, {"metadata": maybe(record({}, {"examples": maybe(list_of(anything))}))})
