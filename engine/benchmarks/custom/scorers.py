@@ -14,7 +14,14 @@ from string import ascii_uppercase
 from typing import Any
 
 from evalbench.engine.installed import install_command, missing_modules
-from evalbench.engine.scoring import drop, letters, letters_lenient, numbers, short_answers
+from evalbench.engine.scoring import (
+    drop,
+    letters,
+    letters_lenient,
+    numbers,
+    numerals,
+    short_answers,
+)
 from evalbench.engine.scoring.choices import read_choice
 from evalbench.engine.scoring.reply_text import answer_text, without_markup
 
@@ -224,7 +231,7 @@ def normalized(text: str, names: Sequence[str]) -> str:
     if "case" in names:
         text = text.casefold()
     if "numbers" in names and (value := numbers.parse_number(text)) is not None:
-        return numbers.plain_digits(value)
+        return numerals.plain_digits(value)
     if "punctuation" in names:
         text = "".join(c for c in text if c not in string.punctuation + "“”‘’«»…–—")
     if "articles" in names:

@@ -19,9 +19,52 @@ REPLIES = [
 ]
 
 
-def test_replies_in_the_styles_of_many_models_are_read_as_a_person_would() -> None:
+def test_no_reply_is_read_as_another_number() -> None:
+    """``value`` is what a careful reader would take; a doubtful one may stay unread."""
     read = {case["reply"]: read_number(case["reply"]) for case in REPLIES}
-    assert read == {case["reply"]: case["value"] for case in REPLIES}
+    wrong = {
+        case["reply"]: read[case["reply"]]
+        for case in REPLIES
+        if read[case["reply"]] not in (None, case["value"])
+    }
+    assert wrong == {}
+    stated = [case["reply"] for case in REPLIES if case["value"] is not None]
+    assert sum(read[reply] is not None for reply in stated) > 0.9 * len(stated)
+
+
+STATED = (
+    *("42", "42.", "**42**", "= $42", "42 apples", "$42.00", "forty-two", "-> 42", "4.2e1"),
+    *("So the answer is 42.", "The answer is 42 apples.", "Answer: 42", "**Answer:** 42 km"),
+    *("#### 42", "\\boxed{42}", "<answer>42</answer>", '{"answer": 42, "steps": 3}', "≈ 42"),
+    *("**Final answer: $42**", "The final answer is $\\boxed{42}$.", "答案是42。", "Antwort: 42"),
+    *("6 × 7 = 42", "The product of 6 and 7 is 42.", "Tom has 42 left.", "Total: 42"),
+    *("6 * 7 = 42. So Tom has 42 apples.", "16 + 5 = 21\n21 * 2 = 42", "x = 42", "Hence, 42."),
+    *("There are 6 rows of 7, so there are 42 seats.", "42\n\nThere are 6 rows."),
+    *("She needs 42 more, because 8 + 42 = 50.", "It is 42, not 48.", "42 (6 × 7)"),
+    "The answer is 40. Wait, I forgot two. The answer is 42.",
+    "Step 1: 3 + 4 = 7\nStep 2: 7 * 6 = 42",
+    "The first has 20 and the second 22. **Together they have 42.**\n\nLet me know if that helps!",
+)
+
+
+def test_plain_statements_are_read() -> None:
+    assert [one for one in STATED if read_number(one) != "42"] == []
+
+
+DOUBTFUL = (
+    *("42 or 43", "40-42", "at least 42", "not 42", "42?", "maybe 42", "6 * 7", "42x", "42:43"),
+    *("The answer is 41. The answer is 42.", "#### 42\nWait, that is wrong.", "\\boxed{42"),
+    *("#### 42\n#### 43", "42\n43", "**42** and **43**", "Tom: 42\nAnn: 43", "1. 42\n2. 43"),
+    *("Tom has 42 and Ann has 43.", "So Tom has 42, and Ann has 43.", "42 (43 with tax)"),
+    *("First, 6 * 7 = 42.", "She buys 42 apples. She then sells", "The total is 40 +"),
+    *("a = 42, b = 43", "20 + 22 = 42\n3 + 4 = 7", "mindestens 42", "1.042 Stück sind da"),
+    *("42 hours and 30 minutes", "0.42 = 42%", "The answer is 42. However, it could be 43."),
+    *("The answer is 42.\nSo he has 43.", "42\nSo he has 43 in total.", "Question 42"),
+)
+
+
+def test_doubtful_statements_are_not_read() -> None:
+    assert {one: read for one in DOUBTFUL if (read := read_number(one)) is not None} == {}
 
 
 FORMS: dict[str, Callable[[str, str], str]] = {
