@@ -625,9 +625,7 @@ def _marked(text: str, marks: Sequence[_Mark]) -> Fraction | None:
 
 def _is_doubted(text: str, value: Fraction, *, equations: bool) -> bool:
     """Whether what follows an answer gives another: as a conclusion, or as an alternative."""
-    sentences = _sentences(text)
-    if sentences and _ASIDE.match(sentences[0]):
-        return False
+    sentences = _sentences(text, least=0)
     for at, sentence in enumerate(sentences):
         if _UNSURE.search(sentence):
             return True
@@ -740,16 +738,19 @@ _MOST_SENTENCES = 30
 _LETTER_OR_DIGIT = re.compile(r"\w")
 
 
-def _sentences(text: str) -> list[str]:
-    """The sentences of a text before it checks itself, and without pleasantries at its end."""
+def _sentences(text: str, *, least: int = 1) -> list[str]:
+    """The sentences of a text before it checks itself, and without pleasantries at its end.
+
+    ``least``: how many are sentences anyhow.
+    """
     parts = [s for s in _SPLIT.split(text) if _LETTER_OR_DIGIT.search(s)]
     if len(parts) > _MOST_SENTENCES:
         parts = [parts[0], *parts[1 - _MOST_SENTENCES :]]
     for at, sentence in enumerate(parts):
-        if at and _CHECKS.match(sentence):
+        if at >= least and _CHECKS.match(sentence):
             parts = parts[:at]
             break
-    for at in range(max(1, len(parts) - 4), len(parts)):
+    for at in range(max(least, len(parts) - 4), len(parts)):
         if _ASIDE.match(parts[at]):
             return parts[:at]
     return parts
