@@ -179,12 +179,12 @@ _UNCLEAR = _Reading(None)
 # Bounds and denials before a number, or anywhere where they are long enough to be sure.
 _BOUNDS_ELSEWHERE = (
     r"mindestens|höchstens|maximal|minimal|mehr\sals|weniger\sals|über|unter|fast|knapp|beinahe"
-    r"|nahezu|bis\szu|nicht|keine?|zwischen|oder|vielleicht|möglicherweise|wenn"
+    r"|nahezu|bis\szu|nicht|keine?|zwischen|oder|vielleicht|möglicherweise|wenn|könnten?"
     r"|au\s(?:moins|plus|maximum|minimum)|(?:plus|moins)\s(?:de|d['’])|presque|pas|entre"
-    r"|ou|peut-être|jusqu['’]à"
+    r"|ou|peut-être|pourraient|pourrait|jusqu['’]à"
     r"|(?:al|por\slo|como|a\slo)\s(?:menos|mínimo|máximo|sumo|más)|(?:más|menos)\sde|casi|no\s"
-    r"(?:es|son)|hasta|quizás?|tal\svez"
-    r"|almeno|al\smassimo|(?:più|meno)\sdi|quasi|non|fino\sa|forse|oppure"
+    r"(?:es|son)|hasta|quizás?|tal\svez|podrían?"
+    r"|almeno|al\smassimo|(?:più|meno)\sdi|quasi|non|fino\sa|forse|oppure|potrebbe(?:ro)?|poderiam?|мож(?:ет|но)|zou(?:den)?|kunde"
     r"|pelo\smenos|no\s(?:máximo|mínimo)|mais\sde|quase|não|até|talvez"
     r"|(?:не\s)?(?:менее|более|меньше|больше)|почти|минимум|максимум|не|или|возможно|до"
     r"|co\snajmniej|najwyżej|ponad|prawie|nie|lub|może"
@@ -196,8 +196,8 @@ _BOUNDS_ELSEWHERE = (
 )
 _BOUNDS_IN_CJK = (
     "至少|最多|超过|超過|不到|少于|少於|多于|多於|将近|將近|接近|不超过|不是|可能|也许|或|不足"
-    "|少なくとも|多くとも|最大で?|最低でも?|ほぼ|ではな|じゃな|または|かもしれ|以上|以下|未満|以内"
-    "|최소|최대|적어도|많아야|거의|또는|아니|이상|이하|미만|초과"
+    "|少なくとも|多くとも|最大で?|最低でも?|ほぼ|ではな|ではあ|じゃな|または|かもしれ|以上|以下|未満|以内"
+    "|최소|최대|적어도|많아야|거의|또는|아니|아닙|아닌|이상|이하|미만|초과"
     "|อย่างน้อย|ไม่เกิน|มากกว่า|น้อยกว่า|ไม่ใช่|หรือ"
 )
 _DOUBT = re.compile(
@@ -268,7 +268,10 @@ _OPERATOR = re.compile(
     rf"[\s{_BOLD}]{{0,3}}(?:[-+*/×÷·^](?!\s?[A-Za-z])|[√π%]\s?of\b|(?:\w{{1,12}}\s+)?(?:plus|minus"
     rf"|times|divided\sby|multiplied\sby|percent\sof|[×÷])(?!\w))[\s{_BOLD}]*[-\d($€£(√π]"
 )
-_SHARE_OF = re.compile(r"(?:\d+\s?/\s?\d+|[a-z][a-z -]{2,30})\sof\b", re.IGNORECASE)
+_SHARE_OF = re.compile(
+    r"(?:\d+\s?/\s?\d+|(?:\w+[ -])?(?:half|halves|thirds?|quarters?|fourths?|fifths?))\sof\b",
+    re.IGNORECASE,
+)
 _OPERATOR_BEFORE = re.compile(
     r"(?:[\d)%]\s*[-+]|[*/×÷·^√]|\b(?:(?:half|third|quarter|fraction|multiple)\sof|twice|double"
     r"|triple))\s*[$€£(]?$",
@@ -283,7 +286,7 @@ _COPULA = re.compile(
     re.IGNORECASE,
 )
 _ANY_COPULA = re.compile(
-    r"\b(?:is|are|was|were|be|ist|sind|est|sont|es|son|è|sono|é|são|jest|and\s\w+\s(?:has|have))\b"
+    r"\b(?:is|are|was|were|be|ist|sind|est|sont|es|son|è|sono|é|são|jest|beträgt|kostet|coûte|cuesta|costa|and\s\w+\s(?:has|have))\b"
     r"|[是为為]",
     re.IGNORECASE,
 )
@@ -402,7 +405,7 @@ def _result(text: str, found: Sequence[Numeral], signs: Sequence[re.Match[str]])
 
 
 def _operands(text: str) -> set[Fraction | None]:
-    return {number.value for number in numerals(text.replace("/", "÷"))} - {None}
+    return {number.value for number in numerals(re.sub("[-–/]", "÷", text))} - {None}
 
 
 def _is_bound(text: str, number: Numeral) -> bool:
@@ -460,7 +463,7 @@ _VERB = (
 )
 _LABEL = re.compile(
     rf"(?<![A-Za-z])(?P<kind>{_ADJECTIVE}){_NOUN}(?P<gap>(?:[ \t]+(?!(?:not|cannot|choice"
-    rf"|option)\b)[^\s.:;!?,=<>]{{1,20}}(?<!n['’]t)"
+    rf"|option|no|non|não|nicht|nie|не|bukan|inte|niet|ikke|nu)\b)[^\s.:;!?,=<>]{{1,20}}(?<!n['’]t)"
     rf"){{0,8}}?(?:,[ ](?:then|therefore|thus|of course|in this case),)?)"
     rf"[\"'”{_BOLD}*_]*\s*(?:[:=]|[-–—]+>?(?=\s)|→|⇒|(?P<verb>(?<![A-Za-z]){_VERB}(?![A-Za-z])))"
     rf"|^[ \t]*{_BOLD}?A{_BOLD}?:{_BOLD}?(?![^\n]*\n+[ \t]*{_BOLD}?B{_BOLD}?:)"
@@ -487,7 +490,7 @@ _FILL = re.compile(
     rf"(?:[\s:*\"'“‘(\[≈~{_BOLD}{_OPEN}]|\\|(?:about|approximately|approx\.?|roughly|around"
     r"|exactly|just|only|simply|therefore|thus|then|still|indeed|clearly|actually|a total of"
     r"|equal to|the number|it is|it['’]s|(?:the\s)?(?:correct|final)|là|la|el|le|die|das)\b"
-    r"|[A-Za-z]\s?=(?!=)|=|\$(?!\d)|∴|のは)*",
+    r"|[A-Za-z]\s?=(?!=)|=|(?:US|R|A|CA?)?\$(?!\d)|∴|のは)*",
     re.IGNORECASE,
 )
 _DENIED = re.compile(r"(?:not|never|nicht|pas|no|non|não|не|不是)\b", re.IGNORECASE)
@@ -554,6 +557,8 @@ def _is_bare(line: str, most: int = 3) -> bool:
         return False
     filled = _FILL.match(line)
     start = filled.end() if filled else 0
+    if _RESULT.search(line, found[0].start):
+        return False
     return found[0].start <= start + 1 and len(_WORDS_AFTER.findall(line, found[-1].end)) <= most
 
 
@@ -744,6 +749,9 @@ def _sentences(text: str, *, least: int = 1) -> list[str]:
     ``least``: how many are sentences anyhow.
     """
     parts = [s for s in _SPLIT.split(text) if _LETTER_OR_DIGIT.search(s)]
+    for at in range(len(parts) - 1, 0, -1):
+        if _opened(parts[at - 1]) > 0 > _opened(parts[at]):
+            parts[at - 1 : at + 1] = [f"{parts[at - 1]} {parts[at]}"]
     if len(parts) > _MOST_SENTENCES:
         parts = [parts[0], *parts[1 - _MOST_SENTENCES :]]
     for at, sentence in enumerate(parts):
@@ -754,6 +762,11 @@ def _sentences(text: str, *, least: int = 1) -> list[str]:
         if _ASIDE.match(parts[at]):
             return parts[:at]
     return parts
+
+
+def _opened(text: str) -> int:
+    """How many brackets a text opens and does not close."""
+    return text.count("(") - text.count(")")
 
 
 def _unmarked(text: str, *, retracted: bool) -> Fraction | None:
@@ -833,6 +846,9 @@ def _closing(sentences: Sequence[str], told: Sequence[int], *, retracted: bool) 
     return reading.value if sure else None
 
 
+_NAMED = re.compile(r"^\W*[^\W\d][^:\d\n]{0,30}:\s*")  # "Profit: "
+
+
 def _is_step(sentence: str) -> bool:
     return bool(_GOES_ON.match(sentence) or _A_STEP.match(sentence))
 
@@ -842,7 +858,7 @@ def _is_only(sentence: str, *, first: bool) -> bool:
         first
         and not _STILL_TO_COME.match(sentence)
         and (
-            len(_WORDS_AFTER.findall(sentence)) <= 3
+            _is_bare(_NAMED.sub("", sentence))
             or _ENGLISH.search(sentence) is not None
             or _RESULT.search(sentence) is not None
             or _ANY_COPULA.search(sentence) is not None

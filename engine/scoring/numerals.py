@@ -362,7 +362,8 @@ def _number_at(text: str, found: re.Match[str]) -> tuple[Numeral | None, int]:
     ):
         value = None
     if negative:
-        begun = begun - 1 if before[-1:] in "-–" else begun
+        word = _MINUS.search(before)
+        begun -= len(word[0]) if word else 1
         value = None if value is None else -value
     return Numeral(value, begun, end), max(end, found.end())
 
