@@ -206,7 +206,11 @@ _DOUBT = re.compile(
     r"|wrong|incorrect|false|mistaken?|mistakes|error|instead|rather|vs|versus|assum(?:e|es|ing)"
     r"|suppos(?:e|ing)|guess(?:ing)?|such\sas|for\s(?:example|instance)|at\s(?:the\s)?(?:\w+\s)?(?:least"
     r"|most|earliest|latest)|(?<!add\s)(?<!adds\s)(?<!added\s)up\sto|somewhere|except"
-    r"|give\sor\stake|and\scounting|out\sof|people\s(?:think|say)|tempt\w+"
+    r"|give\sor\stake|and\scounting|out\sof|tempt\w+|may(?!\s\d)|na[iï]ve|intuitive(?:ly)?"
+    r"|obvious|used\sto|too|although|though|however|despite|until|otherwise|at\sfirst|earlier"
+    r"|previous(?:ly)?|formerly|thought|seems?|seemed|appears?|appeared|claims?|claimed|says?|said"
+    r"|suggests?|expect(?:s|ed)?|typical(?:ly)?|usually|often|sometimes|hypothetical(?:ly)?"
+    r"|supposedly|allegedly"
     r"|(?:twice|half|double|triple|times)\sas|(?:quarter|half)\s(?:to|past))\b|[-+*/×÷]\s?\["
     r"|n['’]t\b|\be\.g\.|[<>≤≥≠?]|!=|∈|\b(?:minimum|maximum)\sof"
     r"|±|\b\w+\s(?:minimum|maximum|tops)\W*$"
@@ -222,7 +226,7 @@ _BOUND_BEFORE = re.compile(
     re.IGNORECASE,
 )
 _BOUND_AFTER = re.compile(
-    r"-?ish\b|\+(?!\s?(?:[\d($€£]|[a-z]\b))|-odd\b|\s(?:minimum|maximum|tops)\b"
+    r"-?ish\b|['’]s\b|\+(?!\s?(?:[\d($€£]|[a-z]\b))|-odd\b|\s(?:minimum|maximum|tops)\b"
     r"|\s?(?:plus|minus)\s[a-z]|\s?[:?]\s(?:no|nope|wrong|incorrect|too)\b"
     r"|(?:\s?°[CF]?|\s[a-z]+)?\sbelow\b|\s(?:and|,)\s(?:up|over|more|above)\b",
     re.IGNORECASE,
@@ -273,8 +277,15 @@ _SHARE_OF = re.compile(
     re.IGNORECASE,
 )
 _OPERATOR_BEFORE = re.compile(
-    r"(?:[\d)%]\s*[-+]|[*/×÷·^√]|\b(?:(?:half|third|quarter|fraction|multiple)\sof|twice|double"
+    r"(?:[\d)%]\s*[-+]|[*/×÷·^√]|\b(?:(?:half|third|quarter|fraction|multiple|root"
+    r"|square|cube|sum|average|mean|product|difference|quotient)\sof|twice|double"
     r"|triple))\s*[$€£(]?$",
+    re.IGNORECASE,
+)
+# "k + 200 = 360" is still to be solved.
+_UNSOLVED = re.compile(
+    r"(?<![A-Za-z])[abcefiknpqruvxyz]\s?[-+*/×÷^]\s?\d|\d\s?[-+*/×÷]\s?[abcefiknpqruvxyz]"
+    r"(?![A-Za-z])|\d[abcefiknpqruvxyz](?![A-Za-z])",
     re.IGNORECASE,
 )
 _CLAUSE_BREAK = re.compile(r"[,;]\s|\s(?:and|while|but|or)\s|\.\s", re.IGNORECASE)
@@ -391,6 +402,9 @@ def _result(text: str, found: Sequence[Numeral], signs: Sequence[re.Match[str]])
         return None
     if len({number.value for number in after}) > 1:
         return None
+    left = text[signs[-2].end() if len(signs) > 1 else 0 : sign.start()]
+    if sign[0] in "=≈" and _UNSOLVED.search(left):
+        return None
     before = [number for number in found if number.end <= sign.start()]
     if sign[0] in "→⇒⟹" and len(before) == 1 and not re.search(r"[^\W\d]", text[: sign.start()]):
         return None  # 7 → 9
@@ -479,7 +493,7 @@ _NOT_MINE = re.compile(
     re.IGNORECASE,
 )
 _IF_SO = re.compile(
-    r"\b(?:if|whether|suppos\w+|assum\w+|imagine|pretend|let['’]?s\ssay|(?:might|may|could|would|people|tempt(?:ed|ing)|often|many|some|students)"
+    r"\b(?:if|unless|had|whether|suppos\w+|assum\w+|imagine|pretend|let['’]?s\ssay|(?:might|may|could|would|people|tempt(?:ed|ing)|often|many|some|students)"
     r"\b[^.\n]{0,30}\b(?:think|say|guess|believe|assume|expect|answer|conclude))\b[^.\n]{0,80}\Z",
     re.IGNORECASE,
 )
@@ -498,7 +512,10 @@ _DENIED = re.compile(r"(?:not|never|nicht|pas|no|non|não|не|不是)\b", re.IG
 
 @dataclass(frozen=True, slots=True)
 class _Mark:
-    """An answer that is named as one; ``rank`` 2 is a box, 1 a final answer, 0 another label."""
+    """An answer that is named as one; ``rank`` 2 is a box, 1 a final answer, 0 another label.
+
+    -1 is an answer that is denied, or that others give.
+    """
 
     start: int
     end: int
@@ -548,6 +565,7 @@ _WORDS_AFTER = re.compile(r"[^\W\d_]{2,}")
 
 def _is_bare(line: str, most: int = 3) -> bool:
     """Whether a line is a number with at most a unit: no list item, no sentence."""
+    line = _BRACKETS.sub(" ", line)
     found = numerals(line)
     if (
         len({number.value for number in found}) != 1
@@ -570,11 +588,8 @@ def _label_marks(text: str) -> Iterator[_Mark]:
     for label in deque(_LABEL.finditer(text, start, stop), maxlen=_MOST_LABELS):
         before = text[max(0, label.start() - 90) : label.start()]
         kind = (label["kind"] or label["heading"] or "").strip()
-        if (
-            _NOT_MINE.search(before[-24:])
-            or _IF_SO.search(before)
-            or (_WEAK_NOUN.search(label[0]) and not (label["kind"] or "").strip())
-            or (label["gap"] and _GAP_OF_PARTS.search(label["gap"]))
+        if (_WEAK_NOUN.search(label[0]) and not (label["kind"] or "").strip()) or (
+            label["gap"] and _GAP_OF_PARTS.search(label["gap"])
         ):
             continue
         start = _next_text(text, label.end())
@@ -582,7 +597,14 @@ def _label_marks(text: str) -> Iterator[_Mark]:
         content = text[start:stop]
         reading = _stated(content)
         filled = _FILL.match(content)
-        if reading is None or _DENIED.match(content, filled.end() if filled else 0):
+        if reading is None:
+            continue
+        if (
+            _NOT_MINE.search(before[-24:])
+            or _IF_SO.search(before)
+            or _DENIED.match(content, filled.end() if filled else 0)
+        ):
+            yield _Mark(label.start(), stop, None, -1)
             continue
         bare = numerals(content)[0].start <= (filled.end() if filled else 0) + 1
         if bare or label["verb"]:
@@ -622,7 +644,7 @@ def _marked(text: str, marks: Sequence[_Mark]) -> Fraction | None:
     value = chosen[0].value
     if value is None or any(mark.value != value for mark in chosen):
         return None
-    if any(mark.value != value for mark in marks if mark.start > chosen[-1].end):
+    if any(mark.value != value for mark in marks if mark.start > chosen[-1].end and mark.rank >= 0):
         return None
     end = max(mark.end for mark in marks)
     return None if _is_doubted(text[end:], value, equations=not best) else value
@@ -735,7 +757,7 @@ _HEDGE = re.compile(
 _ENGLISH = re.compile(
     r"\b(?:the|she|he|they|it|there|has|have|will|would|makes|total|left|of|and|is|are|you|each"
     r"|cost|costs|that|this|needs?|takes?|earns?|on|for|with|were|was|be|should|can|must|his|her"
-    r"|their|its|by|after|from|at|does|did|remain|per|all)\b",
+    r"|their|its|by|after|from|to|at|does|did|remain|per|all)\b",
     re.IGNORECASE,
 )
 _ENDS_EQUATION = re.compile(r"[=≈→]\s*[-$€£\d(\ue003]")

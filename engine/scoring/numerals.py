@@ -331,8 +331,10 @@ def _number_at(text: str, found: re.Match[str]) -> tuple[Numeral | None, int]:
     begun, currency = _currency(text, *found.span())
     before = text[max(0, begun - 16) : begun]
     negative = _is_negative(text, begun)
-    if _is_part_of_a_word(text, before, found.end(), negative=negative):
+    if _counts_nothing(text, before, found):
         return None, found.end()
+    if _is_part_of_a_word(before, negative=negative):
+        return Numeral(None, begun, found.end()), found.end()
     value = _parsed(found[0], currency)
     value, end = _scaled(text, value, found[0], found.end(), currency)
     rest = text[end : end + 24]
@@ -412,14 +414,22 @@ def _is_sign(text: str, at: int) -> bool:
     return not last.isalpha() or text[at - 2 : at - 1].isspace()
 
 
-def _is_part_of_a_word(text: str, before: str, end: int, *, negative: bool) -> bool:
-    """Whether digits belong to a term: ``A4``, ``x2``, ``#3``, ``cm^2``, ``covid-19``, ``5th``."""
+def _counts_nothing(text: str, before: str, found: re.Match[str]) -> bool:
+    """Whether digits are an ordinal or the power of a unit: ``5th``, ``cm^2``, ``m2``."""
+    if _ORDINAL.match(text, found.end()) or before.endswith("^"):
+        return True
+    return found[0] in ("2", "3") and _UNIT_BEFORE.search(before) is not None
+
+
+_UNIT_BEFORE = re.compile(r"(?<![A-Za-z])[cdkm]?m$")
+
+
+def _is_part_of_a_word(before: str, *, negative: bool) -> bool:
+    """Whether digits belong to a term: ``A4``, ``x2``, ``#3``, ``covid-19``."""
     previous = before[-1:]
-    if previous in ("_", "#", "^") or (previous.isascii() and previous.isalpha()):
+    if previous in ("_", "#") or (previous.isascii() and previous.isalpha()):
         return True
-    if previous == "-" and not negative and before[-2:-1].isalpha():
-        return True
-    return _ORDINAL.match(text, end) is not None
+    return previous == "-" and not negative and before[-2:-1].isalpha()
 
 
 def _scaled(
