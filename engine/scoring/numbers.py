@@ -489,7 +489,7 @@ _MOST_LABELS = 60
 _NOT_MINE = re.compile(
     r"(?:wrong|incorrect|common|other|another|first|initial|previous|earlier|partial|intermediate"
     r"|tempting|intuitive|obvious|na[iï]ve|apparent|student['’]?s?|expected|given|possible|no"
-    rf"|original|an|any|each|every|next)[\s{_BOLD}]+(?:the\s+)?$",
+    rf"|original|an|any|each|every|next)[ {_BOLD}]+(?:the )?$",
     re.IGNORECASE,
 )
 _IF_SO = re.compile(
