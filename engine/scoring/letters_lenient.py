@@ -44,7 +44,7 @@ from evalbench.engine.scoring.reply_text import (
     without_markup,
 )
 
-LENIENT = "letter-lenient/6"
+LENIENT = "letter-lenient/7"
 
 # What a rule returns besides a letter or None (found nothing, try the next rule).
 _NO_CHOICE = ""
@@ -87,10 +87,23 @@ _TICKED_AFTER = re.compile(
     re.MULTILINE,
 )
 _CROSS = re.compile("[❌✗✘✖]")
-_TICKED_BESIDE = re.compile(r"(?<![A-Za-z0-9])([A-G])[).:]?[ \t]*[✅✔✓☑]")
+_TICKED_BESIDE = re.compile(r"(?<![A-Za-z0-9])([A-G])[).:]?[ \t|]*[✅✔✓☑]")
 _TAG = r"(?:final[_ -]?)?(?:answer|ans|result|option|choice|output|response|letter|solution)|final"
 _BOXED = re.compile(rf"\\(?:boxed|fbox)\s*(?=\{{)|<(?:{_TAG})>", re.IGNORECASE)
 _END_ANSWER = re.compile(rf"</(?:{_TAG})>", re.IGNORECASE)
+_TICKED_BEFORE = re.compile(r"[✅✔✓☑][ \t|]*\(?([A-G])(?![A-Za-z0-9])")
+_MARK_OR_LETTER = re.compile(r"([❌✗✘✖✅✔✓☑])|(?<![A-Za-z0-9])[A-G](?![A-Za-z0-9])")
+_BOX_EMPTY = re.compile(r"☐|(?<!\w)(?:\[ \]|\( \))")
+_BOX_TICKED = re.compile(r"(?<!\w)(?:\[[xX]\]|\([xX]\))")
+
+
+def _ticked(text: str) -> str:
+    """The text with an answer in place of the one ticked option among crossed ones."""
+    first = _MARK_OR_LETTER.search(text)
+    pattern = _TICKED_BEFORE if first and first[1] else _TICKED_BESIDE
+    return pattern.sub(r"answer: \1. ", text) if len(pattern.findall(text)) == 1 else text
+
+
 _STRUCK = re.compile(r"~~(?=\S)[^~\n]{1,300}~~")
 _QUOTED = re.compile(r"[\"'“”‘’«»]\s*([A-Ga-g][.)]?)\s*[\"'“”‘’«»]")
 _BULLET = re.compile(
@@ -129,14 +142,26 @@ def _without_table_edges(text: str) -> str:
     )
 
 
+# A letter, and below it another question with its options.
+_ASKS_ANEW = re.compile(
+    r"\s*([(*]{0,3}[A-G][).:*]{0,3}(?:"
+    r"[ ][^\n]{1,200})?)\n[^\n]{0,300}\n?[^\n]{10,400}\?\s*\n\s*\(?A[).:][ ]"
+)
+
+
 def _clean(reply: str) -> str:
     head, _ = before_next_question(_one_turn(ends(answer_text(reply), _LONGEST)))
     text = _RUN_OF_MARKS.sub(lambda run: f"{run[0][:30]}\n{run[0][-30:]}", head)
-    text = _TICKED.sub(r"answer: \1", _undressed(text))
+    if anew := _ASKS_ANEW.match(text):
+        text = anew[1]
+    text = _undressed(text)
+    if _BOX_EMPTY.search(text):
+        text = _BOX_TICKED.sub("✅", _BOX_EMPTY.sub("❌", text))
+    text = _TICKED.sub(r"answer: \1", text)
     if len(_TICKED_AFTER.findall(text)) == 1:
         text = _TICKED_AFTER.sub(r"answer: \1", text)
-    elif _CROSS.search(text) and len(_TICKED_BESIDE.findall(text)) == 1:
-        text = _TICKED_BESIDE.sub(r"answer: \1. ", text)
+    elif _CROSS.search(text):
+        text = _ticked(text)
     text = text.translate(_EMOJI)
     text = _END_ANSWER.sub("\n", _BOXED.sub(" answer: ", text))
     text = _QUOTED.sub(lambda quoted: f" {quoted[1]} ", without_markup(_STRUCK.sub(" ", text)))
@@ -147,6 +172,7 @@ def _clean(reply: str) -> str:
         .replace("【", " ")
         .replace("】", ": ")
         .replace("。", ". ")
+        .replace("．", ". ")
         .replace("，", ", ")
     )
     return _BULLET.sub("", _without_table_edges(text)).strip()
@@ -163,8 +189,9 @@ _CLOSE = r"[)\]>.:,;!?\"'”’»]"
 _LINK = (
     r"(?:(?:more|better)[ ]than|because|since|as|for|due|and|but|which|is|are|was|so|while|if"
     r"|given|based|it|this|that|comes[ ]closest|stands[ ]out|remains"
-    r"|or|would|must|should|by|in|from|seems|looks|fits|rather|not|though|although|then"
-    r"|here)\b"
+    r"|or|would|must|should|by|in|from|seems|appears|looks|fits|rather|not|though|although|then"
+    r"|here|on[ ](?:the|my)|to[ ]me|exactly|perfectly|precisely|the[ ](?:correct|right|best"
+    r"|only))\b"
     r"|(?:porque|pues|ya[ ]que|parce|puisque|weil|denn|da|pois|perché|poiché|ponieważ|bo|çünkü|vì"
     r"|потому|так[ ]как)\b|لأن|क्योंकि|है|เพราะ|です|だ|で|が|입니다|이다|번|이|가|是|为|因|，"
     r"|、|项|項"
@@ -238,12 +265,24 @@ _MOST_LETTERS = 2000
 _SUPPOSES = re.compile(r"[)\].]*[ ](?:if|unless|were|had)\b")
 
 
+_OTHERS_SAY = re.compile(
+    r"\b(?:people|students|others|many|some|you|one)\b[ ](?:might|may|could|often|commonly"
+    r"|would)?[ ]?"
+    r"(?:think|choose|say|pick|believe|answer|assume|guess|select)\b[^.\n]{0,20}$",
+    re.IGNORECASE,
+)
+_BUT_IS_NOT = re.compile(
+    r"[^.\n]{0,40},?[ ]but[ ](?:it|that|this)(?:[ ]is[ ]not|['’]s[ ]not|[ ]isn['’]t)\b"
+)
+
+
 def _is_supposed(found: re.Match[str]) -> bool:
-    """Whether a letter is only said to be right under a condition: "would be A if …"."""
-    return (
-        _SUPPOSES.match(found.string, found.end("letter")) is not None
-        and "would" in found.string[max(0, found.start("letter") - 24) : found.start("letter")]
-    )
+    """Whether a letter is right only under a condition, or for others: "would be A if …"."""
+    text, end = found.string, found.end("letter")
+    before = text[max(0, found.start("letter") - 40) : found.start("letter")]
+    if _SUPPOSES.match(text, end):
+        return "would" in before[-24:]
+    return _OTHERS_SAY.search(before) is not None or _BUT_IS_NOT.match(text, end) is not None
 
 
 def _sign_before(text: str, start: int) -> str:
@@ -267,7 +306,7 @@ def _last(
     return next((letter for letter in letters if letter is not None), None)
 
 
-_TRIM = r"[\s.,;:!?()\[\]<>\"'“”‘’«»*_|=…–—-]*"
+_TRIM = r"[\s.,;:!?()\[\]<>\"'“”‘’«»*_|=…–—∴⇒→➜▶-]*"
 _BARE = re.compile(
     rf"{_TRIM}(?:(?:option|choice|letter|answer|letra|lettera|lettre|odpowiedź|respuesta"
     rf"|resposta|risposta"
@@ -285,15 +324,17 @@ def _bare(text: str) -> str | None:
 
 # Here and below: checking the first letter spares most words a try of each alternative.
 _NOUN = (
-    r"(?=[acolsrb答])(?:answer|ans|option|choice|letter|solution|selection|response|答案"
-    r"|(?:correct|right|best)[ ]one)"
+    r"(?=[acolsrbvg答])(?:answer|ans|option|choice|letter|solution|selection|response|verdict|guess"
+    r"|答案|(?:correct|right|best)[ ]one)"
 )
 # Words between the noun and its verb, as in "answer to this question is"; a negation ends them.
 _GAP = r"(?:[ \t]+(?!(?:not|cannot|options?|choices?)\b)[^\s.:;!?,()=]+(?<!n['’]t)){0,10}?"
 _FILL = (
     r"(?:(?:the|option|choice|letter|answer|number|likely|most|probably|clearly|definitely|indeed"
     r"|therefore|thus|simply|actually|still|hence|correct|right|best|statement|conclusion|response"
-    r"|that|last|first|second|third|fourth|one)[\s:,#]+|\#){0,4}"
+    r"|that|description|last|first|second|third|fourth|one|of[ ]course|certainly|undoubtedly"
+    r"|surely)"
+    r"(?:[ \t,#]+|:\s+)|\#){0,4}"
 )
 _IS = r"\b(?:is|was|(?:would|should|must|will|has[ ]to|seems[ ]to|appears[ ]to)[ ]be)\b"
 _LABEL = re.compile(
@@ -304,18 +345,23 @@ _LABEL = re.compile(
 )
 _NOUNS = re.compile(rf"(?<![A-Za-z]){_NOUN}", re.IGNORECASE)
 _FILL_ABROAD = (
-    r"(?:(?:la|el|die|der|a|l['’]|это|option|opción|letra|lettre|lettera|буква|вариант|câu|选项|選項"
+    r"(?:(?:la|el|die|der|a|l['’]|это|option|opción|letra|lettre|lettera|буква|вариант|câu|选项"
+    r"|選項"
     r"|選択肢|선택지|विकल्प|ข้อ)[\s:：(（\"“*]{1,3}|(?:选项|選項|選択肢|ข้อ))?"
 )
 _MOST_LABELS = 300
 _MARKS_ABROAD = r"[\s:：=>→–—*\"“”‘’'(\[（「『-]{0,6}"
 _BESIDE_ABROAD = r"[ \t*\"“(（「]{0,4}"
 _LABEL_ABROAD = re.compile(
-    r"(?=[raslgodcypkbjv][^\W\d_]|[şđαสขовпاउजคตเ答正解回適妥ふ当정답적올맞옳알选選最合恰适])(?:"
+    r"(?=[raslgodcypkbjvzwf][^\W\d_]|[şđαสขовпاउजคตเ答正解回適妥ふ当정답적올맞옳알选選最合恰适])(?:"
     # Spanish, Portuguese, Italian, French, German, Polish
     r"(?:(?:opción|opção|opzione|option|alternativa|letra|lettera|lettre|opcja)[ ](?:corre\w+"
     r"|exacta|esatta|poprawna)"
     r"|(?:richtige|korrekte|bonne|poprawna)[ ](?:option|opcja|buchstabe|lettre)|الخيار[ ]الصحيح"
+    r"|(?:richtige|korrekte|zutreffende|wahre|falsche)[ ]aussage|stwierdzenie"
+    r"|(?:afirmación|afirmação|affermazione|affirmation)[ ](?:in|es)?(?:corr?e\w+|exact\w"
+    r"|verdadeira"
+    r"|verdadera|vera|vraie|fals\w|fausse)"
     r"|respuesta|resposta|risposta|réponse|antwort|lösung|solución|solução|soluzione|gabarito"
     r"|(?:scelta|elección|escolha|choix|wybór)"
     # Swedish, Danish, Norwegian, Dutch, Czech, Indonesian, Greek, Ukrainian, Romanian, Hungarian
@@ -329,10 +375,14 @@ _LABEL_ABROAD = re.compile(
     r"|das))?(?:[ ](?:opción|opção|opzione|option|letra|lettera|lettre|alternativa|opcja|litera"
     r"|antwort|buchstabe|respuesta|resposta|réponse))?|(?<=[:：=>→–—-][ ])|(?<=[:：=>*]))"
     # Turkish, Vietnamese, Russian, Arabic, Hindi, Thai
-    r"|(?:doğru[ ])?(?:cevap|cevabı|yanıt|yanıtı|seçenek|şık)|doğrusu|(?:đáp[ ]án|câu[ ]trả[ ]lời"
-    r"|lựa[ ]chọn|phương[ ]án)(?:[ ](?:đúng|chính[ ]xác|cuối[ ]cùng|của[ ]tôi"
+    r"|(?:doğru[ ])?(?:cevap|cevabı|yanıt|yanıtı|seçenek|şık)|doğrusu|doğru[ ](?:olan|ifade)"
+    r"|(?:đáp[ ]án|câu[ ]trả[ ]lời"
+    r"|lựa[ ]chọn|phương[ ]án|phát[ ]biểu|khẳng[ ]định)(?:[ ](?:đúng|chính[ ]xác|cuối[ ]cùng"
+    r"|của[ ]tôi"
     r"|đúng[ ]nhất))*(?:[ ]là)?(?:[ ](?:đáp[ ]án|phương[ ]án|câu))?|chọn(?:[ ]đáp[ ]án)?"
-    r"|(?:ответ(?:ом)?|(?:верный|правильный)[ ]вариант)(?:[ ](?:на[ ]вопрос|является|будет"
+    r"|(?:ответ(?:ом)?|(?:верный|правильный)[ ]вариант(?:[ ]ответа)?"
+    r"|(?:верное|правильное)[ ]утверждение"
+    r"|верно[ ]только(?:[ ]утверждение)?)(?:[ ](?:на[ ]вопрос|является|будет"
     r"|под[ ]буквой))?(?:[ ](?:это|вариант))*"
     r"|(?:الإجابة|الجواب|الاجابة)(?:[ ](?:الصحيحة|الصحيح|النهائية|هي|هو|الخيار|الحرف))*"
     r"|(?:उत्तर|जवाब|सही[ ]विकल्प)(?:[ ](?:है|विकल्प))*"
@@ -341,9 +391,10 @@ _LABEL_ABROAD = re.compile(
     # Japanese, Korean, Chinese
     r"|(?:答え|正解|解答|回答|正答)(?:は|が|も|為|为)?(?:選択肢)?|(?:정답|답변|답)(?:은|는|이)?[ ]?"
     r"(?:선택지)?"
-    r"|(?:正しい|適切な|正解の|妥当な|ふさわしい|当てはまる)選択肢は"
-    r"|(?:적절한|올바른|맞는|정확한|옳은|알맞은)[ ]?(?:선택지|보기|답|것)[은는]"
-    r"|(?:答案|(?:正[确確]|最?合[适適]|最佳|最?恰[当當]|最?[适適][当當合])(?:的)?[选選][项項])(?:应该|應該|应|應)?(?:是|为|為|选|選)?"
+    r"|(?:正しい|適切な|正解の|妥当な|ふさわしい|当てはまる)(?:選択肢|もの|の|記述|説明|文)は"
+    r"|(?:적절한|올바른|맞는|정확한|옳은|알맞은)[ ]?(?:선택지|보기|답|것|설명)[은는]"
+    r"|(?:答案|(?:正[确確]|最?合[适適]|最佳|最?恰[当當]"
+    r"|最?[适適][当當合])(?:的)?[选選][项項])(?:应该|應該|应|應)?(?:是|为|為|选|選)?"
     r"(?:选项"
     r"|選項)?|(?<![不别別未挑])(?:选择|選擇|选"
     r"|選)(?!项|項|出|手|举|舉)(?:的是|了|选项|選項)?"
@@ -353,10 +404,12 @@ _LABEL_ABROAD = re.compile(
 )
 _NEGATED_ABROAD = r"(?:no|non|não|nie|не|pas|n['’]est[ ]pas)"
 _CHOOSES_ABROAD = re.compile(
-    r"(?<!\w)(?=[cjn]['’]|[acdefgijklmnoprstwy][^\W\d_]|[èéвднмяأ])(?:"
+    r"(?<!\w)(?=[cjn]['’]|[abcdefgijklmnopqrstuwyz][^\W\d_]|[èéвднмяأ])(?:"
     # Spanish, Portuguese, Italian, French, German, Polish
     r"(?:creo|pienso|diría|acho|penso|credo)[ ](?:que|che)[ ](?:es|sea|é|seja|sia)"
-    r"|elijo|escojo|elegiría|selecciono|me[ ]quedo[ ]con|opto[ ]por|diría[ ]que|diria|escolho"
+    r"|elijo|escojo|marco|señalo|queda|me[ ]inclino[ ]por|por[ ]eliminación|resta|(?:il[ ])?reste"
+    r"|bleibt(?:[ ]nur)?|zostaje|(?:sądzę|uważam),[ ]że[ ]to|elegiría|selecciono"
+    r"|me[ ]quedo[ ]con|opto[ ]por|diría[ ]que|diria|escolho"
     r"|fico[ ]com|scelgo|direi|c['’](?:est|était)|(?:je|j['’])[ ]?(?:choisis|dirais|prends"
     r"|sélectionne|opte[ ]pour)|ich[ ](?:wähle|nehme|tippe[ ]auf|entscheide[ ]mich[ ]für"
     r"|denke,?[ ]es[ ]ist|würde[ ]sagen,?)|(?:richtig|korrekt)[ ](?:ist|wäre)|(?:correcta?|correto)"
@@ -368,7 +421,8 @@ _CHOOSES_ABROAD = re.compile(
     rf"|{_NEGATED_ABROAD}[ ][^.\n]{{1,25}}?,?[ ](?:mais|ma|mas|ale|а|но|bensì|plutôt)"
     r"|sino|sondern|lecz|mà[ ]là"
     r"|ist(?=[ ](?:(?:die[ ])?(?:antwort|option)[ ]|[A-G][ ](?:die[ ])?(?:richtig|korrekt|beste)))"
-    r"|es[ ]ist"
+    r"|es[ ]ist|(?:así[ ]que|entonces|por[ ](?:lo[ ])?tanto|luego|quindi|dunque|então|logo|portanto"
+    r"|więc|zatem),?[ ](?:es|è|é|to|jest)"
     r"|(?<!no[ ])(?<!non[ ])(?<!não[ ])(?:è|es|é)(?=[ ](?:la|a|il|o)[ ])"
     r"|(?:secondo|per)[ ]me[ ]è|para[ ]mí[ ]es"
     r"|(?:denke|glaube|meine),?[ ]dass)"
@@ -379,7 +433,9 @@ _CHOOSES_ABROAD = re.compile(
     re.IGNORECASE,
 )
 _BUT_ABROAD = re.compile(
-    r"(?:而是|아니라|ではなくて?|じゃなくて?|değil|(?:认为|認為|觉得|覺得|应该|應該|可能)(?:答案)?(?:是|选|選)"
+    r"(?:剩下的?|排除法得?|消去法(?:で|により)|남은[ ]것은|остаётся|остается|còn[ ]lại"
+    r"|เหลือ(?:ข้อ)?|geriye|而是|아니라|ではなくて?|じゃなくて?|değil|(?:认为|認為|觉得|覺得"
+    r"|应该|應該|可能)(?:答案)?(?:是|选|選)"
     rf"|正[确確]的?是)[\s,，、:]*(?:选项|選項|選択肢|선택지)?{_BESIDE_ABROAD}"
     r"(?<![A-Za-z0-9])(?P<letter>[A-G])(?![A-Za-z0-9+#&_])",
     re.IGNORECASE,
@@ -393,15 +449,19 @@ _MENTION_ABROAD = re.compile(
     re.IGNORECASE,
 )
 _RIGHT_ABROAD = re.compile(
-    rf"{_FIRST_LETTER}[)\]）.\"”*]*[ ]?(?=[^\W_abcf-hkm-rtu-z0-9]|[ —'’]|to[ ])"
+    rf"{_FIRST_LETTER}[)\]）.\"”*]*[ ]?(?=[^\W_abcf-hkm-rtu-z0-9]|[ —'’]|t(?:o|rifft)[ ])"
     r"(?:(?:选项|選項|项|項|選択肢|선택지|şıkkı|seçeneği)[ ]?)?"
-    r"(?:是|为)?(?:唯一|最)?(?:正确|正確|符合|恰当|恰當|对的|對的|最合适|が(?:正解|正しい|答え|最も(?:適切|適当|正し|近い|妥当|ふさわし)|適切|妥当)"
+    r"(?:是|为)?(?:唯一|最)?(?:正确|正確|符合|恰当|恰當|对的|對的|最合适|が(?:正解|正しい|答え"
+    r"|最も(?:適切|適当|正し|近い|妥当|ふさわし)|適切|妥当)"
     r"|(?:이|가"
     r"|번이)[ ]?(?:(?:가장|제일)[ ](?:적절|적합|알맞|가까)|정답|답|맞|옳)|(?:es|est|ist"
-    r"|é|è|jest|to)[ ](?:la[ ]|a[ ]|die[ ])?(?:respuesta[ ]|resposta[ ]|risposta[ ]|réponse[ ]"
+    r"|é|è|e|está|jest|to)[ ](?:la[ ]|a[ ]|die[ ])?(?:respuesta[ ]|resposta[ ]|risposta[ ]"
+    r"|réponse[ ]"
     r"|bonne[ ]réponse|antwort[ ])?(?:correct|richtig|korrekt|corret|poprawn|prawidłow|bonne"
-    r"|dobra)"
-    r"|doğru|là[ ](?:đáp[ ]án|câu[ ]trả[ ]lời)(?![ ]sai)|đúng|(?:—|это|является)?[ ]?(?:верн"
+    r"|dobra|verdader|vrai|wahr|ver[ao]\b|cert[ao]\b|giust|esatt|prawdziw)|trifft[ ]zu|stimmt"
+    r"|(?:だけ|のみ)が(?:正|適|妥|当て)|만[ ]?(?:옳|맞|정답)"
+    r"|doğru|(?:là[ ])?đúng|là[ ](?:đáp[ ]án|câu[ ]trả[ ]lời)(?![ ]sai)|đúng|(?:—|это"
+    r"|является)?[ ]?(?:верн"
     r"|правильн)|(?:هي|هو)[ ](?:الإجابة|الجواب)|सही|ถูก"
     r"|を選|を選択|[를을][ ]?(?:선택|고르|고릅|택)|['’][a-zıü]{1,3}[ ]seç|[ ]को[ ]चुन)",
     re.IGNORECASE,
@@ -424,6 +484,8 @@ _ABROAD_IN_ASCII = (
         "creo",
         "pienso",
     ),
+    *("zutreffend", "aussage", "affirmation", "affermazione", "stwierdzenie", "marco"),
+    *("queda", "resta ", "reste ", "bleibt", "me inclino", "zostaje"),
     *("elijo", "escojo", "selecciono", "quedo con", "opto por", "diria", "escolho", "fico com"),
     *("scelgo", "direi", "c'est", "c’est", "je choisis", "je dirais", "je prends", "opte pour"),
     *("ich ", "ist ", "secondo me", "per me", "svar", "antwoord", "odpov", "jawaban", "raspuns"),
@@ -539,7 +601,7 @@ def _last_line(text: str) -> str | None:
     if again := _repeated(lines) or _cell(lines):
         return again
     sentences = [part for part in _SENTENCE_END.split(lines[-1]) if _BARE.fullmatch(part)]
-    alone = len(sentences) == 1 and lines[-1].endswith(sentences[0])
+    alone = len(sentences) == 1 and re.search(rf"{re.escape(sentences[0])}(?<![-–—:])$", lines[-1])
     return _bare(sentences[0]) if alone else None
 
 
@@ -591,7 +653,7 @@ _MARKED = re.compile(
     r"|over[ ][A-G]\b)"
 )
 _MARKER = re.compile(
-    r"(?:(?<=\s)(?<!not[ ])|^)\(?(?<!not[ ]\()([A-G])[).:](?=\s|$)"
+    r"(?:(?<=\s)(?<!not[ ])|^)\(?(?<!not[ ]\()([A-G])(?:[).]|[ ]?:)(?=\s|$)"
     r"(?!\s+(?:is|was|are|isn|would|does|can)\b)"
 )
 _EXPLAINS = re.compile(
@@ -601,7 +663,12 @@ _EXPLAINS = re.compile(
 )
 
 
+_ITEM = re.compile(r"\d{1,2}[.)][ \t]+")
+
+
 def _opening(text: str) -> str | None:
+    if "\n" not in text and (item := _ITEM.match(text)):
+        text = text[item.end() :]
     found = _STARTS.match(text)
     if not found:
         return None
@@ -674,11 +741,13 @@ _RIGHT = (
     r"|really|certainly|obviously|thus|in[ ]fact|my|our|your|final)[ ]){0,4}"
     r"(?:correct|(?<=(?:my|ur|al)[ ])(?:choice|pick|selection|option)|(?<=must[ ]be[ ])true"
     r"|what[ ]remains|closest|right|best|better|appropriate|answer"
-    r"|(?<=most[ ])(?:accurate|suitable|plausible|likely|reasonable|logical|fitting|consistent))\b"
+    r"|(?<=the[ ])one(?=[.!,]|[ \t]*$)|(?<=most[ ])(?:accurate|suitable|plausible|likely"
+    r"|reasonable|logical|fitting|consistent))\b"
 )
 _IS_RIGHT = re.compile(
-    rf"(?<![A-G],[ ][A-G],[ ])(?<!which[ ])(?<!whether[ ])(?<!if[ ]){_FIRST_LETTER}"
-    rf"(?i:{_CLOSE}*[ \t]*(?=[aimswhc])(?:{_IS}|seems|appears|comes"
+    rf"(?<![A-G],[ ][A-G],[ ])(?<!nor[ ])(?<!nor[ ]is[ ])(?<!which[ ])(?<!whether[ ])(?<!if"
+    rf"[ ]){_FIRST_LETTER}"
+    rf"(?im:{_CLOSE}*[ \t]*(?=[aimswhc])(?:{_IS}|(?:seems|appears)(?:[ ]to[ ]be)?|comes"
     rf"|stands[ ]out(?:[ ]as)?)[ ]{_RIGHT})"
 )
 _REMAINS = re.compile(
@@ -713,9 +782,10 @@ _CHOOSES = re.compile(
     r"|(?:supports?|favou?rs?|suggests?|in[ ]favou?r[ ]of|meant|mean)"
     r"|(?<!anything[ ])(?<!everything[ ])(?<!all[ ])(?<!nothing[ ])but(?:[ ](?:rather|instead))?"
     r"|decided?[ ](?:on|for)|bubble[ ]in|(?:stick|sticking|went|gone|reply|respond)[ ]with"
-    r"|circle|tick"
-    r"|submit|enter|fill[ ]in|recommend|propose|deem"
-    r"|it['’]s|that['’]s|is|be|so|thus|therefore|hence|probably|most[ ]likely|definitely)"
+    r"|circle|tick|choosing|selecting|picking|(?:example|instance)[ ]of|(?:closest|nearest)[ ]to"
+    r"|submit|enter|fill[ ]in|recommend|propose|deem|stand[ ]by"
+    r"|it['’]s|that['’]s|(?<!\bas[ ])is|be|so|thus|therefore|hence|ergo|probably|most[ ]likely"
+    r"|definitely)"
     rf"[,:]?\s+{_FILL}{_LETTER}",
     re.IGNORECASE,
 )
@@ -723,7 +793,7 @@ _CHOOSES = re.compile(
 
 _RIGHT_WORDS = (
     *("correct", "right", "best", "better", "most", "appropriate", "answer", "choice", "pick"),
-    *("closest", "must be", "what remains", "selection", "option"),
+    *("closest", "must be", "what remains", "selection", "option", "the one"),
 )
 
 
@@ -738,24 +808,33 @@ def _claimed(text: str) -> str | None:
     found = _last(text, *patterns, set_off=True)
     if found and _is_torn(text, found):
         return _NO_CHOICE
-    if found is None and not text.isascii():
+    if found is None and (not text.isascii() or any(word in lower for word in _RIGHT_IN_ASCII)):
         found = _last(text, _RIGHT_ABROAD)
     if found is None and "only" in lower:
         found = _last(text, _ONLY_ONE, _ONLY)
-    if found is None:
-        found = _last(text, _RIGHT_IN_ASCII)
     return found if found is not None else _working(text)
 
 
 _WORKS = re.compile(
-    rf"{_FIRST_LETTER}(?i:\)?[ ](?=[bcfhmsw])(?:(?:correctly|best|clearly)[ ])?(?:works|fits|holds"
-    r"|satisfies|makes[ ](?:the[ ]most[ ])?sense|matches|checks[ ]out|corresponds|meets)\b)"
+    rf"(?<!nor[ ]){_FIRST_LETTER}(?i:\)?(?:[ ][\"“][^\"”\n]{{1,80}}[\"”])?[ ](?=[abcfhimsw])"
+    r"(?:(?:(?:correctly|best|clearly)[ ])?(?:works|fits|holds"
+    r"|satisfies|makes[ ](?:the[ ]most[ ])?sense|matches|checks[ ]out|corresponds|meets)"
+    r"|(?:best|correctly|accurately)[ ][a-z]{3,12}s|is[ ]what[ ]we[ ](?:want|need"
+    r"|are[ ]looking))\b)"
+)
+
+
+_MAKES_RIGHT = re.compile(
+    rf"{_FIRST_LETTER}(?i:\)?[ ](?=[a-z])[^.\n]{{1,120}},[ ](?:making|which[ ]makes)[ ]it[ ]the[ ]"
+    r"(?:correct|right|best)\b)"
 )
 
 
 def _working(text: str) -> str | None:
-    """The only letter of which it is said that it works."""
+    """The only letter of which it is said that it works, or why it is right."""
     letters = {found["letter"] for found in _WORKS.finditer(text)}
+    if not letters and "ing it the " in text:
+        letters = {found["letter"] for found in _MAKES_RIGHT.finditer(text)}
     return letters.pop().upper() if len(letters) == 1 else None
 
 
@@ -779,15 +858,14 @@ def _is_torn(text: str, found: str) -> bool:
 
 
 _DANGLES = re.compile(
-    r"(?:\b(?:that|the|an?|and|or|of|to|is|are|in|on|by|with|for|because|since|as|which)|,)$"
+    r"(?:\b(?:that|the|an?|and|or|of|to|is|are|in|on|by|with|for|because|since|as|which|but|if"
+    r"|when|while"
+    r"|although|not|from|at|was|were)|,)$"
 )
 _UNDECIDED = re.compile(
     r"\b(?:can(?:not|['’]t)[ ](?:tell|decide)|torn|undecided|either[ ]way)\b", re.IGNORECASE
 )
-_RIGHT_IN_ASCII = re.compile(
-    rf"{_FIRST_LETTER}(?i:[)\].]*[ ](?:es|est|ist|e)[ ](?:la[ ]|die[ ])?(?:respuesta[ ]"
-    rf"|antwort[ ])?(?:correct[ae]|richtig|korrekt))"
-)
+_RIGHT_IN_ASCII = (" es ", " est ", " ist ", " e ", "trifft", "stimmt")
 _VERDICT = (
     r"(?:(?P<no>incorrect|not[ ](?:correct|right|true)|wrong|false|no)"
     r"|(?P<yes>correct|right|true|yes))"
@@ -830,7 +908,8 @@ _WEIGHING = re.compile(
 _WEIGHS = re.compile(
     r"\b(?:let['’]?s|let us|consider(?:ing)?|evaluat\w*|examin\w*|look(?:ing)? at|check(?:ing)?"
     r"|analy[sz]\w*|start(?:ing)? with"
-    r"|regarding|take|test(?:ing)?|try|about|for|begin(?:ning)? with)\b[^.\n]*$",
+    r"|regarding|take|test(?:ing)?|try|about|for|begin(?:ning)? with)\b[^.\n]*$"
+    r"|\bstep by step[.:]\s*$",
     re.IGNORECASE,
 )
 _MENTION = re.compile(rf"\b(?=[oc])(?:option|choice)[ ]{_LETTER}", re.IGNORECASE)
@@ -838,7 +917,11 @@ _ASKED = re.compile(r"[^.!?\n]{1,80}\?")
 _BRACKETED = re.compile(r"\(([A-G])\)")
 _ENDS_A_LINE = re.compile(r"\([A-G]\)[.!]?[ \t]*$", re.MULTILINE)
 
-_END_OF_LINE = re.compile(r"(?::|(?<=[a-z]{2}),|→|[-=]>)[ \t]*([A-G])[.!]?$")
+# "Diagnosis: C. Gout", "the patient has D) gout"
+_NAMED = re.compile(r"(?<=:)[ ]([A-G])[).][ ]\w|(?<=[a-z]{2})[ ]([A-G])\)[ ]\w")
+_END_OF_LINE = re.compile(
+    r"(?::|(?<=[a-z]{2})(?<!ext)(?<!hen)(?<!irst)(?<!nally),|[→⇒∴]|[-=]>)[ \t]*([A-G])[.!]?$"
+)
 
 
 def _mentioned(text: str) -> str | None:
@@ -859,6 +942,8 @@ def _mentioned(text: str) -> str | None:
         letters |= set(_BRACKETED.findall(text))
     if labelled := _END_OF_LINE.search(text):
         letters.add(labelled[1])
+    if not letters and len(named := _NAMED.findall(text)) == 1 == len(_CAPITAL.findall(text)):
+        letters.add("".join(named[0]))
     letters.discard(None)
     return letters.pop() if len(letters) == 1 else None
 

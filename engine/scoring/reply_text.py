@@ -59,7 +59,7 @@ def without_reasoning(text: str) -> str:
 _CHANNEL = "<|channel|>"
 _MESSAGE = "<|message|>"
 _BARE_FINAL = "assistantfinal"
-_BARE_CHANNELS = ("analysis", "commentary")
+_BARE_CHANNELS = ("analysis", "commentary", _BARE_FINAL)
 
 
 def _final_channel(text: str) -> str:
@@ -68,7 +68,7 @@ def _final_channel(text: str) -> str:
     A decoder that drops control tokens leaves ``analysis…assistantfinal…``.
     """
     if _CHANNEL not in text:
-        if text.lstrip()[:12].startswith(_BARE_CHANNELS) and _BARE_FINAL in text:
+        if text.lstrip()[:14].startswith(_BARE_CHANNELS) and _BARE_FINAL in text:
             return text[text.rindex(_BARE_FINAL) + len(_BARE_FINAL) :]
         return text
     at = text.rfind(f"{_CHANNEL}final")
