@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections import deque
 from collections.abc import Iterable
 
 from evalbench.engine.scoring.reply_text import (
@@ -18,12 +19,13 @@ from evalbench.engine.scoring.reply_text import (
     without_markup,
 )
 
-LENIENT = "short-answer-lenient/3"
+LENIENT = "short-answer-lenient/4"
 EXACT = "short-answer-exact/1"
 
 _YES = r"yes|yeah|yep|yup|s[íì]|oui|ja|sim|tak|evet|có|да|نعم|हाँ|हां|ใช่|是的?|对|對|はい|네|예"
 _NO = (
-    r"no(?!\.\s?\d)|nope|nah|non|nein|não|nie|hayır|không|нет|لا|नहीं|ไม่ใช่|ไม่|不是|否|不|不对|いいえ"
+    r"no(?!\.\s?\d)|nope|nah|non|nein|não|nie|hayır|không|нет|لا|नहीं|ไม่ใช่|ไม่|不是|否|不|不对"
+    r"|いいえ"
     r"|아니요|아니오"
 )
 # "No" before a noun belongs to it, as in "no doubt"; before these words it is an answer.
@@ -32,28 +34,57 @@ _ANSWERS = (
     r"|they|he"
     r"|she|we|i|you|not|yes|no|in|and(?![ ]no)|but|only|\d+)\b)"
 )
-_ONE = rf"(?:(?P<yes>{_YES})|(?P<no>{_NO}))(?!\w){_ANSWERS}"
+_COPULA = r"(?:です|でした|だ|입니다|이다|예요|的|[ ]?है|ครับ|ค่ะ|คะ)?"
+_ONE = rf"(?:(?P<yes>{_YES})|(?P<no>{_NO})){_COPULA}(?!\w){_ANSWERS}"
+# They answer if they are a whole sentence, or marked or named as the answer.
+_TRUE = (
+    r"ciert[oa]|verdader[oa]|vraie?|wahr|richtig|verdadeir[oa]|ver[oa]|prawdziwe|prawda|doğru|đúng"
+    r"|верно|правда|правильно|صحيحة?|सही|ถูก(?:ต้อง)?|正しい|正解|맞(?:습니다|아요|다)|正[确確]"
+)
+_FALSE = (
+    r"fals[oa]|faux|fausse|falsch|fałsz|fałszywe|nieprawda|yanlış|sai|неверно|неправда|неправильно"
+    r"|ложь|خطأ|خاطئة?|गलत|ผิด|間違い|間違っています|誤り|틀렸(?:습니다|어요|다)|틀립니다|错误|錯誤"
+    r"|不正[确確]"
+)
 _LEADS = (
     r"(?:\W|\b(?:so|thus|hence|therefore|well|ah|oh|hmm+|ok|okay|sure|i['’]d say|i would say"
-    r"|i think(?: so)?"
-    r"|i believe|probably|most likely|possibly|likely|clearly|actually|indeed|in short|in summary"
-    r"|tl;dr"
-    r"|conclusion|verdict|result|response|decision|prediction|wait|now|a|final|it['’]s|is|a"
-    r"|\d{1,2}[.)])(?!\w))*+"
+    r"|i think(?: so)?|i believe|most likely|indeed|in (?:short|summary|most cases|a word)"
+    r"|tl;dr|[a-z]{3,12}ly(?: (?:speaking|put))?|for the most part|of course"
+    r"|conclusion|verdict|result|response|decision|prediction|wait|now|final|it['’]s|that['’]s"
+    r"|is|a|hell"
+    r"|heck"
+    r"|claro|por supuesto|desde luego|bien sûr|natürlich|ovviamente|certo|com certeza|oczywiście"
+    r"|tabii ki|конечно|que|che|że|\d{1,2}[.)])(?!\w))*+"
 )
 _OPENS = re.compile(_LEADS + _ONE, re.IGNORECASE)
+_LABEL = (
+    r"(?:\b(?:answer|respuesta|réponse|antwort|resposta|risposta|odpowiedź|cevap|yanıt|ответ)\b"
+    r"|câu trả lời|đáp án|الإجابة|الجواب|उत्तर|जवाब|คำตอบ|答え|回答|정답|답|答案)"
+)
+_LABELS = re.compile(_LABEL, re.IGNORECASE)
+_MOST_LABELS = 300
 _NAMED = re.compile(
-    r"\b(?:answer|respuesta|réponse|antwort|resposta|risposta)\b['\"]?(?P<between>"
-    r"(?:[^.\n?]{0,40}?)(?:\bis\b|\b(?:must|should|would|will) be\b|[:：=]|\b[èé]\b|\bes\b|\best\b"
-    r"|\bist\b)"
-    rf"[^\w\n]*(?:(?:a|an|probably|clearly|definitely|simply|therefore|thus|clear|resounding"
-    rf"|most likely)\W+){{0,3}}){_ONE}",
+    rf"{_LABEL}['\"]?(?P<between>"
+    r"(?:[^.\n?]{0,40}?)(?:\bis\b|\b(?:must|should|would|will|has to|seems to) be\b|[:：=—]"
+    r"|\b[èé]\b|\bes\b|\best\b"
+    r"|\bist\b|\blautet\b|\bto\b|\bbrzmi\b|\blà\b|هي|هو|คือ|は|은|는|是|(?<=cevap)|(?<=yanıt)"
+    r"|(?<=उत्तर)|(?<=जवाब))"
+    r"[^\w\n]*(?:(?:a|an|probably|clearly|definitely|simply|therefore|thus|clear|resounding"
+    rf"|most likely)\W+){{0,3}})(?:(?:(?P<yes>{_YES}|true|{_TRUE})|(?P<no>{_NO}|否|ไม่|false"
+    rf"|{_FALSE}))"
+    rf"{_COPULA}(?!\w){_ANSWERS})",
     re.IGNORECASE,
 )
 _MARKED = re.compile(
-    rf"(?:\\boxed\s?\{{(?:\\text(?:bf)?\s?\{{)?|<(?:final_)?answer>)\W*{_ONE}", re.IGNORECASE
+    r"(?:\\boxed\s?\{(?:\\text(?:bf)?\s?\{)?|<(?:final_)?answer>)\W*"
+    rf"(?:(?P<yes>{_YES}|true|{_TRUE})|(?P<no>{_NO}|false|{_FALSE}))(?!\w)",
+    re.IGNORECASE,
 )
-_JSON = re.compile(r"\"(?:final_)?answer\"\s*:\s*(?:(?P<yes>true)|(?P<no>false))\b", re.IGNORECASE)
+_JSON = re.compile(
+    r"\"(?:(?:final_)?answer|result|verdict|response|output|prediction|decision)\"\s*:\s*\"?"
+    r"(?:(?P<yes>true|yes)|(?P<no>false|no))\b(?=[\s\",}.]|$)",
+    re.IGNORECASE,
+)
 _DENIED = re.compile(r"n['’]t\b|\b(?:not|never|cannot|neither|if|whether)\b", re.IGNORECASE)
 _EITHER = re.compile(
     r"\b(?:(?:possibly|maybe|perhaps)\s)?yes\b\W{0,3}(?:or|and|/|possibly|maybe|perhaps)?\W{0,3}"
@@ -61,23 +92,38 @@ _EITHER = re.compile(
     re.IGNORECASE,
 )
 _TAKEN_BACK = re.compile(
-    r"(?:wait|hold on|scratch that|correction|on second thoughts?|i was wrong|that(?:['’]s"
-    r"| is) wrong)\b",
+    r"(?:wait|hold on|scratch that|correction|on (?:second thoughts?|reflection)|i was wrong"
+    r"|that(?:['’]s| is) wrong|(?:sorry|actually|no)(?=,\s+(?:yes|no)))\b",
     re.IGNORECASE,
 )
+_CLAIM = (
+    r"(?:(?:the|this|that|your)(?: (?:given|above))? (?:statement|claim|sentence|assertion"
+    r"|proposition|conclusion|hypothesis)|this|that|it)"
+)
+_DOES = r"(?:is|are|was|were|do|does|did|can|could|will|would|should|has|have|had)"
+_WHO = r"(?:it|this|that|they|he|she|we|you|there|i)"
+_THIS = (
+    r"(?:(?:es|c['’]est|das (?:ist|stimmt)|é|è|to|bu|điều (?:đó|này)(?: là)?|это|هذا|यह|それは"
+    r"|그것은"
+    r"|[这這](?:[个個])?(?:是|[说說]法(?:是)?)?|[说說]法)\s*)?"
+)
 _WHOLE = re.compile(
-    r"\W*(?:(?:so|thus|therefore|well|yes|no),?\s)?(?:(?P<yes>true|correct|right|y|absolutely"
-    r"|certainly|definitely|of course|sure|indeed"
-    r"|(?:the|this) (?:statement|claim|sentence|assertion) is (?:true|correct|right)"
-    r"|(?:that['’]s|that is|it['’]s|it is) (?:true|correct|right)|(?:it|that) is|i (?:think"
-    r"|believe) so)"
-    r"|(?P<no>false|incorrect|wrong|n|not at all|not really|no way|i (?:don['’]t|do not) (?:think"
-    r"|believe) so|(?:absolutely|certainly|definitely"
-    r"|of course|probably) not"
-    r"|(?:the|this) (?:statement|claim|sentence|assertion) is (?:false|incorrect|wrong|not "
-    r"(?:true|correct|right))"
-    r"|(?:that['’]s|that is|it['’]s|it is) (?:false|incorrect|wrong|not (?:true|correct|right))"
-    r"|(?:it|that) (?:is not|isn['’]t)))\W*",
+    r"\W*(?:(?:so|thus|hence|therefore|well|yes|no|indeed|in conclusion),?\s){0,2}"
+    r"(?:(?:result|output|verdict|conclusion|response|judge?ment|decision)\W{1,4})?"
+    r"(?:(?P<yes>true|correct|right|y|absolutely|always|affirmative"
+    r"|certainly|definitely|of course|sure|indeed|i agree|das stimmt"
+    rf"|{_CLAIM}(?: is|['’]s) (?:indeed )?(?:true|correct|right)|{_CLAIM} holds(?: true)?"
+    rf"|{_WHO} {_DOES}|(?:correct|right|true), {_WHO} {_DOES}|i (?:think|believe|guess"
+    rf"|suppose) so|{_THIS}(?:{_TRUE}){_COPULA})"
+    r"|(?P<no>false|incorrect|wrong|n|not (?:at all|really|quite|exactly)|no way|never"
+    r"|negative|by no means|i disagree|i['’]m afraid not|i (?:don['’]t|do not|would not"
+    r"|wouldn['’]t) (?:think|believe|say) so"
+    r"|(?:[a-z]{3,12}ly|of course) not"
+    rf"|{_CLAIM}(?: is|['’]s) (?:false|incorrect|wrong|untrue|not (?:true|correct|right))"
+    rf"|{_CLAIM} (?:does not|doesn['’]t) hold|{_WHO} (?:{_DOES}(?: not|n['’]t)|can(?:not|['’]t)"
+    rf"|won['’]t)|(?:wrong|false|incorrect), {_WHO} {_DOES}(?: not|n['’]t)|(?:natürlich"
+    rf"|selbstverständlich|überhaupt|das stimmt) nicht|pas du tout"
+    rf"|en absoluto|{_THIS}(?:{_FALSE}){_COPULA}))\W*",
     re.IGNORECASE,
 )
 _SENTENCE_END = re.compile(r"(?<=[.!?。！？])\s+|\n+")
@@ -96,7 +142,8 @@ def read_yes_no(reply: str) -> str | None:
     text = _EITHER.sub(" ", without_markup(text))
     found: str | None = None
     end = 0
-    for named in _NAMED.finditer(text):
+    labels = deque((label.start() for label in _LABELS.finditer(text)), maxlen=_MOST_LABELS)
+    for named in _NAMED.finditer(text, labels[0]) if labels else ():
         if _DENIED.search(named["between"]):
             return None
         found, end = _said(named), named.end()
@@ -122,7 +169,8 @@ def read_yes_no(reply: str) -> str | None:
 
 _LONGEST_YES_NO = 10_000
 _ENDS_WITH = re.compile(
-    rf"(?P<before>.{{0,2000}}(?:[,:;–—-]|\bso\b|\bbut\b|\bnot yes\b|\bis\b)\W{{0,20}})(?:"
+    rf"(?P<before>.{{0,2000}}(?:[,:;–—-]|\bso\b|\bbut\b|\bnot yes\b|\bis\b|\bin fact\b|\bsay\b"
+    rf"|\banswer\b)\W{{0,20}})(?:"
     rf"(?P<yes>{_YES})|(?P<no>{_NO}))\W{{0,20}}$",
     re.IGNORECASE | re.DOTALL,
 )
