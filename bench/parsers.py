@@ -25,7 +25,8 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from bench.figures import Figure, declare, tell
-from evalbench.engine.benchmarks.custom.scorers import Scoring, read_reply, read_verdict
+from evalbench.engine.benchmarks.custom.scorers import Scoring, read_reply
+from evalbench.engine.benchmarks.mt_bench.ratings import read_verdict
 from evalbench.engine.benchmarks.parsers import KINDS, Parser
 from evalbench.engine.scoring import letters, numbers, options, short_answers
 from evalbench.engine.scoring.literals import equal, strictly_equal

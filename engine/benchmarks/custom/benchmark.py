@@ -33,6 +33,7 @@ from evalbench.engine.benchmarks.mt_bench.ratings import (
     RATING_LENIENT,
     rating_problem,
     read_rating_lenient,
+    read_verdict,
 )
 from evalbench.engine.calls import (
     MediaPart,
@@ -499,7 +500,7 @@ def _all(n: int, right: int, k: int) -> float:
 
 def _mark(file: CustomFile, judgement: str, *, graded: bool) -> float | None:
     if graded:
-        return scorers.read_verdict(judgement)
+        return read_verdict(judgement)
     return read_rating_lenient(judgement, file.low, file.high)
 
 

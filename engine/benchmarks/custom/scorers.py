@@ -13,6 +13,7 @@ from importlib.metadata import entry_points
 from string import ascii_uppercase
 from typing import Any
 
+from evalbench.engine.benchmarks.mt_bench.ratings import VERDICT
 from evalbench.engine.installed import install_command, missing_modules
 from evalbench.engine.scoring import (
     drop,
@@ -111,7 +112,7 @@ SCORERS: Mapping[str, Scorer] = {
     "tool": Scorer("tool-call/1"),
     "loglikelihood": Scorer(letters.LOGLIKELIHOOD),
     "python": Scorer("python/1", needs_target=False, graded=True),
-    "graded": Scorer("verdict/1", needs_target=False),
+    "graded": Scorer(VERDICT, needs_target=False),
     "judge": Scorer("", needs_target=False, graded=True),
 }
 NORMALIZATIONS = ("case", "punctuation", "articles", "accents", "space", "numbers")
@@ -458,14 +459,3 @@ def _called(name: str, reply: str, accepted: list[str], row: Mapping[str, Any]) 
     if not 0 <= score <= 1:
         raise ValueError(f"the function {name} gave {score}, which is not from 0 to 1")
     return score
-
-
-_VERDICT = re.compile(r"\[\[\s*(right|wrong|correct|incorrect)\s*\]\]", re.IGNORECASE)
-
-
-def read_verdict(judgement: str) -> float | None:
-    """1 for ``[[right]]``, 0 for ``[[wrong]]``; None if there is neither, or both."""
-    said = {
-        found.lower() in ("right", "correct") for found in _VERDICT.findall(answer_text(judgement))
-    }
-    return float(said.pop()) if len(said) == 1 else None

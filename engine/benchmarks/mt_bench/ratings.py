@@ -1,4 +1,4 @@
-"""Parses an MT-bench judge's decision: a rating of one answer, or the better of two.
+"""Parses a judge's decision: a rating of one answer, the better of two, or right and wrong.
 
 The faithful parsers do what ``fastchat/llm_judge/common.py`` does (lm-sys/FastChat, commit
 0e6d3e4b). The lenient ones read what a person would read, and nothing outside the scale given to
@@ -10,14 +10,16 @@ from __future__ import annotations
 import ast
 import re
 from collections import deque
+from collections.abc import Callable, Sequence
 from typing import Literal
 
 from evalbench.engine.scoring.reply_text import answer_text, without_markup
 
 RATING = "fastchat-rating/1"
-RATING_LENIENT = "rating-lenient/3"
+RATING_LENIENT = "rating-lenient/4"
 WINNER = "fastchat-winner/1"
-WINNER_LENIENT = "winner-lenient/3"
+WINNER_LENIENT = "winner-lenient/4"
+VERDICT = "verdict/2"
 
 Winner = Literal["A", "B", "tie"]
 
@@ -70,6 +72,11 @@ _LABELLED = re.compile(
 _ALONE = re.compile(rf"\[{{1,2}}\s{{0,9}}{_NUMBER}\s{{0,9}}\][.!]?")
 
 
+_SCALE = re.compile(
+    r"\b(?:scale|range|from|between)\b[^\[\n]{0,20}\[\[\d+\]\]\s{0,9}(?:to|and|-"
+    r"|–)\s{0,9}\[\[\d+\]\]",
+    re.IGNORECASE,
+)
 _RATING_BEFORE = re.compile(
     rf"(?:{_LABEL}|verdict|\bgive (?:it|this)(?: a)?|final(?: answer)?)[^\[\]\n]{{0,40}}$",
     re.IGNORECASE,
@@ -114,10 +121,10 @@ def rating_problem(reply: str, low: float = 1, high: float = 10) -> str:
 def _rated(reply: str, high: float) -> float | None:
     """The number given as the rating, whatever the scale."""
     text = _plain(reply)
-    stated = deque(_RATED.finditer(text), maxlen=_MOST_RATINGS)
+    stated = deque(_RATED.finditer(_SCALE.sub(" ", text)), maxlen=_MOST_RATINGS)
     if stated:
         found = stated[-1]
-        before = text[max(0, found.start() - 120) : found.start()]
+        before = found.string[max(0, found.start() - 120) : found.start()]
         if len({_number(one) for one in stated}) > 1 and (
             _SUPPOSED.search(before)
             or not (_RATING_BEFORE.search(before) or _CORRECTED.search(before))
@@ -149,14 +156,25 @@ def read_winner(reply: str) -> Winner | None:
 
 
 _WHO = r"(?:(?:the\s+)?(?:assistant|model|response|answer|option|ai)[\s_]+)?"
-_SIDE = rf"{_WHO}(?P<side>A|B|C|tie|draw)(?:\s+(?:is|wins)(?:\s+better)?)?"
-_VERDICT = re.compile(rf"\[\s*\[\s*{_SIDE}\s*\]\s*\]", re.IGNORECASE)
-_VERDICT_LABELLED = re.compile(
-    r"\b(?:verdict|winner|decision|judge?ment|choice|answer|conclusion|preference)[\"'”]?\s{0,9}"
-    rf"(?:[:=–—-]+|is:?)?\s{{0,9}}[\"'“]?\[{{1,2}}\s{{0,9}}{_SIDE}\s{{0,9}}\]",
-    re.IGNORECASE,
-)
-_VERDICT_ALONE = re.compile(rf"\[{{1,2}}\s{{0,9}}{_SIDE}\s{{0,9}}\][.!]?", re.IGNORECASE)
+_SIDE = rf"{_WHO}(?P<said>A|B|C|tie|draw)(?:\s+(?:is|wins)(?:\s+better)?)?"
+_RIGHT = r"(?P<said>right|wrong|correct|incorrect)"
+
+
+def _stated_forms(said: str) -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
+    """A decision in double brackets, in any brackets after its label, and alone on a line."""
+    return (
+        re.compile(rf"\[\s*\[\s*{said}\s*\]\s*\]", re.IGNORECASE),
+        re.compile(
+            r"\b(?:verdict|winner|decision|judge?ment|choice|answer|conclusion|preference)[\"'”]?"
+            rf"\s{{0,9}}(?:[:=–—-]+|is:?)?\s{{0,9}}[\"'“]?\[{{1,2}}\s{{0,9}}{said}\s{{0,9}}\]",
+            re.IGNORECASE,
+        ),
+        re.compile(rf"\[{{1,2}}\s{{0,9}}{said}\s{{0,9}}\][.!]?", re.IGNORECASE),
+    )
+
+
+_WINNERS = _stated_forms(_SIDE)
+_VERDICTS = _stated_forms(_RIGHT)
 _DENIED = re.compile(
     r"(?:\bnot|\bneither|\bnor|n['’]t|\brather than|\binstead of|\bover|\bthan|\bbeats|>)"
     r"(?:\s+(?:be|give|choose|a|an|the))?\s*[\"'“(]?$",
@@ -186,14 +204,31 @@ def read_winner_lenient(reply: str) -> Winner | None:
     ("[[A]] if assistant A is better") or leave the choice open ("[[A]] or [[B]]") do not count.
     Only the last 500 verdicts are considered.
     """
-    text = _plain(reply)
-    for pattern in (_VERDICT, _VERDICT_LABELLED):
-        verdicts = deque(pattern.finditer(text), maxlen=_MOST_VERDICTS)
-        stated = [found for found in verdicts if _is_stated(found)]
-        if stated:
-            return None if _is_open(text, stated) else _side(stated[-1])
-    found = _VERDICT_ALONE.fullmatch(_last_line(text))
+    found = _decision(reply, _WINNERS, _side)
     return _side(found) if found else None
+
+
+def read_verdict(reply: str) -> float | None:
+    """1 for ``[[right]]`` or ``[[correct]]``, 0 for ``[[wrong]]`` or ``[[incorrect]]``.
+
+    The last one counts, as in :func:`read_winner_lenient`; None if there is none.
+    """
+    found = _decision(reply, _VERDICTS, _is_right)
+    return float(_is_right(found)) if found else None
+
+
+def _decision(
+    reply: str, forms: Sequence[re.Pattern[str]], means: Callable[[re.Match[str]], object]
+) -> re.Match[str] | None:
+    """The last decision that is stated; None also if the choice is left open."""
+    text = _plain(reply)
+    *patterns, alone = forms
+    for pattern in patterns:
+        decisions = deque(pattern.finditer(text), maxlen=_MOST_VERDICTS)
+        stated = [found for found in decisions if _is_stated(found)]
+        if stated:
+            return None if _is_open(text, stated, means) else stated[-1]
+    return alone.fullmatch(_last_line(text))
 
 
 _MOST_VERDICTS = 500
@@ -207,21 +242,30 @@ def _is_stated(found: re.Match[str]) -> bool:
     )
 
 
-def _is_open(text: str, stated: list[re.Match[str]]) -> bool:
+def _is_open(
+    text: str, stated: list[re.Match[str]], means: Callable[[re.Match[str]], object]
+) -> bool:
     """Whether the last verdict is joined to a different one before it."""
-    if len(stated) < 2 or _side(stated[-2]) == _side(stated[-1]):
+    if len(stated) < 2 or means(stated[-2]) == means(stated[-1]):
         return False
     between = text[stated[-2].end() : stated[-1].start()]
-    return len(between) < 20 and _OR.fullmatch(between) is not None
+    return len(between) < 20 and (between in ("", " ") or _OR.fullmatch(between) is not None)
 
 
 def _side(found: re.Match[str]) -> Winner:
-    side = found["side"].upper()
+    side = found["said"].upper()
     return "A" if side == "A" else "B" if side == "B" else "tie"
+
+
+def _is_right(found: re.Match[str]) -> bool:
+    return found["said"].lower() in ("right", "correct")
 
 
 def _plain(reply: str) -> str:
     text = _ESCAPED.sub(lambda mark: mark[1], answer_text(reply)).translate(_FULL_WIDTH)
+    head, again, _ = text.partition("\n[Question]")
+    if again and "[[" in head:  # another task of the judge's own begins
+        text = head
     return without_markup(text).strip()
 
 

@@ -12,7 +12,8 @@ import pytest
 
 from evalbench.engine.benchmark import DataSource, Sample, Score, sample_ids
 from evalbench.engine.benchmarks.custom.benchmark import Custom
-from evalbench.engine.benchmarks.custom.scorers import Scoring, read_reply, read_verdict
+from evalbench.engine.benchmarks.custom.scorers import Scoring, read_reply
+from evalbench.engine.benchmarks.mt_bench.ratings import read_verdict
 from evalbench.engine.calls import Outcome, Prompt, Reply
 from evalbench.engine.calls.options import parse_options
 from evalbench.engine.config.spec import load_suite, make_spec

@@ -5,7 +5,9 @@ from __future__ import annotations
 import ast
 import json
 import re
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -14,9 +16,12 @@ from hypothesis import strategies as st
 from evalbench.engine.benchmarks.mt_bench.ratings import (
     read_rating,
     read_rating_lenient,
+    read_verdict,
     read_winner,
     read_winner_lenient,
 )
+from evalbench.engine.benchmarks.spec import ranking
+from evalbench.engine.benchmarks.spec.compliance import read_compliance_lenient
 
 # What a person would read; None: no rating in the form that was asked for, or outside of 1 to 10.
 RATINGS: dict[float | None, list[str]] = {
@@ -229,12 +234,16 @@ def test_the_faithful_verdict_goes_by_the_order_of_the_checks(reply: str, side: 
 
 def test_judgements_in_many_forms_are_read_as_a_person_would() -> None:
     lines = Path(__file__).with_name("judge_replies.jsonl").read_text().splitlines()
+    readers: dict[str, Callable[[str], Any]] = {
+        "rating": read_rating_lenient,
+        "winner": read_winner_lenient,
+        "right": read_verdict,
+        "compliant": lambda reply: read_compliance_lenient(reply).compliant,
+        "ranking": ranking.read_verdict,
+    }
     for case in map(json.loads, lines):
-        reply = case["reply"]
-        if "rating" in case:
-            assert read_rating_lenient(reply) == case["rating"], reply
-        else:
-            assert read_winner_lenient(reply) == case["winner"], reply
+        ((kind, expected),) = (item for item in case.items() if item[0] != "reply")
+        assert readers[kind](case["reply"]) == expected, case
 
 
 SOUP = st.lists(
