@@ -168,6 +168,31 @@ def failed_judgements(asks: Sequence[Asked], replies: Sequence[Reply]) -> list[s
     return list(dict.fromkeys(told))
 
 
+def unread_judgements(
+    asks: Sequence[Asked], replies: Sequence[Reply], problem: Callable[[str], str]
+) -> tuple[Outcome, list[str]]:
+    """The outcome that judgements give a sample, and which could not be read, as text.
+
+    A judgement without a decision makes the sample unparsed, or truncated if it was cut off.
+
+    Args:
+        asks: the questions to the judges.
+        replies: their replies; failed calls are ignored, see :func:`failed_judgements`.
+        problem: why nothing can be read in a judge's text; empty if it is read.
+    """
+    outcome, told = Outcome.OK, []
+    for asked, reply in zip(asks, replies, strict=True):
+        if reply.outcome is Outcome.ERROR or not (why := problem(reply.text)):
+            continue
+        if reply.outcome is Outcome.TRUNCATED:
+            why = "the judgement was cut off before its end"
+        if outcome is not Outcome.TRUNCATED:
+            cut = reply.outcome is Outcome.TRUNCATED
+            outcome = Outcome.TRUNCATED if cut else Outcome.UNPARSED
+        told.append(f"{judge_name(asked[0])}: {why}")
+    return outcome, list(dict.fromkeys(told))
+
+
 class SequentialAsk:
     """An ``ask`` that answers immediately, so that questions can just be asked one by one."""
 

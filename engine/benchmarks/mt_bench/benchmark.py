@@ -19,6 +19,7 @@ from evalbench.engine.benchmark import (
     ask_judges,
     failed_judgements,
     judge_name,
+    unread_judgements,
 )
 from evalbench.engine.benchmarks.mt_bench import data
 from evalbench.engine.benchmarks.mt_bench import metrics as mt_bench_metrics
@@ -33,6 +34,7 @@ from evalbench.engine.benchmarks.mt_bench.ratings import (
     read_rating_lenient,
     read_winner,
     read_winner_lenient,
+    winner_problem,
 )
 from evalbench.engine.calls import Outcome, Prompt, Reply, assistant, generate, user
 from evalbench.engine.calls.options import setting
@@ -186,18 +188,18 @@ class MtBench(Benchmark):
         left_out = _left_out(one, two)
         if left_out:
             values["cut_prompt"] = 1.0
-        cut = left_out or Outcome.TRUNCATED in (one.outcome, two.outcome)
-        unread = any(value for name, value in values.items() if name.startswith("unread/"))
-        if unread:
-            cut = cut or any(reply.outcome is Outcome.TRUNCATED for reply in told)
-        outcome = Outcome.TRUNCATED if cut else Outcome.UNPARSED if unread else Outcome.OK
-        notes = [left_out]
+        read = read_winner if self.pairwise else read_rating
+        outcome, _ = unread_judgements(
+            asks, told, lambda text: "" if read(text) is not None else "unread"
+        )
+        if left_out or Outcome.TRUNCATED in (one.outcome, two.outcome):
+            outcome = Outcome.TRUNCATED
         if failed := failed_judgements(asks, told):
             outcome = Outcome.ERROR
-            notes += failed
-        if not self.pairwise:
-            notes += _problems(asks, told)
-        return Score(outcome, values, parsed, "; ".join(filter(None, notes)))
+        _, unread = unread_judgements(
+            asks, told, winner_problem if self.pairwise else rating_problem
+        )
+        return Score(outcome, values, parsed, "; ".join(filter(None, [left_out, *failed, *unread])))
 
     # -- single grading ----------------------------------------------------------
 
@@ -326,20 +328,6 @@ def _fields(inputs: Mapping[str, Any], one: str, two: str) -> dict[str, str]:
     if references := inputs.get("references"):
         fields["ref_answer_1"], fields["ref_answer_2"] = references
     return fields
-
-
-def _problems(asks: Sequence[Asked], judgements: Sequence[Reply]) -> list[str]:
-    """Notes on ratings that are in no mean: outside the scale, or cut off."""
-    found = []
-    for asked, reply in zip(asks, judgements, strict=True):
-        if reply.outcome is Outcome.ERROR:
-            continue
-        judge, problem = judge_name(asked[0]), rating_problem(reply.text)
-        if problem and reply.outcome is Outcome.TRUNCATED:
-            problem = "the judgement was cut off before its rating"
-        if problem:
-            found.append(f"{judge}: {problem}")
-    return list(dict.fromkeys(found))
 
 
 def _seats(a: Sequence[str], b: Sequence[str]) -> dict[str, str]:

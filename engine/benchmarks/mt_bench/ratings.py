@@ -217,6 +217,11 @@ def read_verdict(reply: str) -> float | None:
     return float(_is_right(found)) if found else None
 
 
+def winner_problem(reply: str) -> str:
+    """Why :func:`read_winner_lenient` finds nothing, as text; empty if it finds a verdict."""
+    return "" if read_winner_lenient(reply) else "no verdict in the form that was asked for"
+
+
 def _decision(
     reply: str, forms: Sequence[re.Pattern[str]], means: Callable[[re.Match[str]], object]
 ) -> re.Match[str] | None:

@@ -18,6 +18,7 @@ from evalbench.engine.benchmark import (
     ask_judges,
     failed_judgements,
     judge_name,
+    unread_judgements,
 )
 from evalbench.engine.benchmarks.spec import data, prompts
 from evalbench.engine.benchmarks.spec.compliance import (
@@ -145,11 +146,12 @@ class SpecComply(Benchmark):
             values[f"unread/{judge}"] = float(faithful.compliant is None)
             parsed[COMPLIANCE][judge] = faithful._asdict()
             parsed[COMPLIANCE_LENIENT][judge] = lenient._asdict()
-        unread = any(value for name, value in values.items() if name.startswith("unread/"))
-        if outcome is Outcome.OK and unread:
-            outcome = Outcome.UNPARSED
-        failed = failed_judgements(asks, replies)
-        return Score(Outcome.ERROR if failed else outcome, values, parsed, "; ".join(failed))
+        judged, unread = unread_judgements(asks, replies, _problem)
+        if failed := failed_judgements(asks, replies):
+            outcome = Outcome.ERROR
+        elif outcome is Outcome.OK:
+            outcome = judged
+        return Score(outcome, values, parsed, "; ".join([*failed, *unread]))
 
     def metrics(self, tally: Tally) -> list[Metric]:
         """Compliance pooled, by contestant, judge and statement; judges' bias and agreement."""
@@ -197,6 +199,11 @@ class SpecComply(Benchmark):
             ),
         ]
         return out
+
+
+def _problem(judgement: str) -> str:
+    read = read_compliance(judgement).compliant is not None
+    return "" if read else "no decision in the form that was asked for"
 
 
 def answered(spec: data.Spec, given: Sequence[str]) -> Iterator[Item]:

@@ -19,6 +19,7 @@ from evalbench.engine.benchmark import (
     ask_judges,
     failed_judgements,
     judge_name,
+    unread_judgements,
 )
 from evalbench.engine.benchmarks.spec import data, prompts
 from evalbench.engine.benchmarks.spec.comply import ANSWERS, NoAnswer
@@ -149,9 +150,9 @@ class SpecRank(Benchmark):
             }
             parsed[RANKING][judge] = list(ranks)
             parsed[RANKING_LENIENT][judge] = verdicts
-        unread = any(value for name, value in values.items() if name.startswith("unread/"))
-        outcome = Outcome.UNPARSED if unread else Outcome.OK
-        return Score(Outcome.ERROR if failed else outcome, values, parsed, "; ".join(failed))
+        outcome, unread = unread_judgements(asks, told, _problem)
+        notes = "; ".join([*failed, *unread])
+        return Score(Outcome.ERROR if failed else outcome, values, parsed, notes)
 
     def _prompt(self, given: Mapping[str, Any], a: str, b: str) -> Prompt:
         if not self._templates:
@@ -229,6 +230,10 @@ _CARE = (
     ("unsure", "unsure", "Verdicts: unsure"),
     ("unread", "unread_judgements", "Verdicts that could not be read; count as ties"),
 )
+
+
+def _problem(judgement: str) -> str:
+    return "" if read_verdict(judgement) else "no ranking in the form that was asked for"
 
 
 def _care(judges: list[str], kind: str) -> Counts:

@@ -30,17 +30,20 @@ DOWN = Reply("", outcome=Outcome.ERROR, error="overloaded")
 
 
 class Asking:
-    """The judges of ``down`` cannot be reached; the others say ``says``."""
+    """The judges of ``down`` cannot be reached, the first says ``first``, the others ``says``."""
 
-    def __init__(self, says: str, *down: str) -> None:
+    def __init__(self, says: str, *down: str, first: Reply | None = None) -> None:
         self._says = says
         self._down = down
+        self._first = first
 
     async def __call__(
         self, role: str, prompt: Prompt, *, step: str = "answer", repeat: int = 0
     ) -> Reply:
         if role in self._down:
             raise CallFailed(DOWN)
+        if self._first and role == JUDGES[0]:
+            return self._first
         return Reply("42" if role == "candidate" else self._says, stop_reason="stop")
 
     async def many(self, asks: Sequence[Asked]) -> list[Reply]:
@@ -188,3 +191,21 @@ def test_without_any_judgement_a_sample_has_no_score(tmp_path: Path) -> None:
     score = asyncio.run(bench.solve(sample, Asking("", *JUDGES)))
     assert (score.outcome, score.values) == (Outcome.ERROR, {"exact": 1.0})
     assert isinstance(bench, Custom)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_judgement_without_a_decision_is_named_and_the_other_counts(
+    case: str, tmp_path: Path
+) -> None:
+    make, says, _, _, _ = CASES[case]
+    bench, sample = make(tmp_path)
+    for first, outcome, note in (
+        (Reply("Good, bu", outcome=Outcome.TRUNCATED), Outcome.TRUNCATED, "cut off before its end"),
+        (Reply("Good.", outcome=Outcome.OK), Outcome.UNPARSED, "in the form that was asked for"),
+        (Reply("", outcome=Outcome.OK, reasoning=says), Outcome.UNPARSED, "that was asked for"),
+    ):
+        score = asyncio.run(bench.solve(sample, Asking(says, first=first)))
+        assert score.outcome is outcome
+        assert score.note.startswith("x/one: ")
+        assert note in score.note
+        assert any("x/two" in name for name in score.values)
