@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import ast
 import codecs
+import contextlib
 import csv
 import gzip
 import io
+import json
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -234,11 +236,20 @@ def unreadable(path: Path, error: Exception, line: int | None = None) -> DataErr
             "the file is UTF-16 text, not UTF-8" if sixteen else "the file is not UTF-8 text",
             path=str(path),
             line=line,
-            why=str(error),
+            why="" if sixteen else _not_utf8(error),
             hint="save it as UTF-8",
         )
     why = why_unread(error)
     return DataError("the file cannot be read", path=str(path), why=why)
+
+
+def _not_utf8(error: UnicodeDecodeError) -> str:
+    """Which byte is no UTF-8, and the character that it would be in Latin-1."""
+    byte = error.object[error.start]
+    start = error.object.rfind(b"\n", 0, error.start) + 1
+    before = error.object[start : error.start].decode("latin-1")[-20:]
+    as_latin = f" ({chr(byte)} in Latin-1)" if chr(byte).isprintable() else ""
+    return f"the byte {byte:#04x}{as_latin} after {before!r} is not valid there"
 
 
 def _csv_with_header(path: Path) -> Iterator[tuple[int, Row]]:
@@ -250,7 +261,7 @@ def _csv_with_header(path: Path) -> Iterator[tuple[int, Row]]:
             continue
         if len(cells) != len(header):
             raise DataError(
-                f"{len(cells)} cells where the header names {len(header)} columns",
+                f"{_count(cells, 'cell')} where the header names {_count(header, 'column')}",
                 path=str(path),
                 line=number,
                 hint="quote cells that hold commas or line breaks",
@@ -258,12 +269,19 @@ def _csv_with_header(path: Path) -> Iterator[tuple[int, Row]]:
         yield number, dict(zip(header, cells, strict=True))
 
 
-def _check_header(path: Path, header: Sequence[str]) -> None:
-    """Reject a table whose columns cannot be distinguished."""
+def _count(found: Sequence[str], what: str) -> str:
+    return f"{len(found)} {what}{'' if len(found) == 1 else 's'}"
+
+
+def _check_header(path: Path, header: Sequence[str], line: int | None = None) -> None:
+    """Reject a table, or a row, whose columns cannot be distinguished."""
     twice = next((name for name in header if name and header.count(name) > 1), None)
     if twice is not None:
         raise DataError(
-            f"two columns are called {twice!r}", path=str(path), hint="give each another name"
+            f"two columns are called {twice!r}",
+            path=str(path),
+            line=line,
+            hint="give each another name",
         )
 
 
@@ -324,6 +342,12 @@ def _json_object(path: Path, number: int, line: bytes) -> Row:
         raise DataError("this is not JSON", path=str(path), line=number, why=str(error)) from error
     if not isinstance(row, dict):
         raise DataError("a row must be a JSON object", path=str(path), line=number)
+    for name in row:
+        # A name that occurs twice may also be a value or inside one: only then look closer.
+        if line.count(b'"%b"' % name.encode("utf-8", "surrogatepass")) > 1:
+            with contextlib.suppress(RecursionError):
+                pairs: Any = json.loads(line, object_pairs_hook=tuple)
+                _check_header(path, [pair[0] for pair in pairs], number)
     return row
 
 
@@ -349,6 +373,7 @@ def _parquet(path: Path) -> Iterator[tuple[int, Row]]:
         raise unreadable(path, error) from error
     try:
         with pyarrow.parquet.ParquetFile(path) as file:
+            _check_header(path, file.schema_arrow.names)
             with open_plain(path) as pages:
                 some = rows_at_once(pages, file.metadata)
             number, unpacked, size = 0, 0, path.stat().st_size

@@ -19,7 +19,7 @@ from evalbench.engine.config.spec import (
     data_by_name,
     suite_budget,
 )
-from evalbench.engine.errors import EvalbenchError, UsageError
+from evalbench.engine.errors import DataError, EvalbenchError, UsageError
 from evalbench.engine.formats.yaml_configs import SUFFIXES, read_config
 from evalbench.engine.paths import expand
 from evalbench.engine.runs.grid import Grid, new_grid
@@ -72,7 +72,14 @@ def declare_target_settings(parser: Parser, words: Sequence[str]) -> None:
     bare = bare_words(parser, words)
     target = _target(bare)
     if target and target.endswith(".toml"):
-        read_tables(expand(target))  # whatever the flags are, the error is in the file
+        # Whatever the flags are, the error is in the file.
+        tables, _ = read_tables(expand(target))
+        if "run" not in tables and not _is_own(target):
+            raise DataError(
+                "this describes neither a benchmark nor a suite",
+                path=target,
+                hint="a benchmark has [benchmark], [prompt] and [answer], a suite has [[run]]",
+            )
     if target and target.endswith(SUFFIXES):
         _declare_settings_of_config(parser, expand(target))
     elif target and not names_file(target):

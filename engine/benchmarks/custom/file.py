@@ -211,7 +211,12 @@ def read_tables(path: Path) -> tuple[dict[str, Any], str]:
     except tomllib.TOMLDecodeError as error:
         raise DataError("this is not TOML", path=str(path), why=str(error)) from None
     except (OSError, UnicodeDecodeError) as error:
-        raise unreadable(path, error) from None
+        fault = unreadable(path, error)
+        if isinstance(error, UnicodeDecodeError) and fault.why:
+            line = error.object.count(b"\n", 0, error.start) + 1
+            what = f"line {line}: the file is not UTF-8 text"
+            fault = DataError(what, path=fault.path, why=fault.why, hint=fault.hint)
+        raise fault from None
 
 
 MOST_FAULTS = 10
@@ -591,7 +596,7 @@ _JINJAS_OWN = ("loop", "caller", "varargs", "kwargs", "self", "super")
 _FOR_WHAT_MAY_BE_MISSING = ("defined", "undefined", "default", "d")
 
 
-def problem_at(path: Path, section: str, key: str, what: str, *, hint: str = "") -> DataError:
+def problem_at(path: Path, section: str, key: str, what: str, *, hint: str = "") -> FileFault:
     """An error about a key of a file, with its line."""
     try:
         text = read_text(path, encoding="utf-8-sig")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import json
 import math
-import mimetypes
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -31,7 +30,7 @@ from evalbench.engine.benchmarks.custom.scorers import SCORERS
 from evalbench.engine.data.hub_set import load_splits
 from evalbench.engine.data.image_size import image_size, image_type
 from evalbench.engine.data.images import MOST_PIXELS
-from evalbench.engine.data.reading import SUFFIXES, Row, read_rows
+from evalbench.engine.data.reading import SUFFIXES, Row, read_rows, shards
 from evalbench.engine.errors import DataError, nearest
 from evalbench.engine.limited import LimitedProcess, LimitExceeded, WorkFailed
 from evalbench.engine.scoring.numbers import parse_number
@@ -54,12 +53,14 @@ class Tables:
         folder: where files that rows refer to are; None for nowhere.
         rows: the questions.
         examples: returns the solved examples; None if they are among the questions.
+        examples_name: their table's name, for errors.
     """
 
     name: str
     folder: Path | None
     rows: Iterator[Numbered]
     examples: Callable[[], Iterator[Numbered]] | None = None
+    examples_name: str = ""
 
     def wrong(self, what: str, number: int, why: str = "", hint: str = "") -> DataError:
         """An error about a row."""
@@ -99,13 +100,16 @@ def _tables(path: Path, file: CustomFile, source: DataSource) -> Tables:
         name = ", ".join(filter(None, (file.hub, file.config, file.split)))
         if file.shots_split:
             examples = partial(hub_rows, replace(file, split=file.shots_split), source)
-        return Tables(name, None, hub_rows(file, source), examples)
+        return Tables(name, None, hub_rows(file, source), examples, file.shots_split)
     table = source.path or _beside(path, "data", file.data)
+    apart: Path | None = None
     if file.shots_from:
-        examples = partial(read_rows, _beside(path, "shots_from", file.shots_from))
+        apart = _beside(path, "shots_from", file.shots_from)
     elif file.shots and file.shots_split:
-        examples = partial(read_rows, split_beside(table, file.shots_split))
-    return Tables(str(table), table.parent, read_rows(table), examples)
+        apart = split_beside(table, file.shots_split)
+    if apart:
+        examples = partial(read_rows, apart)
+    return Tables(str(table), table.parent, read_rows(table), examples, apart.name if apart else "")
 
 
 def split_beside(table: Path, split: str) -> Path:
@@ -148,6 +152,11 @@ def _beside(path: Path, key: str, name: str) -> Path:
         ) from None
     if not table.exists():
         raise problem_at(path, section, key, f"there is no file {name} beside it")
+    if not (table.is_dir() and shards(table)) and not table.name.lower().endswith(SUFFIXES):
+        what = "a folder without tables" if table.is_dir() else "no table"
+        raise problem_at(
+            path, section, key, f"{name} is {what}", hint="files end in " + ", ".join(SUFFIXES)
+        )
     return table
 
 
@@ -259,16 +268,20 @@ class _Reader:
             there = set(map(str, row))
             missing = self._missing(there)
             if first and missing:
-                faults: list[DataError] = [
+                alone = next(iter(there)) if len(there) == 1 else ""
+                faults = [
                     problem_at(
                         self._path,
                         section,
                         key,
                         f"the table has no column {name!r} ({self._table.name}, row {number})",
-                        hint=nearest(name, there) or "columns: " + ", ".join(sorted(there)),
+                        hint="separate its cells with commas"
+                        if ";" in alone or "\t" in alone
+                        else nearest(name, there) or "columns: " + ", ".join(sorted(there)),
                     )
                     for section, key, name in missing
                 ]
+                faults.sort(key=lambda fault: fault.at)
                 raise together(faults, self._path)
             first = False
             for section, key, name in missing[:1]:
@@ -326,6 +339,8 @@ class _Reader:
         if apart:
             few = None if file.shots_random or file.shots_by else file.shots
             self._examples = list(islice(apart(), few))
+            for number, row in self._examples:
+                self._check_example(number, row)
         elif file.shots_random or file.shots_by:
             self._examples = list(rows)
             rows = iter(self._examples)
@@ -339,6 +354,20 @@ class _Reader:
                 f"there are {len(self._examples)} rows for {file.shots} examples",
             )
         return rows
+
+    def _check_example(self, number: int, row: Row) -> None:
+        """Reject an example without a column that it is rendered with."""
+        there = set(map(str, row))
+        for section, key, name in self._missing(there):
+            if key in ("template", "system", "shot_answer", "shots_by", "target", "choices"):
+                raise problem_at(
+                    self._path,
+                    "prompt",
+                    "shots_from" if self._file.shots_from else "shots_split",
+                    f"the examples have no column {name!r}, which [{section}] {key} needs"
+                    f" ({self._table.examples_name}, row {number})",
+                    hint=nearest(name, there) or "columns: " + ", ".join(sorted(there)),
+                )
 
     def _shots_of(self, number: int, row: Row) -> list[Numbered]:
         file = self._file
@@ -387,9 +416,10 @@ class _Reader:
         plans: list[list[Any]] = []
         for number, row in some:
             try:
-                plans.append(
-                    [self._plan(*one) for one in (*self._shots_of(number, row), (number, row))]
-                )
+                shots = [
+                    self._of_example(n, self._plan, n, r) for n, r in self._shots_of(number, row)
+                ]
+                plans.append([*shots, self._plan(number, row)])
             except DataError:
                 raise
             except Exception as error:
@@ -448,7 +478,7 @@ class _Reader:
         if isinstance(plan[0], Exception):
             raise plan[0]
         *shots, asked = plan
-        examples = [self._read(one, results) for one in shots]
+        examples = [self._of_example(one.number, self._read, one, results) for one in shots]
         said = self._read(asked, results)
         inputs: dict[str, Any] = {
             "prompt": said.turns[-1] if said.turns else "",
@@ -480,11 +510,23 @@ class _Reader:
             raise ValueError("its prompt is empty")
         if asked.choices:
             inputs["choices"] = asked.choices
-        images = [self._image(one) for name in file.images for one in _listed(row[name])]
+        images = [self._image(name, one) for name in file.images for one in _listed(row[name])]
         if images:
             inputs["images"] = images
         group = {"group": str(row[file.group])} if file.group else {}
         return Item(inputs, said.gold, group)
+
+    def _of_example(self, number: int, work: Callable[..., Any], *args: Any) -> Any:
+        """The result of work on an example; its errors name the example's row.
+
+        Raises:
+            ValueError: the example is invalid.
+        """
+        try:
+            return work(*args)
+        except ValueError as error:
+            table = f" of {self._table.examples_name}" if self._table.examples_name else ""
+            raise ValueError(f"the example in row {number}{table}: {error}") from None
 
     def _read(self, plan: _Plan, results: Iterator[str]) -> _Said:
         """The child's results for a plan's pieces, in order."""
@@ -526,27 +568,36 @@ class _Reader:
             raise ValueError(f"its right answer is no number: {wrong[:60]!r}")
         return texts
 
-    def _image(self, value: Any) -> dict[str, str]:
+    def _image(self, column: str, value: Any) -> dict[str, str]:
+        """The picture in a cell: its bytes, or its path beside the table.
+
+        Raises:
+            ValueError: it does not exist, or is not a picture that models take.
+        """
         if isinstance(value, Mapping):
             value = value.get("bytes") or value.get("path")
         if isinstance(value, bytes):
-            data, kind, name = value, image_type(value), "a picture"
+            data, name = value, "its content"
         else:
             if self._table.folder is None or _is_empty(value):
-                raise ValueError("there is no picture in it")
+                raise ValueError(f"there is no picture in {column!r}")
             path = _inside(self._table.folder, str(value))
-            name, kind = path.name, mimetypes.guess_type(path.name)[0] or ""
-            if not kind.startswith("image/"):
-                raise ValueError(f"{name} is no image")
+            name = str(value)
             try:
                 data = self._source.read(path)
+            except FileNotFoundError:
+                raise ValueError(f"{column!r}: there is no file {name} beside the table") from None
             except OSError as error:
-                raise ValueError(f"{path} cannot be read: {error.strerror or error}") from None
-        if not kind.startswith("image/"):
-            raise ValueError(f"{name} is no image")
+                why = error.strerror or str(error)
+                raise ValueError(f"{column!r}: {name} cannot be read: {why}") from None
+        kind = image_type(data)
+        if not kind:
+            raise ValueError(f"{column!r}: {name} is no picture (PNG, JPEG, GIF or WebP)")
         width, height = image_size(data) or (0, 0)
         if width * height > MOST_PIXELS:
-            raise ValueError(f"{name} has {width:,} × {height:,} pixels, over {MOST_PIXELS:,}")
+            raise ValueError(
+                f"{column!r}: {name} has {width:,} × {height:,} pixels, over {MOST_PIXELS:,}"
+            )
         return {"type": kind, "data": base64.b64encode(data).decode()}
 
     def _unfit(self, error: Exception, number: int, row: Row, part: str = "prompt") -> DataError:
@@ -560,6 +611,7 @@ class _Reader:
                     hint="put parts of it into {% set name = … %}",
                 )
             why = f"rendering it {error}" if isinstance(error, LimitExceeded) else str(error)
+            why = why.removeprefix("ValueError: ")
         return self._table.wrong(
             f"the row does not fit the {part}", number, why, "columns: " + ", ".join(map(str, row))
         )

@@ -147,7 +147,8 @@ def setup_problem(one: Scoring) -> tuple[str, str] | None:
         return "tolerance", "is out of range: 0 to 1"
     if one.scorer == "python":
         return _function_problem(one.function)
-    return _schema_problem(one.schema) if one.schema else None
+    wanted = one.schema and not missing_modules(["jsonschema"])
+    return _schema_problem(one.schema) if wanted else None
 
 
 def _pattern_problem(pattern: str) -> tuple[str, str] | None:

@@ -235,12 +235,12 @@ def test_an_image_that_changed_is_another_data_set(
     write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("EVALBENCH_HOME", str(tmp_path / "home"))
-    (tmp_path / "dot.png").write_bytes(b"one")
+    (tmp_path / "dot.png").write_bytes(b"\xff\xd8one")
     body = PROMPT + 'images = ["picture"]\n[answer]\ntarget = "answer"\n'
     file = write(body, "question,picture,answer\nq,dot.png,yes\n")
     spec = make_spec("custom", "anthropic/claude-haiku-4-5", options={"file": str(file)})
     before = read_header(prepare(spec, tmp_path / "cache")).data_hash
-    (tmp_path / "dot.png").write_bytes(b"two")
+    (tmp_path / "dot.png").write_bytes(b"\xff\xd8two")
     assert read_header(prepare(spec, tmp_path / "cache")).data_hash != before
 
 

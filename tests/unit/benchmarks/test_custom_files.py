@@ -17,6 +17,7 @@ from evalbench.engine.benchmarks.mt_bench.ratings import read_verdict
 from evalbench.engine.calls import Outcome, Prompt, Reply
 from evalbench.engine.calls.options import parse_options
 from evalbench.engine.config.spec import load_suite, make_spec
+from evalbench.engine.data.reading import read_rows
 from evalbench.engine.errors import DataError
 from evalbench.engine.runs.folder import make_run
 from evalbench.engine.scoring.choices import read_choice
@@ -390,7 +391,7 @@ BROKEN: dict[str, tuple[str, str, str]] = {
         "question,answer,answer\nq,1,2\n",
         "two columns are called",
     ),
-    "cells": (PROMPT + ANSWER, "question,answer\nq,1\nq\n", "row 2: 1 cells"),
+    "cells": (PROMPT + ANSWER, "question,answer\nq,1\nq\n", "row 2: 1 cell where"),
     "no rows": (PROMPT + ANSWER, "question,answer\n", "no row is left"),
     "empty target": (
         PROMPT + ANSWER,
@@ -404,7 +405,22 @@ BROKEN: dict[str, tuple[str, str, str]] = {
     "no picture": (
         PROMPT + 'images = ["answer"]\n' + ANSWER,
         "question,answer\nq,no.png\n",
-        r"row 1: .*\n +why: \S*no\.png cannot be read: No such file or directory\n",
+        "row 1: .*\n.*'answer': there is no file no.png beside the table",
+    ),
+    "no picture in it": (
+        PROMPT + 'images = ["answer"]\n' + ANSWER,
+        "question,answer\nq,q.csv\n",
+        "'answer': q.csv is no picture",
+    ),
+    "no example": (
+        PROMPT + 'shots = 1\nshots_from = "mine.toml"\n' + ANSWER,
+        "question,answer\nq,x\n",
+        "shots_from: mine.toml is no table",
+    ),
+    "semicolons": (
+        PROMPT + ANSWER,
+        "question;answer\nq;x\n",
+        "no column 'question' .*separate its cells with commas",
     ),
     "no conversation": (
         '[prompt]\nmessages = "question"\n' + ANSWER,
@@ -426,6 +442,33 @@ def test_a_broken_file_is_told_before_anything_is_asked(tmp_path: Path, name: st
         prepared(file)
     assert re.search(told, str(caught.value)), str(caught.value)
     assert str(tmp_path) in str(caught.value)
+
+
+def test_examples_that_do_not_fit_are_named_with_their_table(tmp_path: Path) -> None:
+    file = write(
+        tmp_path, f'{PROMPT}shots = 1\nshots_from = "e.csv"\n{ANSWER}', "question,answer\nq,1\n"
+    )
+    for table, told in (
+        ("question,right\nx,2\n", "line 6: .*shots_from: the examples have no column 'answer'"),
+        ("question,answer\nx,\n", "the example in row 1 of e.csv: its right answer is empty"),
+    ):
+        (tmp_path / "e.csv").write_text(table)
+        with pytest.raises(DataError, match=told):
+            prepared(file)
+
+
+@pytest.mark.parametrize("suffix", [".jsonl", ".parquet"])
+def test_a_name_that_two_columns_have_is_refused(tmp_path: Path, suffix: str) -> None:
+    table = tmp_path / f"q{suffix}"
+    if suffix == ".jsonl":
+        table.write_text('{"a": "a", "b": {"a": "a"}}\n{"a": 1, "b": 2, "a": 3}\n')
+    else:
+        pyarrow = pytest.importorskip("pyarrow")
+        parquet = pytest.importorskip("pyarrow.parquet")
+        columns = [pyarrow.array([1]), pyarrow.array([2])]
+        parquet.write_table(pyarrow.Table.from_arrays(columns, names=["a", "a"]), table)
+    with pytest.raises(DataError, match="two columns are called 'a'"):
+        list(read_rows(table))
 
 
 @pytest.mark.share(4)
