@@ -109,6 +109,10 @@ _LINE = re.compile(r"\S+")
 _STANDARD = bytes.maketrans(b"-_", b"+/")
 _HEX = re.compile(rb"[0-9a-fA-F]+")
 _BASE32 = re.compile(rb"[A-Z2-7]+|[a-z2-7]+")
+_BASE32_DIGITS = bytes.maketrans(
+    b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567abcdefghijklmnopqrstuvwxyz",
+    b"0123456789ABCDEFGHIJKLMNOPQRSTUV0123456789ABCDEFGHIJKLMNOP",
+)
 _STRETCH = re.compile(rb"[\t\n\r -~]{12}")
 _QUOTED = re.compile(r"(?:=[0-9a-fA-F]{2}|=\r?\n)+")
 _SOFT = re.compile(r"=\r?\n")
@@ -299,10 +303,12 @@ def _decoded(code: bytes, least: int) -> Iterator[bytes]:
         for start in range(2) if len(run) >= least else ():
             yield bytes.fromhex(run[start : start + (len(run) - start) // 2 * 2].decode())
     for run in _BASE32.findall(code):
-        for start in range(8) if len(run) >= least else ():
-            part = run[start:].upper()
-            part = part[: len(part) - (len(part) % 8 in (1, 3, 6))]
-            yield base64.b32decode(part + b"=" * (-len(part) % 8))
+        if len(run) >= least:
+            # As one number: base64.b32decode takes seconds a megabyte.
+            bits = int(run.translate(_BASE32_DIGITS), 32)
+            for length in range(5 * len(run), 5 * max(0, len(run) - 8), -5):
+                number = (bits & ((1 << length) - 1)) >> length % 8
+                yield number.to_bytes(length // 8, "big")
     if code.islower():
         return  # a path, or words with dashes: base64 of a text has capitals
     code = code.translate(_STANDARD)

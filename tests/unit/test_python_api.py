@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from decimal import Decimal
 from pathlib import Path
 from typing import Any, Never
 
@@ -43,7 +44,7 @@ def test_every_setting_reaches_whom_it_belongs_to(tmp_path: Path) -> None:
         start_run("mmlu", MODEL, budget=1, limit=3, shots=2, dtype="float32", data=tmp_path)
     spec: RunSpec = asked.value.args[0]
     assert (spec.settings.budget, spec.settings.limit, spec.settings.data) == (
-        1.0,
+        Decimal(1),
         3,
         str(tmp_path),
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -91,7 +92,8 @@ def test_roles_are_named_when_there_are_several() -> None:
 def test_dear_and_unknown_runs_are_asked_about(
     cost: list[float] | None, budget: float | None, asked: str
 ) -> None:
-    assert question(at_most(estimate(realtime=cost), budget)) == asked
+    limit = None if budget is None else Decimal(str(budget))
+    assert question(at_most(estimate(realtime=cost), limit)) == asked
 
 
 def probe(**changed: Any) -> dict[str, Any]:
