@@ -60,6 +60,7 @@ class Settings(TypedDict, total=False):
     tag: str | Sequence[str] | None
 
     # aime
+    prompt: Literal["evalbench", "original"] | None
     subset: Literal["2025", "2024", "challenge", "easy", "diamond", "main", "extended"] | None
 
     # bbh
@@ -72,7 +73,6 @@ class Settings(TypedDict, total=False):
     reasoning: Literal["low", "medium", "high"] | None
     compare_effort: str | Sequence[str] | None
     skip_booleans: bool | None
-    prompt: Literal["evalbench", "original"] | None
     runs: int | None
     difficulty: str | Sequence[str] | None
     mutation: str | Sequence[str] | None
@@ -135,6 +135,7 @@ class Settings(TypedDict, total=False):
     inputs: str | Path | None
     answers: str | Path | Sequence[str | Path] | None
     results_dir: str | Path | None
+    spec_name: str | None
     statement: str | Sequence[str] | None
 
     # spec-rank

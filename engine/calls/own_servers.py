@@ -100,7 +100,7 @@ class OwnServer:
     like: str | None = _typed(
         "like",
         "a provider that it is like: vllm, groq, azure and so on",
-        "compatible",
+        "an OpenAI-compatible server",
         metavar="PROVIDER",
     )
     title: str | None = _typed("title", "its name for people", "its name", metavar="TEXT")
