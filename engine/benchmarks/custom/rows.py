@@ -360,12 +360,13 @@ class _Reader:
         there = set(map(str, row))
         for section, key, name in self._missing(there):
             if key in ("template", "system", "shot_answer", "shots_by", "target", "choices"):
+                place = f"{self._table.examples_name}, " if self._table.examples_name else ""
                 raise problem_at(
                     self._path,
                     "prompt",
                     "shots_from" if self._file.shots_from else "shots_split",
                     f"the examples have no column {name!r}, which [{section}] {key} needs"
-                    f" ({self._table.examples_name}, row {number})",
+                    f" ({place}row {number})",
                     hint=nearest(name, there) or "columns: " + ", ".join(sorted(there)),
                 )
 

@@ -239,7 +239,7 @@ def test_a_column_that_a_set_does_not_have_is_told(tmp_path: Path) -> None:
     file = tmp_path / "mine.toml"
     file.write_text('[prompt]\ntemplate = "{{ question }} {{ hint }}"\n')
     bench = build_benchmark(make_spec("gsm8k", "answers/x", options={"prompt": str(file)}))
-    with pytest.raises(DataError, match=r"the file of --prompt.*has no column 'hint'"):
+    with pytest.raises(DataError, match=r"the file of --prompt.*no column 'hint'.*\(row 1\)"):
         list(bench.prepare(DataSource(tmp_path, tmp_path)).items)
 
 
