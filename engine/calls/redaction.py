@@ -18,6 +18,7 @@ from __future__ import annotations
 import base64
 import binascii
 import html
+import json
 import re
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
@@ -120,6 +121,8 @@ _SOFT = re.compile(r"=\r?\n")
 _SPACE = re.compile(r"\s+")
 _PIECE = 16
 """A code broken into lines of at least twice this length has one such piece unbroken."""
+_BEFORE_JSON = "\ufeff\x00 \t\r\n"
+_LENIENT = json.JSONDecoder(strict=False)
 _FORMS_ESCAPES = frozenset("\\%&#;{}=")
 _NAMES = {
     " ": ("nbsp",),
@@ -697,7 +700,7 @@ class Redactor:
             if not (self._suspects(orjson.dumps(parsed)) or _NUMBER.search(data)):
                 return data
         except (ValueError, TypeError):
-            return self._cut_bytes(data)
+            return self._cut_odd(data)
         try:
             cleaned = self._cleaned(parsed)
             if cleaned != parsed or self._holds(data.decode("utf-8", "surrogateescape")):
@@ -705,6 +708,24 @@ class Redactor:
         except (TypeError, RecursionError):
             return self._cut_bytes(data)
         return data
+
+    def _cut_odd(self, data: bytes) -> bytes:
+        """Bytes without the secrets that only a lenient reader takes for JSON, or nobody.
+
+        Cut as they are, they might lose half of an escape, and with it the whole answer.
+        """
+        text = data.decode("utf-8", "surrogateescape")
+        if not self._holds(text):
+            return data
+        try:
+            parsed, end = _LENIENT.raw_decode(text, len(text) - len(text.lstrip(_BEFORE_JSON)))
+            fresh = json.dumps(self._cleaned(parsed), ensure_ascii=False) + text[end:]
+            return self._cut_bytes(fresh.encode("utf-8", "surrogateescape"))
+        except UnicodeEncodeError:  # halves of characters that were escaped
+            fresh = json.dumps(self._cleaned(parsed)) + text[end:]
+            return self._cut_bytes(fresh.encode("utf-8", "surrogateescape"))
+        except (ValueError, RecursionError):
+            return self._cut_bytes(data)
 
     def _cut_bytes(self, data: bytes) -> bytes:
         """Bytes without the secrets, in any format."""

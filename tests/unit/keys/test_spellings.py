@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -95,6 +96,19 @@ def test_every_spelling_of_any_key_goes(key: str) -> None:
         if not (key.encode().hex().isdigit() and "bytes" in one)
     ]
     assert left == []
+
+
+@pytest.mark.parametrize("odd", [b"\xed\xa0\xbd", b"\\ud83d", b"\xe4 \\ud83d"])
+def test_a_body_for_a_lenient_reader_stays_one(odd: bytes) -> None:
+    key = KEYS["slashes"]
+    take = redactor(key)
+    for name, spelled in spellings(key).items():
+        body = json.dumps({"t": f"Answer: B\n{spelled}", "n": math.nan}).encode()
+        clean = take.raw(body.replace(b"Answer", odd + b" Answer") + b"]").decode(errors="replace")
+        value, end = json.JSONDecoder().raw_decode(clean)
+        assert clean[end:] == "]", name
+        assert "Answer: B\n" in value["t"], name
+        assert not remains(key, clean), name
 
 
 def test_words_above_and_below_the_lines_of_a_code_stay() -> None:
