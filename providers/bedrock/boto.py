@@ -26,12 +26,10 @@ from evalbench.providers.bedrock.credentials import Credentials
 from evalbench.providers.wire.address import ca_file, proxy_for
 from evalbench.providers.wire.exchange import Answered
 from evalbench.providers.wire.per_loop import OnePerLoop
-from evalbench.providers.wire.reached import about_to_send
 from evalbench.providers.wire.streams import add_to
-from evalbench.providers.wire.transport import CONNECT_S
 
 if TYPE_CHECKING:
-    from evalbench.providers.bedrock.lines import Line
+    from evalbench.providers.bedrock.lines import Line, Sender
 
 MOST_THREADS = 1024
 """Maximum concurrent calls; further ones queue here. A thread costs about 100 kB."""
@@ -154,7 +152,7 @@ class Clients:
         self._threads = ThreadPoolExecutor(MOST_THREADS, "bedrock")
         self._lines: set[Line] = set()
         self._made: dict[str, Any] = {}
-        self._noting: set[str] = set()
+        self._senders: list[Sender] = []
         self._making = threading.Lock()
         self._gate = threading.Lock()
         self._renewing = asyncio.Lock()
@@ -200,8 +198,6 @@ class Clients:
             try:
                 line.check()
                 client = self._client(service)
-                if service in self._noting:
-                    about_to_send()
                 getattr(client, operation)(**arguments)
             except Exception as error:
                 # An error with a response is a response, and so is one that botocore cannot read.
@@ -244,7 +240,7 @@ class Clients:
         import botocore.session
 
         account, given = self._account, self._account.credentials
-        core = botocore.session.get_session()
+        self._core = core = botocore.session.get_session()
         core.register_component("data_loader", _descriptions())
         if given.bearer:
             core.register_component("token_provider", _Bearer(given.bearer))
@@ -279,20 +275,15 @@ class Clients:
 
     def _new_client(self, service: str) -> Any:
         from botocore.config import Config
+        from botocore.utils import get_environ_proxies
 
-        from evalbench.providers.bedrock.lines import watch
+        from evalbench.providers.bedrock.lines import Sender
 
         account = self._account
         config = Config(
             # Set explicitly, so that a key in the environment does not override the given one.
             signature_version=_signature(service, bearer=bool(account.credentials.bearer)),
             retries={"total_max_attempts": 1, "mode": "standard"},
-            max_pool_connections=MOST_THREADS,
-            connect_timeout=CONNECT_S,
-            read_timeout=account.timeout,
-            tcp_keepalive=True,
-            # boto3 would send even requests to this machine through a proxy.
-            proxies=_proxies(account.endpoint) if account.endpoint else None,
             # The run's record must show where its prompts were sent.
             ignore_configured_endpoint_urls=True,
         )
@@ -304,8 +295,17 @@ class Clients:
             config=config,
             verify=named.path if named else None,
         )
-        if watch(client):
-            self._noting.add(service)
+        url = client.meta.endpoint_url
+        # boto3 would send even requests to this machine through a proxy.
+        proxies = _proxies(url) if account.endpoint else get_environ_proxies(url)
+        sender = Sender(
+            verify=named.path if named else self._core.get_config_variable("ca_bundle") or True,
+            proxies=proxies,
+            read_s=account.timeout,
+            most=MOST_THREADS,
+        )
+        sender.watch(client)
+        self._senders.append(sender)
         return client
 
     async def renewed(self, used: tuple[str, ...]) -> bool:
@@ -327,6 +327,8 @@ class Clients:
             with self._making:
                 self._session, self.used = session, fresh
                 self._made = {}
+                while self._senders:
+                    self._senders.pop().close()
             return True
 
     async def close(self) -> None:
@@ -334,10 +336,9 @@ class Clients:
         for line in list(self._lines):
             line.cut()
         self._threads.shutdown(wait=False, cancel_futures=True)
-        from evalbench.providers.bedrock.lines import let_go
-
+        for sender in self._senders:
+            sender.close()
         for client in self._made.values():
-            let_go(client)
             client.close()
 
 

@@ -272,7 +272,10 @@ _NO_CREDENTIALS = frozenset(
     }
 )
 _NEVER_CONNECTED = frozenset(
-    {"EndpointConnectionError", "ConnectTimeoutError", "ProxyConnectionError"}
+    {
+        *("EndpointConnectionError", "ProxyConnectionError"),
+        *("NewConnectionError", "NameResolutionError", "ConnectTimeoutError", "ProxyError"),
+    }
 )
 
 

@@ -19,15 +19,23 @@ import threading
 import time
 from dataclasses import dataclass, field
 from typing import Any
+from urllib.parse import urlsplit
 
 from botocore.awsrequest import (
     AWSHTTPConnection,
     AWSHTTPConnectionPool,
     AWSHTTPSConnection,
     AWSHTTPSConnectionPool,
+    AWSResponse,
 )
+from botocore.httpsession import ProxyConfiguration, get_cert_path
+from urllib3 import PoolManager, ProxyManager, Retry, Timeout
+from urllib3.connection import HTTPConnection
 
-from evalbench.providers.wire.reached import connected
+from evalbench.providers.wire.reached import about_to_send, connected
+from evalbench.providers.wire.transport import CONNECT_S
+
+_SOCKET_OPTIONS = HTTPConnection.default_socket_options
 
 _here = threading.local()
 
@@ -109,13 +117,6 @@ class Line:
                     connection.wire.shutdown(socket.SHUT_RDWR)
 
 
-def note_request(**_: object) -> None:
-    """For botocore's ``before-send`` event: from here on the call waits."""
-    line: Line | None = getattr(_here, "line", None)
-    if line is not None:
-        line.wait()
-
-
 def note_response(response_dict: dict[str, Any], **_: object) -> None:
     """For botocore's ``before-parse`` event: the whole response has arrived."""
     line: Line | None = getattr(_here, "line", None)
@@ -163,26 +164,84 @@ class _SafePool(AWSHTTPSConnectionPool):  # type: ignore[misc]
     ConnectionCls = _SafeConnection
 
 
-def watch(client: Any) -> bool:
-    """Make a client's calls record their connections and responses, and compute one at a time.
+class Sender:
+    """Sends botocore's requests over connections that their calls can cut.
 
-    botocore has no public access to its connections. If this private one disappeared, calls could
-    be cancelled only at their read timeout.
-
-    Returns:
-        Whether calls record their connections.
+    botocore has no public access to its connections, but lets a handler of its ``before-send``
+    event send a request in its place. This one does what its own session does.
     """
-    client.meta.events.register("before-send", note_request)
-    client.meta.events.register("before-parse", note_response)
-    with contextlib.suppress(AttributeError):
-        client._endpoint.http_session._pool_classes_by_scheme.update(http=_Pool, https=_SafePool)
-        return True
-    return False
 
+    def __init__(
+        self, *, verify: str | bool, proxies: dict[str, str], read_s: float, most: int
+    ) -> None:
+        """Set up.
 
-def let_go(client: Any) -> None:
-    """Close a client's pooled connections; its ``close`` leaves them to the garbage collector."""
-    with contextlib.suppress(AttributeError):
-        pools = client._endpoint.http_session._manager.pools
-        for key in pools.keys():  # noqa: SIM118 - urllib3's own container, which cannot be iterated
-            pools.get(key).close()
+        Args:
+            verify: file with CA certificates; True for the usual ones.
+            proxies: addresses by scheme.
+            read_s: maximum seconds of silence on a connection.
+            most: maximum connections kept open to a host.
+        """
+        self._proxies = ProxyConfiguration(proxies)
+        self._settings: dict[str, Any] = {
+            "timeout": Timeout(connect=CONNECT_S, read=read_s),
+            "maxsize": most,
+            "cert_reqs": "CERT_REQUIRED",
+            "ca_certs": get_cert_path(verify),
+            "socket_options": [*_SOCKET_OPTIONS, (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)],
+        }
+        self._managers: dict[str | None, PoolManager] = {}
+        self._making = threading.Lock()
+
+    def watch(self, client: Any) -> None:
+        """Send a client's requests; its calls compute one at a time and keep their responses."""
+        client.meta.events.register("before-send", self.send)
+        client.meta.events.register("before-parse", note_response)
+
+    def send(self, request: Any, **_: object) -> Any:
+        """Send a request; its call waits from here on. Raises urllib3's errors."""
+        line: Line | None = getattr(_here, "line", None)
+        if line is not None:
+            line.wait()
+        about_to_send()
+        proxy = self._proxies.proxy_url_for(request.url)
+        parts = urlsplit(request.url)
+        # As signed: urllib3 would normalize a whole URL. Proxies for plain HTTP want one.
+        path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+        raw = (
+            self._manager(proxy)
+            .connection_from_url(request.url)
+            .urlopen(
+                method=request.method,
+                url=request.url if proxy and parts.scheme == "http" else path,
+                body=request.body,
+                headers=request.headers,
+                retries=Retry(False),
+                assert_same_host=False,
+                preload_content=False,
+                decode_content=False,
+                chunked=request.headers.get("Transfer-Encoding") == "chunked",
+                enforce_content_length=False,
+            )
+        )
+        response = AWSResponse(request.url, raw.status, raw.headers, raw)
+        if not request.stream_output:
+            # Reads the whole body.
+            _ = response.content
+        return response
+
+    def _manager(self, proxy: str | None) -> PoolManager:
+        with self._making:
+            if proxy not in self._managers:
+                made = PoolManager(**self._settings)
+                if proxy:
+                    headers = self._proxies.proxy_headers_for(proxy)
+                    made = ProxyManager(proxy, proxy_headers=headers, **self._settings)
+                made.pool_classes_by_scheme = {"http": _Pool, "https": _SafePool}
+                self._managers[proxy] = made
+            return self._managers[proxy]
+
+    def close(self) -> None:
+        """Close the connections that no call uses."""
+        for manager in self._managers.values():
+            manager.clear()

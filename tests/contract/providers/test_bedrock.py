@@ -24,7 +24,7 @@ from evalbench.engine.calls import (
     user,
 )
 from evalbench.providers.bedrock import Bedrock
-from evalbench.providers.bedrock.boto import RUNTIME
+from evalbench.providers.bedrock.lines import Sender
 from evalbench.providers.bedrock.prepare import as_json
 from tests.contract.providers.conftest import Make, pair_of_aws
 from tests.contract.providers.test_failures import failure
@@ -491,18 +491,17 @@ async def test_a_bedrock_key_goes_over_https_only(sim: Handle, make: Make, free_
     await provider.close()
 
 
-async def test_a_bedrock_key_goes_as_a_bearer(home: Path) -> None:
+async def test_a_bedrock_key_goes_as_a_bearer(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     sent: list[tuple[str, bytes]] = []
 
-    def answered(request: Any, **_: object) -> AWSResponse:
+    def answered(self: Sender, request: Any, **_: object) -> AWSResponse:
         sent.append((request.url, request.headers["Authorization"]))
         body = {"output": {"message": {"content": [{"text": "A"}]}}, "stopReason": "end_turn"}
         raw = SimpleNamespace(stream=lambda: [json.dumps(body).encode()])
         return AWSResponse(request.url, 200, {}, raw)
 
     provider = Bedrock({"region": "eu-west-1"}, "bedrock-api-key-" + "x" * 40)
-    clients = await provider.clients.get()
-    clients._client(RUNTIME).meta.events.register_last("before-send", answered)
+    monkeypatch.setattr(Sender, "send", answered)
     assert (await provider.answer(ask(NOVA))).text == "A"
     await provider.close()
     [(url, authorization)] = sent

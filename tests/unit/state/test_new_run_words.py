@@ -84,13 +84,13 @@ def test_roles_are_named_when_there_are_several() -> None:
     [
         ([0.2, 1.0], None, ""),
         ([0.2, 1.01], None, "This may cost up to $1.01. Start?"),
-        ([2.0, 9.0], 0.5, ""),
-        ([2.0, 9.0], 5.0, "This may cost up to $5.00. Start?"),
-        (None, 0.5, "The cost is unknown. Start?"),
+        ([2.0, 9.0], Decimal("0.5"), ""),
+        ([2.0, 9.0], Decimal(5), "This may cost up to $5.00. Start?"),
+        (None, Decimal("0.5"), "The cost is unknown. Start?"),
     ],
 )
 def test_dear_and_unknown_runs_are_asked_about(
-    cost: list[float] | None, budget: float | None, asked: str
+    cost: list[float] | None, budget: Decimal | None, asked: str
 ) -> None:
     limit = None if budget is None else Decimal(str(budget))
     assert question(at_most(estimate(realtime=cost), limit)) == asked
