@@ -43,20 +43,42 @@ if TYPE_CHECKING:
 
     __version__: str
 
-_HOMES = {
-    "evalbench.run": ("Run", "open_run", "start_run"),
-    "evalbench.settings": ("Settings",),
-    "evalbench.engine.runs.result": ("Result",),
-    "evalbench.engine.benchmark": ("Benchmark",),
-    "evalbench.engine.calls.provider": ("Provider",),
-    "evalbench.engine.errors": (
-        *("BadKey", "DataError", "EvalbenchError", "JournalError", "KeyUnavailable", "NoCredit"),
-        *("NoSuchModel", "NotApproved", "ProviderError", "RunBusy", "RunChanged", "RunNotFound"),
-        *("RunUnfinished", "SpecError", "UsageError"),
-    ),
-}
+__all__ = [
+    "BadKey",
+    "Benchmark",
+    "DataError",
+    "EvalbenchError",
+    "JournalError",
+    "KeyUnavailable",
+    "NoCredit",
+    "NoSuchModel",
+    "NotApproved",
+    "Provider",
+    "ProviderError",
+    "Result",
+    "Run",
+    "RunBusy",
+    "RunChanged",
+    "RunNotFound",
+    "RunUnfinished",
+    "Settings",
+    "SpecError",
+    "UsageError",
+    "__version__",
+    "open_run",
+    "start_run",
+]
 
-__all__ = ["__version__", *(name for names in _HOMES.values() for name in names)]
+_HOMES = {
+    "Benchmark": "evalbench.engine.benchmark",
+    "Provider": "evalbench.engine.calls.provider",
+    "Result": "evalbench.engine.runs.result",
+    "Run": "evalbench.run",
+    "Settings": "evalbench.settings",
+    "open_run": "evalbench.run",
+    "start_run": "evalbench.run",
+}
+"""Where the names are defined that are not errors."""
 
 
 def __getattr__(name: str) -> Any:
@@ -64,11 +86,10 @@ def __getattr__(name: str) -> Any:
         from evalbench.engine.installed import version
 
         return version()
-    for home, names in _HOMES.items():
-        if name in names:
-            return getattr(import_module(home), name)
+    if name in __all__:
+        return getattr(import_module(_HOMES.get(name, "evalbench.engine.errors")), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted(__all__)
+    return list(__all__)

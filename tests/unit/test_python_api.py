@@ -37,6 +37,13 @@ def test_the_typed_settings_are_those_that_are_declared() -> None:
     assert not own & set(evalbench.Settings.__annotations__)
 
 
+def test_every_promised_name_is_there() -> None:
+    assert {getattr(evalbench, name) for name in evalbench.__all__} >= {start_run, SpecError}
+    assert dir(evalbench) == sorted(evalbench.__all__)
+    with pytest.raises(AttributeError, match="start_runs"):
+        evalbench.start_runs  # type: ignore[attr-defined]  # noqa: B018
+
+
 @pytest.mark.usefixtures("never_started")
 def test_every_setting_reaches_whom_it_belongs_to(tmp_path: Path) -> None:
     # The type checker reads these calls too: it accepts the first and refuses the others.
