@@ -81,14 +81,17 @@ _HOMES = {
 """Where the names are defined that are not errors."""
 
 
-def __getattr__(name: str) -> Any:
-    if name == "__version__":
-        from evalbench.engine.installed import version
+# Hidden from type checkers: with it, they would accept every name.
+if not TYPE_CHECKING:
 
-        return version()
-    if name in __all__:
-        return getattr(import_module(_HOMES.get(name, "evalbench.engine.errors")), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    def __getattr__(name: str) -> Any:
+        if name == "__version__":
+            from evalbench.engine.installed import version
+
+            return version()
+        if name in __all__:
+            return getattr(import_module(_HOMES.get(name, "evalbench.engine.errors")), name)
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
