@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from evalbench.engine.errors import DataError
 from evalbench.engine.installed import require
 from evalbench.engine.paths import make_private, open_private
 
+_COMMIT = re.compile(r"[0-9a-f]{40}")
 _EXAMPLES = "dev"
 """The split of solved examples, which some benchmarks read along with the questions."""
 
@@ -45,7 +47,9 @@ def load_splits(
         datasets.disable_progress_bars()
         commit = hub.revision or "main"
         # What is downloaded already can be read without a network, if its commit is given.
-        held = bool(hub.revision and [*cache.glob(f"{hub.name.partition('/')[0]}___*")])
+        held = _COMMIT.fullmatch(hub.revision) and [
+            *cache.glob(f"{hub.name.partition('/')[0]}___*")
+        ]
         if not HF_HUB_OFFLINE and not held:
             known = HfApi().dataset_info(hub.name, revision=hub.revision or None, timeout=ANSWER_S)
             commit = known.sha or commit

@@ -75,7 +75,7 @@ def _fetch(endpoint: str, home: Path, name: str, split: str = "train") -> dict[s
     return result
 
 
-@pytest.mark.parametrize("given", [NAME, f"{NAME}@{REVISION}"])
+@pytest.mark.parametrize("given", [NAME, f"{NAME}@main", f"{NAME}@{REVISION}"])
 def test_the_rows_arrive_with_the_commit_they_are_of(
     tmp_path: Path, files: dict[str, bytes], given: str
 ) -> None:

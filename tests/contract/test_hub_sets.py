@@ -73,6 +73,9 @@ def test_sets_of_the_hub_are_data_for_every_benchmark(tmp_path: Path) -> None:
         ):  # fmt: skip
             found = prepared(hub.url, benchmark, f"hf:{NAME}", **options)
             assert found == [2, NAME, REVISION], benchmark
+        # A branch is looked up although the set is there already: it may have moved.
+        found = prepared(hub.url, "mmlu", f"hf:{NAME}@main", family="chat")
+        assert found == [2, NAME, REVISION]
         told = prepared(hub.url, "mmlu", f"hf:{NAME}?split=train", family="chat")["error"]
         assert "?split=" in told
 

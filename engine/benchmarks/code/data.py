@@ -15,12 +15,11 @@ from typing import Any
 
 import orjson
 
-from evalbench.engine.benchmark import DataSet, DataSource, Item
-from evalbench.engine.data.hub import ANSWER_S, fetching
+from evalbench.engine.benchmark import DataSet, DataSource, HubSet, Item
+from evalbench.engine.data.hub_set import load_splits
 from evalbench.engine.data.reading import SUFFIXES, Row, read_rows, shards, unreadable
 from evalbench.engine.errors import DataError
 from evalbench.engine.files import WHOLE, read_text
-from evalbench.engine.installed import require
 from evalbench.engine.scoring.literals import NotALiteral, literal
 
 _JSON = (".jsonl", ".json")
@@ -164,23 +163,15 @@ def _skip(text: str, at: int) -> int:
 def _from_hub(source: DataSource, selection: Selection) -> tuple[str, str, Rows]:
     """Origin, commit and rows of a data set; without a revision, the newest commit is used."""
     name, _, wanted = selection.hub.partition("@")
-    require("data", f"{name} of the Hugging Face hub", "datasets")
     hint = (
         "check name, split and network (evalbench keys set huggingface for a private one),"
         " or give a copy with --data PATH"
     )
-    with fetching(f"{selection.hub}, split {selection.split},", source.progress, hint):
-        import datasets
-        from huggingface_hub import HfApi
-
-        revision = wanted or HfApi().dataset_info(name, timeout=ANSWER_S).sha or "main"
-        datasets.disable_progress_bars()
-        fetched = datasets.load_dataset(
-            name, split=selection.split, revision=revision, cache_dir=str(source.cache)
-        )
-        rows: list[Row] = fetched.to_list()
+    hub = HubSet(name, wanted, "", selection.split)
+    held, commit = load_splits(hub, source.cache, hint, source.progress)
+    rows: list[Row] = held[selection.split].to_list()
     where = f"{name}, {selection.split}"
-    return name, revision, ((where, number, row) for number, row in enumerate(rows, 1))
+    return name, commit, ((where, number, row) for number, row in enumerate(rows, 1))
 
 
 # -- rows -------------------------------------------------------------------------
