@@ -32,6 +32,7 @@ class RoleEstimate:
         reused: calls answered by earlier runs, which are reused; not part of other numbers.
         realtime, batch: US dollars; None if the price is unknown.
         prices: the prices used for ``realtime``.
+        batch_note: how the prices used for ``batch`` are known, if not from the table.
     """
 
     role: str
@@ -45,6 +46,7 @@ class RoleEstimate:
     realtime: Range | None
     batch: Range | None
     prices: UnitPrices | None
+    batch_note: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +110,7 @@ def estimate_to_json(found: Estimate) -> dict[str, Any]:
                 "realtime": _pair(role.realtime),
                 "batch": _pair(role.batch),
                 "prices": role.prices.to_json() if role.prices else None,
+                "batch_note": role.batch_note,
             }
             for role in found.roles
         ],

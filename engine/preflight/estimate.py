@@ -383,4 +383,7 @@ def _role_estimate(role: str, scale: _Scale, columns: Mapping[str, Range]) -> Ro
         columns["realtime"] if scale.prices else None,
         columns["batch"] if scale.batch_prices else None,
         scale.prices,
+        scale.batch_prices.note
+        if scale.batch_prices and scale.prices != scale.batch_prices
+        else "",
     )

@@ -54,6 +54,9 @@ def _print_one(out: Out, spec: RunSpec, found: Estimate) -> None:
         named = f"{role['role']}: " if len(found["roles"]) > 1 else ""
         out.line(f"{'prices':<10}{named}{price_words(role['prices'])}")
     _print_money(out, found["realtime"], found["batch"])
+    for role in found["roles"]:
+        if role.get("batch_note"):
+            out.line(f"{'':<10}{one_line(role['model'])} in batches: {role['batch_note']}")
 
 
 def _print_roles(out: Out, roles: Sequence[Mapping[str, Any]]) -> None:

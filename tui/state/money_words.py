@@ -109,6 +109,8 @@ def estimate_lines(found: Estimate) -> list[str]:
         if role["prices"] and not (found["realtime"] and not found["realtime"][1]):
             named = f"{one_line(role['role'])} " if several else ""
             lines.append(f"{named}price {_price(role)}")
+        if role.get("batch_note"):
+            lines.append(f"{one_line(role['model'])} in batches: {role['batch_note']}")
     if found["unfinished"]:
         lines.append(
             f"{figures.counted(found['unfinished'], 'sample')} may take more calls than estimated"

@@ -241,6 +241,25 @@ async def test_batches_are_priced_for_the_models_that_take_them() -> None:
         assert chosen(spec, found) == mode
 
 
+async def test_a_batch_price_that_the_table_does_not_have_is_marked() -> None:
+    """The judges of SpecEval's documents, of which the table knows realtime prices."""
+
+    async def ask_one(sample: Sample, ask: Ask) -> None:
+        await ask("candidate", generate("q", max_tokens=10))
+
+    for name, derived in (
+        ("anthropic/claude-3-7-sonnet-20250219", True), ("google/gemini-2.0-flash-001", True),
+        ("openai/gpt-4.1-2025-04-14", None),
+    ):  # fmt: skip
+        found = await estimated(ask_one, {"candidate": Part(ModelRef.parse(name))}, 2)
+        [role] = found.roles
+        assert role.realtime
+        assert role.batch
+        assert role.batch.high == role.realtime.high / 2, name
+        told = estimate_to_json(found)["roles"][0]["batch_note"]
+        assert derived is None or told.startswith("derived: half"), name
+
+
 async def test_the_runs_own_cap_replaces_the_benchmarks() -> None:
     async def one(sample: Sample, ask: Ask) -> None:
         await ask("candidate", generate("q", max_tokens=10))

@@ -46,6 +46,11 @@ def test_an_estimate_is_told_in_four_lines() -> None:
     ]
 
 
+def test_how_a_price_in_batches_is_known_is_told() -> None:
+    lines = estimate_lines(estimate(role={"batch_note": "derived: half of it"}))
+    assert lines[-1] == "x/m in batches: derived: half of it"
+
+
 def test_free_and_unknown_are_told_plainly() -> None:
     free = estimate(realtime=[0.0, 0.0], batch=None, epochs=3, counted=500, unfinished=2)
     assert estimate_lines(free) == [
