@@ -94,8 +94,7 @@ _OURS = re.compile("[\ue001-\ue005]")
 _BOXED = re.compile(r"\\(?:boxed|fbox)\s?\{|<answer>|<final_answer>", re.IGNORECASE)
 _MOST_BOXES = 200
 _LONGEST_BOX = 400
-_HASH_LINE = re.compile(r"(?<!\S)\\?#(?:\\?#){3}(?!#)")
-_POWER_STARS = re.compile(r"(?<=\d)\*\*(?=[-{(]?\d)")
+_HASH_LINE = re.compile(r"(?<![^\s*])\\?#(?:\\?#){3}(?!#)")
 _BOLD_TAG = re.compile(r"</?(?:b|strong)>")
 _HTML_TAG = re.compile(r"</?(?:i|em|u|p|span|div|code|br|h[1-6])(?:\s[^<>\n]{0,100})?/?>")
 _BOLD_SPAN = re.compile(r"\*\*(?=\S)([^*\n]{1,300}?)\*\*|__(?=\S)([^_\n]{1,300}?)__")
@@ -125,7 +124,7 @@ def _normal(text: str) -> str:
         text = _HASH_LINE.sub(_HASHES, text)
     if "<" in text:
         text = _HTML_TAG.sub(" ", _BOLD_TAG.sub("**", text))
-    text = plain(_POWER_STARS.sub("^", text))
+    text = plain(text)
     text = ends(text, _LONGEST)  # a sign may have become four
     text = _PRECISION.sub(" ", _ITALIC.sub(r"\2", text))
     text = _BOLD_SPAN.sub(lambda bold: f"{_BOLD}{bold[1] or bold[2]}{_BOLD}", text)
@@ -216,7 +215,9 @@ _DOUBT = re.compile(
     r"|±|\b\w+\s(?:minimum|maximum|tops)\W*$"
     rf"|\b(?:{_BOUNDS_ELSEWHERE})\s|{_BOUNDS_IN_CJK}"
     r"|\b(?:falsch|incorrect[oae]s?|faux|sbagliat[oa]|errad[oa]|неверно|неправильно|fout|yanlış)\b"
-    r"|错|錯|不对|不對|間違|틀",
+    r"|错|錯|不对|不對|間違|틀"
+    r"|半|(?<=\s)반|ครึ่ง|\b(?:rưỡi|buçuk|pół|וחצי|halv[ae]?|halb(?:e|en)?|\w+einhalb|demie?|y\smedia"
+    r"|e\smezz[ao]|e\smeia|с\sполовиной|och\sen|setengah)\b",
     re.IGNORECASE,
 )
 _BOUND_BEFORE = re.compile(
@@ -263,6 +264,8 @@ _CHECK_INSIDE = re.compile(
     r"[;,(–—]\s*(?:double[- ])?(?:check(?:ing)?|verif(?:y|ication|ying)|proof)\b.*",
     re.IGNORECASE | re.DOTALL,
 )
+# "5 hours to read 120 pages"
+_QUALIFIES = re.compile(r"^[^,;()+*×÷=]*\b(?:to|for|in|over|during|with)\s(?:\w+\s){0,3}[$€£]?$")
 _AFTER_SIGN = re.compile(
     rf"[\s:{_BOLD}{_OPEN}(]*(?:(?:about|approximately|roughly|exactly|only|just|him|her|them|us"
     r"|you|with|a\stotal\sof|[a-z]\s?)\s)?[\s(]*",
@@ -333,14 +336,16 @@ def _stated(text: str) -> _Reading | None:
     if remark := _BRACKETS.search(text, found[0].end):
         return _beside(text, remark)
     left = max((sign.end() for sign in _EQUALS.finditer(text, 0, found[-1].start)), default=0)
-    if any((n.value is None and n.start >= left) or _is_bound(text, n) for n in found):
+    if any(n.start >= left and (n.value is None or _is_bound(text, n)) for n in found):
         return _UNCLEAR
     if "√" in text[left:] or "π" in text[left:]:
         return _UNCLEAR
     if _is_share_and_percentage(text, found):
         return _UNCLEAR
-    value = _value_of(text, found)
-    return _UNCLEAR if value is None else _Reading(value)
+    chosen = _chosen(text, found)
+    if chosen is None or not _stands_alone(text, chosen):
+        return _UNCLEAR
+    return _Reading(chosen.value)
 
 
 def _beside(text: str, remark: re.Match[str]) -> _Reading | None:
@@ -354,7 +359,7 @@ def _beside(text: str, remark: re.Match[str]) -> _Reading | None:
     return reading
 
 
-def _value_of(text: str, found: Sequence[Numeral]) -> Fraction | None:
+def _chosen(text: str, found: Sequence[Numeral]) -> Numeral | None:
     values = {number.value for number in found}
     last = found[-1]
     signs = [
@@ -364,11 +369,11 @@ def _value_of(text: str, found: Sequence[Numeral]) -> Fraction | None:
     ]
     bold = _bold_values(text[signs[-1].end() - 1 if signs else 0 :])
     if len(bold) == 1 and len(values) > 1:
-        return bold[0]
+        return next((number for number in reversed(found) if number.value == bold[0]), None)
     if signs:
         return _result(text, found, signs)
     if len(values) == 1:
-        return None if any(_is_operand(text, number) for number in found) else last.value
+        return None if any(_is_operand(text, number) for number in found) else last
     before = text[: last.start]
     copula = _COPULA.search(before)
     if (
@@ -381,7 +386,32 @@ def _value_of(text: str, found: Sequence[Numeral]) -> Fraction | None:
         or _CLAUSE_BREAK.search(text, found[-2].end, copula.start())
     ):
         return None
-    return last.value
+    return last
+
+
+# What may stand right beside a number that is not part of something else.
+_BEFORE_IT = re.compile(
+    rf"(?:^|[\w.,:;=≈~→⇒⟹∴•…!?)\]/|]\s+|[=:≈~→⇒⟹∴(\[\"'“‘„«{_BOLD}{_OPEN}$]|[–—]\s"
+    r"|(?:^|[\s=:])\+|(?![A-Za-z])[^\W\d_]|\\)\s*$"
+)
+_AFTER_IT = re.compile(
+    rf"\s*(?:$|[.,;:!()\]\"'”’»“°%‰$€£¥₹₽¢|=≈→{_BOLD}{_CLOSE}…]|[–—-]\s|[^\W\d_]|\[\s?[^\W\d]"
+    r"|/\s?[A-Za-z]|[✓✅\U0001f300-\U0001faff])"
+)
+_CIRCUMSTANCE = re.compile(
+    r"\b(?:from|until|before|since|during|within|against|without|besides|except|plus|minus)\s$",
+    re.IGNORECASE,
+)
+
+
+def _stands_alone(text: str, number: Numeral) -> bool:
+    """Whether a number is no part of a larger term, by the signs beside it."""
+    window = text[max(0, number.start - 12) : number.start]
+    return bool(
+        _BEFORE_IT.search(window)
+        and _AFTER_IT.match(text, number.end)
+        and not _CIRCUMSTANCE.search(window)
+    )
 
 
 def _is_operand(text: str, number: Numeral) -> bool:
@@ -392,7 +422,7 @@ def _is_operand(text: str, number: Numeral) -> bool:
     )
 
 
-def _result(text: str, found: Sequence[Numeral], signs: Sequence[re.Match[str]]) -> Fraction | None:
+def _result(text: str, found: Sequence[Numeral], signs: Sequence[re.Match[str]]) -> Numeral | None:
     """The result of an equation, or of the last of a chain in which one uses that before."""
     sign = signs[-1]
     after = [number for number in found if number.start >= sign.end() - 1]
@@ -400,7 +430,10 @@ def _result(text: str, found: Sequence[Numeral], signs: Sequence[re.Match[str]])
     filled = _AFTER_SIGN.match(text, sign.end())
     if filled is None or filled.end() < first.start - 1 or _OPERATOR.match(text, first.end):
         return None
-    if len({number.value for number in after}) > 1:
+    if any(
+        number.value != first.value and not _QUALIFIES.search(text, first.end, number.start)
+        for number in after
+    ):
         return None
     left = text[signs[-2].end() if len(signs) > 1 else 0 : sign.start()]
     if sign[0] in "=≈" and _UNSOLVED.search(left):
@@ -415,7 +448,7 @@ def _result(text: str, found: Sequence[Numeral], signs: Sequence[re.Match[str]])
             results = {number.value for number in before if number.end <= breaks[-1].start()}
             if results.isdisjoint(_operands(text[start : sign.start()])):
                 return None
-    return first.value
+    return first
 
 
 def _operands(text: str) -> set[Fraction | None]:
@@ -434,6 +467,8 @@ def _is_share_and_percentage(text: str, found: Sequence[Numeral]) -> bool:
     if "%" not in text:
         return False
     shares = {n.value for n in found if n.value is not None}
+    if 100 in shares:
+        return False  # 3/4 × 100% = 75%
     in_percent = {n.value for n in found if n.value and text[: n.end].endswith("%")}
     return any(
         percent and other != percent and abs(100 * other - percent) < abs(percent) / 100
@@ -487,7 +522,7 @@ _LABEL = re.compile(
 _ANY_NOUN = re.compile(rf"{_NOUN}|^[ \t]*{_BOLD}?A{_BOLD}?:", re.IGNORECASE | re.MULTILINE)
 _MOST_LABELS = 60
 _NOT_MINE = re.compile(
-    r"(?:wrong|incorrect|common|other|another|first|initial|previous|earlier|partial|intermediate"
+    r"(?:wrong|incorrect|common|other|another|first|second|third|initial|previous|earlier|partial|intermediate"
     r"|tempting|intuitive|obvious|na[iï]ve|apparent|student['’]?s?|expected|given|possible|no"
     rf"|original|an|any|each|every|next)[ {_BOLD}]+(?:the )?$",
     re.IGNORECASE,
@@ -501,7 +536,7 @@ _WEAK_NOUN = re.compile("solution|result|lösung|sonuç", re.IGNORECASE)
 _GAP_OF_PARTS = re.compile(r"\d|\b(?:part|step)\b")
 _FINAL = re.compile(r"final", re.IGNORECASE)
 _FILL = re.compile(
-    rf"(?:[\s:*\"'“‘(\[≈~{_BOLD}{_OPEN}]|\\|(?:about|approximately|approx\.?|roughly|around"
+    rf"(?:[\s:*\"'“‘(\[≈~{_BOLD}{_OPEN}]|\\|(?:about|approximately|approx\.?|circa|ca\.|roughly|around"
     r"|exactly|just|only|simply|therefore|thus|then|still|indeed|clearly|actually|a total of"
     r"|equal to|the number|it is|it['’]s|(?:the\s)?(?:correct|final)|là|la|el|le|die|das)\b"
     r"|[A-Za-z]\s?=(?!=)|=|(?:US|R|A|CA?)?\$(?!\d)|∴|のは)*",
@@ -577,6 +612,8 @@ def _is_bare(line: str, most: int = 3) -> bool:
     start = filled.end() if filled else 0
     if _RESULT.search(line, found[0].start):
         return False
+    if re.search(r"[^\x00-\x7f]", line[found[-1].end :]):
+        most = min(most, 1)
     return found[0].start <= start + 1 and len(_WORDS_AFTER.findall(line, found[-1].end)) <= most
 
 
@@ -631,7 +668,7 @@ def _line_end(text: str, at: int) -> int:
 def _sentence_end(text: str, at: int) -> int:
     stop = _line_end(text, at)
     end = _STOP.search(text, at, stop)
-    return end.start() + (text[end.start()] == "?") if end else stop
+    return end.start() + (text[end.start()] in "?!") if end else stop
 
 
 _STOP = re.compile(r"(?<!\bRs)(?<!approx)[.!?](?=\s|$|[\"'”*])|,(?=\s?[\"'][a-z_]+[\"']\s?:)", re.I)
@@ -757,7 +794,7 @@ _HEDGE = re.compile(
 _ENGLISH = re.compile(
     r"\b(?:the|she|he|they|it|there|has|have|will|would|makes|total|left|of|and|is|are|you|each"
     r"|cost|costs|that|this|needs?|takes?|earns?|on|for|with|were|was|be|should|can|must|his|her"
-    r"|their|its|by|after|from|to|at|does|did|remain|per|all)\b",
+    r"|their|its|i|we|got|get|gets|by|after|from|to|at|does|did|remain|per|all)\b",
     re.IGNORECASE,
 )
 _ENDS_EQUATION = re.compile(r"[=≈→]\s*[-$€£\d(\ue003]")
@@ -860,8 +897,9 @@ def _closing(sentences: Sequence[str], told: Sequence[int], *, retracted: bool) 
     before = [sentences[one] for one in told[:-1]]
     if _A_STEP.match(sentence) and not before:
         return None
+    restated = any(_RESTATED.search(one) for one in sentences[:at])
     sure = (
-        _is_only(sentence, first=not before)
+        _is_only(sentence, first=not before and not restated)
         or (_is_bare(sentence, 0) and not sentence.startswith("•"))
         or _follows(sentence, reading.value, before)
     )
@@ -869,6 +907,12 @@ def _closing(sentences: Sequence[str], told: Sequence[int], *, retracted: bool) 
 
 
 _NAMED = re.compile(r"^\W*[^\W\d][^:\d\n]{0,30}:\s*")  # "Profit: "
+
+
+_RESTATED = re.compile(
+    r"\b(?:the|this|your)\s(?:question|problem|task|prompt)|\byou(?:['’]re| are)? ask|\bgiven\b",
+    re.IGNORECASE,
+)
 
 
 def _is_step(sentence: str) -> bool:
@@ -891,9 +935,10 @@ def _is_only(sentence: str, *, first: bool) -> bool:
 def _follows(sentence: str, value: Fraction | None, before: Sequence[str]) -> bool:
     """Whether a sentence repeats the last result, or is an equation that uses an earlier one."""
     equations = [one for one in before if _ENDS_EQUATION.search(one)]
+    listed = _A_STEP.match(sentence) or sentence.startswith("•")
     results = [reading.value for one in equations if (reading := _stated(one))]
     if not _ENDS_EQUATION.search(sentence):
         return bool(results) and results[-1] == value
     if not equations:
-        return not _A_STEP.match(sentence)
+        return not listed
     return not _operands(sentence).isdisjoint(results)

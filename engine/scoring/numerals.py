@@ -52,6 +52,7 @@ def plain_digits(value: Fraction) -> str:
 # -- notation
 
 _CALCULATOR = re.compile(r"<<[^<>\n]{0,200}>>")
+_LETTER_TIMES = re.compile(r"(?<=[\d)%] )x(?= [$€£(]?\d)")
 _POWER_STARS = re.compile(r"(?<=\d)\*\*(?=[-{(]?\d)")
 _FRACTION = re.compile(
     r"\\[dtc]?frac\s?\{\s?(-?\d{1,20})\s?\}\s?\{\s?(\d{1,20})\s?\}|\\[dtc]?frac(\d)(\d)"
@@ -145,6 +146,7 @@ _VULGAR_PLAIN = {
 def plain(text: str) -> str:
     """The text with one form for each sign: LaTeX, other scripts and widths, superscripts."""
     text = _POWER_STARS.sub("^", _ARROW.sub("→", _CALCULATOR.sub("", text)))
+    text = _LETTER_TIMES.sub("×", text)
     if "\\" in text:
         text = _GROUPS.sub(",", text)
         text = _FRACTION.sub(_plain_fraction, text)
@@ -266,8 +268,9 @@ _SUBTRACTS = re.compile(r"\d\s*\w*\s*(?:minus|negative)\s?$", re.IGNORECASE)
 _IN_A_WORD = re.compile("[A-Za-z_]")
 _MINUS = re.compile(r"(?:minus|negative)\s?$", re.IGNORECASE)
 _PART_OF_TERM = re.compile(
-    r"(?:[±√/]|(?<![A-Za-z])[A-Za-z]\(|(?<![A-Za-z])[xyzn]\s?[-+*×÷^]\s?$|(?<![A-Za-z])(?:log|ln"
-    r"|sqrt|sin|cos|tan|exp)\s?\(?)\s*$"
+    r"(?:[±√/]|-\(-?|\|-?|(?:^|[=:(,\n]\s?)[-–]\s|--|(?<![A-Za-z])[A-Za-z]\("
+    r"|(?<![A-Za-z])[xyzn]\s?[-+*×÷^]\s?$"
+    r"|(?<![A-Za-z])(?:log|ln|sqrt|sin|cos|tan|exp)\s?\(?)\s*$"
 )
 _MONTH = (
     r"(?:Jan|Feb|Mar|Apr|May|June?|July?|Aug|Sept?|Oct|Nov|Dec)"
@@ -291,7 +294,6 @@ _OF_A_YEAR = re.compile(
 )
 _IN_YEAR = re.compile(r"(?:^|[.!?\n]\s?)(?:In|Since|By|During|As of|Until)\s$")
 _STATES = re.compile(r"(?:^|\b(?:is|are|was|of)\s|[:=]\s?)\(")
-_FACTORIAL = re.compile(r"!(?:\s*(?:[=×*/+)}$]|\ue002)|\s+[a-z])")
 _LARGEST_FACTORIAL = 20
 _LARGEST_POWER = 300
 _PART_WORDS = re.compile(
@@ -360,7 +362,7 @@ def _number_at(text: str, found: re.Match[str]) -> tuple[Numeral | None, int]:
         )
         or (before.endswith(":") and before[-2:-1].isdigit())
         or (currency and before.endswith("(") and rest.startswith(")") and _STATES.search(before))
-        or (value is not None and _is_factorial(text, value, begun, end))
+        or (value is not None and _is_factorial(text, value, end))
     ):
         value = None
     if negative:
@@ -370,13 +372,11 @@ def _number_at(text: str, found: re.Match[str]) -> tuple[Numeral | None, int]:
     return Numeral(value, begun, end), max(end, found.end())
 
 
-def _is_factorial(text: str, value: Fraction, begun: int, end: int) -> bool:
-    """Whether a number is the base of a factorial: ``5! = 120``, ``120 = 5!``, ``5!`` alone."""
+def _is_factorial(text: str, value: Fraction, end: int) -> bool:
+    """Whether a number may be the base of a factorial: ``5! = 120``, and ``It is 5!`` too."""
     if text[end : end + 1] != "!" or not 0 <= value <= _LARGEST_FACTORIAL:
         return False
-    before = text[max(0, begun - 4) : begun].rstrip()
-    alone = not before and end < 8 and not text[end + 1 :].strip()
-    return alone or before.endswith(("=", "\ue001")) or _FACTORIAL.match(text, end) is not None
+    return value.denominator == 1
 
 
 def _currency(text: str, start: int, end: int) -> tuple[int, str]:
@@ -518,7 +518,8 @@ _ANY_WORD = re.compile(
     rf"\b(?:{_WORD}|half|halves|third|quarter|fourth|fifth|dozen)", re.IGNORECASE
 )
 _KNOWN_MANY = re.compile(
-    r"\b(?:the|these|those|all|both|its|his|her|their|our|my|your|of|per|every|other|several|few"
+    r"\b(?:the|these|those|all|both|its|his|her|their|our|my|your|of|per|every|other|first|last|next"
+    r"|several|few"
     r"|many|some|tens of)\s$",
     re.IGNORECASE,
 )
