@@ -417,9 +417,24 @@ def _problems(place: _Place, file: CustomFile) -> Iterator[FileFault]:
         yield place.wrong(
             "a judge needs a rubric", "judge", hint="[judge] rubric = ... with {{ reply }} in it"
         )
+    if not file.target and file.asks_judges:
+        yield from _reference_problems(place, file)
     if file.rubric and not file.asks_judges:
         yield place.wrong('is read by scorer = "judge" or "graded" only', "judge", "rubric")
     yield from _template_problems(place, file)
+
+
+def _reference_problems(place: _Place, file: CustomFile) -> Iterator[FileFault]:
+    """Without a target there is no reference for judges, and a rubric must not show one."""
+    names = template_names(file.rubric)
+    if file.rubric and (isinstance(names, str) or "target" not in names):
+        return
+    if file.rubric:
+        what, key = "it shows {{ target }}, and no right answer is named", "rubric"
+        yield place.wrong(what, "judge", key, hint='[answer] target = "answer"')
+    elif "graded" in file.scorers:
+        hint = '[answer] target = "answer", or a [judge] rubric without {{ target }}'
+        yield place.wrong("graded needs a right answer to compare with", "answer", hint=hint)
 
 
 def _prompt_problems(place: _Place, file: CustomFile) -> Iterator[FileFault]:

@@ -26,7 +26,6 @@ from evalbench.engine.benchmarks.custom.file import (
     templates_of,
     together,
 )
-from evalbench.engine.benchmarks.custom.scorers import SCORERS
 from evalbench.engine.data.hub_set import load_splits
 from evalbench.engine.data.image_size import image_size, image_type
 from evalbench.engine.data.images import MOST_PIXELS
@@ -552,10 +551,7 @@ class _Reader:
             ValueError: there is none, so that no scorer could tell it from a wrong one.
         """
         file = self._file
-        wanted = any(SCORERS[name].needs_target for name in file.scorers)
         if _is_empty(value):
-            if not wanted:
-                return None
             raise ValueError("its right answer is empty")
         if not file.scorers.isdisjoint({"choice", "loglikelihood"}):
             return _index(value, plan)

@@ -417,6 +417,16 @@ BROKEN: dict[str, tuple[str, str, str]] = {
         "question,answer\nq,x\n",
         "shots_from: mine.toml is no table",
     ),
+    "no reference": (
+        PROMPT + '[answer]\nscorer = "graded"\n',
+        "",
+        "graded needs a right answer to compare with",
+    ),
+    "no target in a rubric": (
+        PROMPT + '[answer]\nscorer = "judge"\n[judge]\nrubric = "{{ target }} {{ reply }}"\n',
+        "",
+        "line 8: .*rubric: it shows {{ target }}",
+    ),
     "semicolons": (
         PROMPT + ANSWER,
         "question;answer\nq;x\n",
@@ -473,7 +483,7 @@ def test_a_name_that_two_columns_have_is_refused(tmp_path: Path, suffix: str) ->
 
 @pytest.mark.share(4)
 @pytest.mark.parametrize("empty", [None, "", "  ", [], [""]])
-@pytest.mark.parametrize("scorer", ["exact", "contains", "numeric", "f1"])
+@pytest.mark.parametrize("scorer", ["exact", "contains", "numeric", "f1", "json", "graded"])
 def test_an_empty_right_answer_is_refused_by_every_scorer(
     tmp_path: Path, empty: Any, scorer: str
 ) -> None:
