@@ -343,6 +343,28 @@ BROKEN: dict[str, tuple[str, str, str]] = {
     "pattern": (PROMPT + ANSWER + "scorer='regex'\npattern='('", "", "line 8: .*no regular"),
     "schema": (PROMPT + ANSWER + "scorer='json'\nschema='{'", "", "line 8: .*is not JSON"),
     "function": (PROMPT + ANSWER + "scorer='python'\nfunction='f'", "", "no entry point 'f'"),
+    "misspelt score key": (
+        PROMPT + ANSWER + "[[score]]\nscorer='f1'\nwieght=2",
+        "",
+        "line 9: .*has no 'wieght'\n.*weight",
+    ),
+    "log-likelihood beside another": (
+        PROMPT
+        + CHOICE.replace('scorer = "choice"\n', "")
+        + "[[score]]\nscorer='loglikelihood'\n[[score]]\nscorer='choice'",
+        "",
+        "log-likelihoods are the only scorer",
+    ),
+    "log-likelihood of turns": (
+        '[prompt]\nmessages = "question"\n' + CHOICE.replace('"choice"', '"loglikelihood"'),
+        "",
+        "log-likelihoods are the only scorer",
+    ),
+    "nested template": (
+        '[prompt]\ntemplate = "{{ ' + "(" * 300 + "question" + ")" * 300 + ' }}"\n' + ANSWER,
+        "",
+        "a template cannot be understood\n.*put parts of it into",
+    ),
     "normalize": (PROMPT + ANSWER + "normalize=['kase']", "", "line 7: .*no 'kase'"),
     "template": (
         '[prompt]\ntemplate = "{% if %}"\n' + ANSWER,
