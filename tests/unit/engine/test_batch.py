@@ -6,6 +6,7 @@ import random
 from collections.abc import Callable
 from dataclasses import replace
 from decimal import Decimal
+from math import ceil
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ import pytest
 from evalbench.engine.benchmark import Ask, Sample, Score
 from evalbench.engine.calls import JobState, ModelRef, Usage, generate
 from evalbench.engine.cost.budget import Budget
+from evalbench.engine.dispatch.batch.context import SHARE
 from evalbench.engine.errors import BadKey, CallRejected, ConnectionFailed, ServerFault
 from evalbench.engine.execution.driver import Driver
 from evalbench.engine.journal.reader import totals
@@ -407,6 +409,23 @@ async def test_a_batch_larger_than_the_queue_is_split_once_that_is_known(tmp_pat
     assert (state, driver.progress.done, driver.progress.failed) == (State.COMPLETE, 40, 0)
     assert len(post.parcels) > 4
     assert set(post.executed.values()) == {1}
+
+
+@virtual_time
+async def test_a_batch_may_take_all_that_the_queue_takes(tmp_path: Path) -> None:
+    for name in ("one", "ten"):
+        (tmp_path / name).mkdir()
+    world = await world_of(tmp_path / "one", 1)
+    async with journal(world.path) as opened:
+        await world.driver(opened, dispatcher := batching(Post(), opened)).drive()
+        [one] = dispatcher._context.batches
+        await dispatcher.close()
+    world, post = await world_of(tmp_path / "ten", 10), Post()
+    most = ceil(5 * one.tokens / SHARE)
+    assert int(most * SHARE) == 5 * one.tokens
+    post.limits = replace(post.limits, most_tokens=most)
+    await drive(world, post)
+    assert [len(parcel.lines) for parcel in post.parcels.values()] == [5, 5]
 
 
 @virtual_time
