@@ -14,6 +14,7 @@ import orjson
 import pytest
 
 from evalbench.engine.errors import DataError
+from evalbench.engine.formats import export_runs
 from evalbench.engine.formats.bedrock import reader as bedrock
 from evalbench.engine.formats.recorded import Recorded, write_run
 from evalbench.engine.journal import JournalReader
@@ -151,6 +152,18 @@ def test_counts_are_those_of_the_file(skip: bool, problems: list[Row], tmp_path:
     replies += [one for r in body["prediction"]["results"] for one in r["mutated_predictions"]]
     assert run.metrics["seconds"]["n"] == len(replies)
     assert run.metrics["seconds"]["k"] == pytest.approx(sum(one["latency_s"] for one in replies))
+
+
+def test_what_the_summary_says_of_the_data_comes_back(problems: list[Row], tmp_path: Path) -> None:
+    """Related programs count test cases where the original counts problems."""
+    body = result_file(problems, skip=True)
+    told = {"dataset": "LLM-List", "problems_evaluated": 2, "reversion_skipped_problems": 7}
+    body["prediction"]["benchmark_summary"] |= told
+    recorded = read_results(write_json(tmp_path / "r.json", body), None)
+    [file] = export_runs([written(recorded).folder], "bedrock", tmp_path / "out").files
+    part = json.loads(file.read_bytes())["prediction"]
+    assert part["benchmark_summary"].items() >= told.items()
+    assert part["metrics_counts"] == body["prediction"]["metrics_counts"]
 
 
 def test_programs_are_shown_where_the_problems_are_given(
@@ -374,7 +387,7 @@ def test_choices_count_as_the_file_has_them_and_cases_are_kept_apart(
 
 
 def test_records_say_themselves_what_counts_for_reversion(
-    problems: list[Row], home: Path, tmp_path: Path
+    problems: list[Row], tmp_path: Path
 ) -> None:
     """Also for single test cases, and where the rule for booleans would say otherwise."""
     body = result_file(problems, skip=True)

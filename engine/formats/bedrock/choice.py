@@ -143,6 +143,17 @@ def choices_of(whole: Any) -> Mapping[str, Any] | None:
     return {**body, RESULTS: records}
 
 
+def told_in(summary: Any) -> dict[str, Any]:
+    """What a file's summary says of its data, which its records do not all contain.
+
+    Some of the related programs count test cases where others count problems.
+    """
+    found = summary if isinstance(summary, dict) else {}
+    counts = ("problems_evaluated", "reversion_skipped_problems")
+    told = {name: found[name] for name in counts if type(found.get(name)) is int}
+    return told | ({"dataset": found["dataset"]} if isinstance(found.get("dataset"), str) else {})
+
+
 def count_of(found: Any, *names: str) -> TypeGuard[Mapping[str, float]]:
     """Whether these fields of a file's counts exist and are valid."""
     return isinstance(found, dict) and all(
@@ -200,7 +211,13 @@ def read_choices(
     if unlike:
         notes.append(f"{counted(unlike, 'choice')} other than what is read in the reply: it counts")
     notes.append("why a reply ended is not in the file: those that were cut off count as whole")
-    shared = {"index": index, "rows": len(found), "left_out": 0, "reversion": reversion}
+    shared = {
+        "index": index,
+        "rows": len(found),
+        "left_out": 0,
+        "reversion": reversion,
+        "told": told_in(body.get("execution_choice_summary")),
+    }
     spec = _spec(path, body, found, model)
     return Recorded(spec, items, str(path), notes, shared=shared, expected=_expected(body))
 

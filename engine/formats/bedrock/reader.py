@@ -24,6 +24,7 @@ from evalbench.engine.formats.bedrock.choice import (
     choices_of,
     count_of,
     read_choices,
+    told_in,
 )
 from evalbench.engine.formats.bedrock.problems import PROGRAMS, item_of, read_programs
 from evalbench.engine.formats.reading import counted, fitting, latency_of, malformed
@@ -109,7 +110,13 @@ def _predictions(path: Path, body: Mapping[str, Any], problems: Mapping[str, Ite
         },
     )
     rows = len(body["results"])
-    shared = {"index": index, "rows": rows, "left_out": left_out, "reversion": reversion}
+    shared = {
+        "index": index,
+        "rows": rows,
+        "left_out": left_out,
+        "reversion": reversion,
+        "told": told_in(body.get("benchmark_summary")),
+    }
     return Recorded(spec, items, str(path), notes, shared=shared, expected=_expected(body))
 
 

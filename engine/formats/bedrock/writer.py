@@ -121,6 +121,12 @@ def _whole(held: SampleRecord) -> bool:
     return score is not None and score.outcome is not Outcome.ERROR
 
 
+def _told(benchmark: CodeBenchmark) -> Mapping[str, Any]:
+    """What the summary of an imported file says of its data."""
+    told: Mapping[str, Any] = (benchmark.shared or {}).get("told", {})
+    return told
+
+
 def _missing(notes: list[str], number: int) -> None:
     if number:
         notes.append(f"{number} problems without all answers stand as skipped")
@@ -161,6 +167,7 @@ def _prediction(run: RunReader, benchmark: CodePrediction, notes: list[str]) -> 
             **{f"{name.lower()}_pass_at_1": rate for name, rate in rates.items()},
             "avg_latency_s": _latency(run, benchmark),
             "reversion_skipped_problems": unreverted,
+            **_told(benchmark),
         },
         "results": results,
     }
@@ -297,6 +304,7 @@ def _choice(run: RunReader, benchmark: CodeChoice, notes: list[str]) -> dict[str
             "avg_latency_s": _latency(run, benchmark),
             "invalid_runs": invalid,
             "reversion_skipped_problems": unreverted,
+            **_told(benchmark),
         },
         "execution_choice_counts": {**counts, "invalid_runs": invalid},
         "execution_choice_results": records,
