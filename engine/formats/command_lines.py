@@ -128,11 +128,15 @@ def split_commands(text: str) -> list[list[str]]:
 
 def hint(flag: str) -> str:
     """The name here of another system's flag; empty if no known system has it."""
-    for script in SCRIPTS.values():
-        if known := script.flags.get(flag):
-            what = f"it is {known.ours} here" if known.ours else known.why or "not needed here"
-            return f"{flag} is of {script.system}: {what}; evalbench translate COMMAND… says more"
-    return ""
+    found = [
+        (script.system, script.flags[flag]) for script in SCRIPTS.values() if flag in script.flags
+    ]
+    if not found:
+        return ""
+    _, known = found[0]
+    systems = " and ".join(dict.fromkeys(name for name, one in found if one.ours == known.ours))
+    what = f"it is {known.ours} here" if known.ours else known.why or "not needed here"
+    return f"{flag} is of {systems}: {what}; evalbench translate COMMAND… says more"
 
 
 # -- reading -------------------------------------------------------------------------
