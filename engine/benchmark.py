@@ -474,12 +474,15 @@ class Benchmark(ABC):
 
     def template_hash(self) -> str:
         """Hash over :meth:`templates` and the options."""
-        # The default prompts hash as they did before prompts could be replaced.
         values = values_of(self.opt)
         declared = {option.name: values[option.name] for option in self.options}
-        options = {n: v for n, v in declared.items() if n != "prompt" or v is not None}
+        options = {n: v for n, v in declared.items() if n not in _LATER or v is not None}
         body = orjson.dumps([self.templates(), options, self.seed], option=orjson.OPT_SORT_KEYS)
         return hashlib.sha256(body).hexdigest()[:16]
+
+
+_LATER = ("prompt", "spec_name", "alternatives")
+"""Options that benchmarks got later: where they are not set, runs hash as before."""
 
 
 class ScoringTimeout(Exception):

@@ -271,10 +271,7 @@ _MMLU_FLAGS = {
     "--save-frequency": Flag(why=_KEPT),
     "--api": Flag("--model"),
     "--prompt-style": Flag("--style"),
-    "--alternative-mode": Flag(
-        why="sets with generated options are not made here; an experiment on one is gone on with"
-        " by --data FOLDER"
-    ),
+    "--alternative-mode": Flag("--alternatives"),
 }
 _APIS = {"claude": "anthropic/claude-3-5-sonnet-20241022", "deepseek": "deepseek/deepseek-chat"}
 
@@ -294,7 +291,11 @@ def _mmlu(given: Given) -> list[list[str]]:
     api = given.one("--api", "claude")
     run += ["--model", _APIS.get(api, api)]
     given.notes.append("the model is the one that the script has in its code; name another at will")
+    if "--alternative-mode" in given.flags:
+        given.has("--prompt-style")
     run += _renamed(given, _MMLU_FLAGS, ("--desc", "--max-questions", "--prompt-style"))
+    if mode := given.one("--alternative-mode"):
+        run += ["--alternatives", mode.partition("_")[0], "--style", "permuted"]
     if "--limit" in run:
         given.notes.append("--limit takes its questions from all subjects, not from the top")
     if name:

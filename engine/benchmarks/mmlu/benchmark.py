@@ -19,6 +19,8 @@ from evalbench.engine.benchmark import (
 )
 from evalbench.engine.benchmarks.mmlu import prompts
 from evalbench.engine.benchmarks.mmlu.data import (
+    ALL,
+    GENERATED,
     TAKEN,
     dev_files,
     experiment_results,
@@ -69,6 +71,13 @@ class MmluOptions:
     style: str = setting("default", "how answer options are shown", choices=STYLES)
     prompt: str | None = setting_of(prompt_option(ORIGINAL))
     split: str = setting("test", "split to use", choices=("test", "validation"), affects_data=True)
+    alternatives: str | None = setting(
+        None,
+        "of data with generated wrong answers: only these, or the original ones as well"
+        " (default: generated)",
+        choices=(GENERATED, ALL),
+        affects_data=True,
+    )
 
 
 class Mmlu(Benchmark):
@@ -129,7 +138,7 @@ class Mmlu(Benchmark):
 
     def prepare(self, source: DataSource) -> DataSet:
         """Read the questions, and the solved examples if any are shown."""
-        return read_data(source, self.opt.split, self.shots)
+        return read_data(source, self.opt.split, self.shots, self.opt.alternatives or GENERATED)
 
     def data_files(self, path: Path) -> list[Path]:
         """The files in a folder, or a single file and the solved examples next to it."""

@@ -27,14 +27,18 @@ REVISION = "c30699e8356da336a370243923dbaf21066bb9fe"
 
 _LETTERS = "ABCD"
 _COLUMNS = ("question", "subject", "choices", "answer")
+_WRONG = {"correct_answer", "original_wrong_answers", "generated_wrong_answers"}
+GENERATED, ALL = "generated", "all"
 _SPLIT_NAMES = {"test": ("test",), "validation": ("validation", "val"), "dev": ("dev",)}
 
 Rows = Iterator[tuple[str, int, Row]]
 """Rows with file name and row number."""
 
 
-def read_data(source: DataSource, split: str, shots: int) -> DataSet:
+def read_data(source: DataSource, split: str, shots: int, alternatives: str = GENERATED) -> DataSet:
     """The questions of ``split`` and, as ``shared``, the first ``shots`` dev rows of each subject.
+
+    ``alternatives`` is about the tables of the Claude MMLU Experimenter's answer generator.
 
     Raises:
         DataError: names file and row of anything malformed, or the examples needed for ``shots``
@@ -53,7 +57,10 @@ def read_data(source: DataSource, split: str, shots: int) -> DataSet:
         solved = (_question(*row) for row in _dev_rows(source.path)) if shots else iter(())
     else:
         origin, revision = source.path.name, ""
-        questions = [_question(*row) for row in _path_rows(source.path, split)]
+        questions = [
+            _generated(*row, alternatives) if row[2].keys() >= _WRONG else _question(*row)
+            for row in _path_rows(source.path, split)
+        ]
         solved = (_question(*row) for row in _dev_rows(source.path)) if shots else iter(())
     if not questions:
         raise DataError("there are no questions in it", path=str(source.path or origin))
@@ -97,6 +104,17 @@ def _answered(path: str, number: int, row: Row) -> tuple[Row, int | None]:
         return question, whole_of(predicted)
     except ValueError as error:
         raise DataError("predicted is no option", path=path, line=number, why=str(error)) from None
+
+
+def _generated(path: str, number: int, row: Row, alternatives: str) -> Row:
+    """A row with wrong answers that a model made up: the right option is the first."""
+    try:
+        choices = [row["correct_answer"], *list_in(row["generated_wrong_answers"])]
+        if alternatives == ALL:
+            choices[1:1] = list_in(row["original_wrong_answers"])
+    except (TypeError, ValueError) as error:
+        raise DataError("wrong answers are lists", path=path, line=number, why=str(error)) from None
+    return _question(path, number, {**row, "choices": choices, "answer": 0}, experiment=True)
 
 
 def _examples(

@@ -161,6 +161,23 @@ def test_answers_are_an_index_or_a_letter(tmp_path: Path, answer: Any, index: in
     assert _samples(path)[0].gold == index
 
 
+def test_wrong_answers_that_a_model_made_up(tmp_path: Path) -> None:
+    """The table of the Claude MMLU Experimenter's answer generator, in its two modes."""
+    row = {
+        "question": "2 + 2?", "correct_answer": "4", "subject": "STEM",
+        "original_wrong_answers": ["1", "2", "3"], "generated_wrong_answers": ["5", "6", "7"],
+    }  # fmt: skip
+    file = tmp_path / "generated.jsonl"
+    file.write_bytes(orjson.dumps(row))
+    for mode, choices in (("generated", list("4567")), ("all", list("4123567"))):
+        [item] = read_data(DataSource(file, tmp_path), "test", 0, mode).items
+        assert (item.inputs["choices"], item.gold) == (choices, 0)
+        assert item.tags == {"subject": "STEM", "category": "STEM"}
+    file.write_bytes(orjson.dumps({**row, "generated_wrong_answers": "none"}))
+    with pytest.raises(DataError, match="row 1: wrong answers are lists"):
+        read_data(DataSource(file, tmp_path), "test", 0)
+
+
 def test_choices_in_a_csv_cell_are_a_json_list(tmp_path: Path) -> None:
     path = tmp_path / "test.csv"
     path.write_text(

@@ -59,6 +59,8 @@ EXAMPLES = {
     " --prompt-style=permuted": [
         "--model deepseek/deepseek-chat --desc d --style permuted --tag b"
     ],
+    "python scripts/run_mmlu_eval.py --experiment c --desc d --df-path gone --alternative-mode"
+    " all_answers": ["--desc d --alternatives all --style permuted --tag c"],
     f"{CODE} --task both --pred-num-problems 40 --choice-num-problems 0 --choice-runs 1"
     " --pred-skip-boolean --region eu-west-1 --output-dir out": [
         "run code-prediction --model-id us.anthropic.claude-sonnet-4-5-20250929-v1:0 --dataset"
@@ -126,9 +128,8 @@ def test_commands_become_ours(text: str) -> None:
 
 
 def test_what_has_no_equal_is_told() -> None:
-    notes = "\n".join(translated(f"{MMLU} --save-frequency 5 --alternative-mode all_answers").notes)
+    notes = "\n".join(translated(f"{MMLU} --save-frequency 5").notes)
     assert "--save-frequency: every reply is kept" in notes
-    assert "--alternative-mode: sets with generated options" in notes
     told = translated(f"{SPEC} --model-name gpt-4.1 --openai-api-key secret-one --verbose")
     assert "secret-one" not in str(told)
     assert any(note.startswith("--openai-api-key: keys come from") for note in told.notes)
