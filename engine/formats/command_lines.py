@@ -276,6 +276,10 @@ _MMLU_FLAGS = {
 _APIS = {"claude": "anthropic/claude-3-5-sonnet-20241022", "deepseek": "deepseek/deepseek-chat"}
 
 
+_NOT_MADE = "wrong answers are not made here; a table of them is read: run mmlu --data FILE"
+_GENERATOR_FLAGS = {name: Flag(why=_NOT_MADE) for name in ("--df-path", "--api", "--seed")}
+
+
 def _mmlu(given: Given) -> list[list[str]]:
     run = ["evalbench", "run", "mmlu", "--prompt", "original"]
     folder, table = given.one("--exp-path"), given.one("--df-path")
@@ -554,6 +558,8 @@ SCRIPTS: Mapping[str, Script] = {
     "test_claude_api": Script(
         _EXPERIMENTER, _NONE, lambda given: [["evalbench", "keys", "test", "anthropic"]]
     ),
+    "test_api": Script(_EXPERIMENTER, _NONE, lambda given: [["evalbench", "keys", "test"]]),
+    "run_answer_generator": Script(_EXPERIMENTER, _GENERATOR_FLAGS, lambda given: []),
     "bedrock_claude.cli": Script("the Bedrock evaluator", _CODE_FLAGS, _code),
     "cli": Script("the MT-bench Evaluation System", _MT_BENCH_FLAGS, _mt_bench),
     "run_batched_generation": Script(_SPEC_EVAL, _GENERATION_FLAGS, _generation("batch")),
@@ -601,6 +607,9 @@ def _surroundings(words: Sequence[str]) -> Translation | None:
         return _variable(" ".join(words))
     if list(words[:2]) in _HUB_LOGINS or list(words[:3]) in _HUB_LOGINS:
         return Translation([["evalbench", "keys", "set", "huggingface"]], [])
+    if first == "security":  # macOS's keychain
+        provider = "deepseek" if "deepseek-api-key" in words else "anthropic"
+        return Translation([["evalbench", "keys", "set", provider]], ["the key is asked for"])
     if first == "aws":
         return _aws(words)
     if _PYTHON.fullmatch(words[0]) and words[1:3] == ["-m", "pip"]:

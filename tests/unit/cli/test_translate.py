@@ -107,6 +107,8 @@ EXAMPLES = {
     ],
     "./download_mmlu.sh": ["data fetch mmlu"],
     "python test_claude_api.py": ["keys test anthropic"],
+    "python scripts/test_api.py": ["keys test"],
+    "security add-generic-password -a me -s deepseek-api-key -w secret": ["keys set deepseek"],
     "huggingface-cli login": ["keys set huggingface"],
     "export ANTHROPIC_API_KEY='x'": ["keys set anthropic"],
     '$env:OPENAI_API_KEY="x"': ["keys set openai"],
@@ -134,6 +136,9 @@ def test_what_has_no_equal_is_told() -> None:
     assert "secret-one" not in str(told)
     assert any(note.startswith("--openai-api-key: keys come from") for note in told.notes)
     assert translated("cd somewhere").commands == []
+    made = translated("python scripts/run_answer_generator.py --df-path x --api claude --seed 1")
+    assert not made.commands
+    assert "a table of them is read: run mmlu --data FILE" in made.notes[0]
 
 
 @pytest.mark.parametrize(
