@@ -267,6 +267,12 @@ def test_a_file_without_results_is_refused(body: Any, tmp_path: Path, home: Path
         read_results(write_json(tmp_path / "r.json", body), None)
 
 
+def test_a_file_of_counts_says_so(tmp_path: Path) -> None:
+    body = {"model": "m", "metrics": {}, "execution_choice_counts": {"invalid_runs": 0}}
+    with pytest.raises(DataError, match="it has counts only, and no answers"):
+        read_results(write_json(tmp_path / "r.json", body), None)
+
+
 # -- choice --------------------------------------------------------------------------
 
 

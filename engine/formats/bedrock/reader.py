@@ -51,10 +51,13 @@ def read_results(path: Path, data: Path | None) -> list[Recorded]:
     if not isinstance(results, list) or (choices and choices[RESULTS] is results):
         body = None
     if body is None and choices is None:
+        counts = isinstance(whole, dict) and any("counts" in name for name in whole)
         raise DataError(
             "there are no results of execution prediction or choice in it",
             path=str(path),
-            why=f"looked for results and {RESULTS}, alone or under prediction and choice",
+            why="it has counts only, and no answers"
+            if counts
+            else f"looked for results and {RESULTS}, alone or under prediction and choice",
         )
     problems = read_programs(data)
     runs = [_predictions(path, body, problems)] if body is not None else []
