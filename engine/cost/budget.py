@@ -196,7 +196,10 @@ class Budget:
 
     def admit_now(self, reservation: Reservation) -> bool:
         """Open a reservation if it fits and none waits; whether it was opened."""
-        return not self._waiting and self.reserve(reservation) is not None
+        if self._waiting or not self._fits(reservation):
+            return False
+        self._open(reservation)
+        return True
 
     async def admit(self, reservation: Reservation) -> Reservation:
         """Open a reservation and return it; if it does not fit yet, wait for calls in flight.
@@ -323,7 +326,7 @@ class Budget:
     def _admit_waiting(self) -> None:
         if self.pool:
             self.pool.changed()
-        else:
+        elif self._waiting:
             self.look_again()
 
     def look_again(self) -> None:

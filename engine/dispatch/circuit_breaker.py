@@ -63,6 +63,7 @@ class FirstContact:
 
     Attributes:
         made: whether it was reached.
+        since: when the first attempt was about to be sent; None before.
     """
 
     def __init__(self, report: Report, wait_s: float | None = None) -> None:
@@ -72,14 +73,14 @@ class FirstContact:
         """
         self._report = report
         self._wait_s = UNREACHED_S if wait_s is None else wait_s
-        self._since: float | None = None
+        self.since: float | None = None
         self._told = False
         self.made = False
 
     def begin(self) -> None:
         """The first attempt is about to be sent."""
-        if self._since is None:
-            self._since = _now()
+        if self.since is None:
+            self.since = _now()
 
     def missed(self, error: BaseException | None) -> bool:
         """Whether an attempt ended with the server still never reached."""
@@ -92,8 +93,8 @@ class FirstContact:
             RunFatal: it has been tried for long enough.
         """
         self.begin()
-        assert self._since is not None
-        left = self._since + self._wait_s - _now()
+        assert self.since is not None
+        left = self.since + self._wait_s - _now()
         if left > 0:
             if not self._told:
                 self._told = True
@@ -144,10 +145,6 @@ class CircuitBreaker:
         does not mean that the call may be sent.
         """
         return Attempt(self, unless)
-
-    def begin(self) -> None:
-        """An attempt is about to be sent."""
-        self._contact.begin()
 
     def wake(self) -> None:
         """Let all waiting calls check again."""
@@ -245,12 +242,16 @@ class Attempt:
         self._is_probe = False
 
     async def __aenter__(self) -> None:
-        self._breaker.begin()
-        if self._breaker.on:
-            self._is_probe = await self._breaker.wait_for_permission(self._unless)
+        breaker = self._breaker
+        if breaker._contact.since is None:
+            breaker._contact.begin()
+        if breaker._next is not None:
+            self._is_probe = await breaker.wait_for_permission(self._unless)
 
     async def __aexit__(self, _kind: object, error: BaseException | None, _where: object) -> None:
-        self._breaker.record_result(error, probe=self._is_probe)
+        breaker = self._breaker
+        if error is not None or breaker._since is not None or not breaker._answered:
+            breaker.record_result(error, probe=self._is_probe)
 
 
 def _is_inconclusive(error: ProviderError) -> bool:

@@ -53,7 +53,8 @@ class ResizableSemaphore:
     async def take(self, weight: int = 0) -> None:
         """Wait for a permit. ``weight`` is the call's size in bytes; a lone call always fits."""
         if not self._waiting and self._fits(weight):
-            self._enter(weight)
+            self.taken += 1
+            self.weight += weight
             return
         entered: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         place = entered, weight
@@ -84,16 +85,13 @@ class ResizableSemaphore:
         light = not self.taken or self.weight + weight <= _BYTES_IN_FLIGHT
         return self.taken < self.size and light
 
-    def _enter(self, weight: int) -> None:
-        self.taken += 1
-        self.weight += weight
-
     def _admit(self) -> None:
         # Hand the permit over directly, so that no newcomer can take it first.
         while self._waiting and self._fits(self._waiting[0][1]):
             entered, weight = self._waiting.popleft()
             if not entered.done():
-                self._enter(weight)
+                self.taken += 1
+                self.weight += weight
                 entered.set_result(None)
 
 
@@ -162,8 +160,10 @@ class Limiter:
 
     async def until_allowed(self, unless: asyncio.Event) -> None:
         """Wait until no pause or rate limit holds a call back, or ``unless`` is set."""
-        if self._qps is None and self._tpm is None and not self._paced and not self._counts_left:
-            await self._until_unpaused(unless)
+        limited = self._qps is not None or self._tpm is not None
+        if not limited and not self._paced and not (self._refused and self._counts_left):
+            if self.paused_for() > 0:
+                await self._until_unpaused(unless)
             return
         async with self._line:
             clock = asyncio.get_running_loop().time
@@ -215,7 +215,7 @@ class Limiter:
 
     @property
     def _paced(self) -> bool:
-        return self._steering.pace.found and not self.fixed and not self._gentle
+        return self._steering.pace.rate < inf and not self.fixed and not self._gentle
 
     @property
     def wants_sizes(self) -> bool:
@@ -246,7 +246,8 @@ class Limiter:
             self._tokens += weight * (tokens - self._tokens)
             self._answered = True
         self._takes_s += 0.1 * (took_s - self._takes_s) if self._takes_s else took_s
-        self._learn(limits)
+        if limits is not None:
+            self._learn(limits)
         if self.fixed:
             return
         if self._gentle:
@@ -254,7 +255,8 @@ class Limiter:
                 self._grow(self._step())
         else:
             self._steer(answered=True)
-        self.share()
+        if self._shared_limits is not None:
+            self.share()
 
     def _steer(self, *, answered: bool) -> None:
         """Adjust the concurrency to an outcome."""
@@ -266,9 +268,10 @@ class Limiter:
             size=size,
             wanted=wanted,
             now=now,
-            paced=self._held_back,
+            paced=self._line.locked() and self._paced,
         )
-        self._changed(size, change)
+        if change:
+            self._changed(size, change)
 
     def _changed(self, size: int, change: int) -> None:
         if change > 0:
@@ -304,8 +307,8 @@ class Limiter:
         now = asyncio.get_running_loop().time()
         self._refused = True
         self._note(answered=False)
-        limits = error.limits
-        self._learn(limits if isinstance(limits, RateLimits) else None)
+        if isinstance(error.limits, RateLimits):
+            self._learn(error.limits)
         if self._mostly_refused():
             pause = min(error.retry_after or 1.0, LONGEST_OUTAGE_S)
             self._pause(now, pause, "most calls are refused")
@@ -338,15 +341,6 @@ class Limiter:
         """Whether most of the recent calls were refused."""
         enough = self._whole_rounds
         return len(self._recent) == enough and self._recent.count(False) > enough // 2
-
-    def sent(self) -> None:
-        """Count a call that leaves now."""
-        self._out += 1
-        self._left -= 1
-
-    def returned(self) -> None:
-        """Count one that came back, answered or not."""
-        self._out -= 1
 
     def keep(self, weight: int) -> None:
         """Keep the permit of a refused call unused for as long as an answer takes.
@@ -416,9 +410,7 @@ class Limiter:
         if self._shared_limits:
             self._shared_limits.leave()
 
-    def _learn(self, limits: RateLimits | None) -> None:
-        if limits is None:
-            return
+    def _learn(self, limits: RateLimits) -> None:
         now = asyncio.get_running_loop().time()
         self._left = min(
             _calls_left(limits.requests_remaining, limits.requests_reset_s, 1),
@@ -493,10 +485,11 @@ class Permit:
         except BaseException:
             self._limiter.semaphore.give(self._weight)
             raise
-        self._limiter.sent()
+        self._limiter._out += 1
+        self._limiter._left -= 1
 
     async def __aexit__(self, _kind: object, error: BaseException | None, _where: object) -> None:
-        self._limiter.returned()
+        self._limiter._out -= 1
         if isinstance(error, RateLimited | Overloaded):
             self._limiter.keep(self._weight)
         else:

@@ -37,14 +37,6 @@ class _Attempts:
     possible: Decimal = ZERO
     waited: float = 0.0
 
-    async def leaves(self) -> None:
-        """Record that an attempt is about to be sent."""
-        if not self.begun:
-            self.begun = True
-            await self.before_send()
-        else:
-            await self.before_send.again()
-
     def ended(self, *, possibly_billed: bool = False) -> None:
         """Record that the call is not in flight."""
         if self.begun:
@@ -90,7 +82,8 @@ class RealtimeDispatcher:
 
     async def answer(self, call: Call, key: str, before_send: SendLog) -> Reply:
         """The final reply to one call, after any retries."""
-        await self._get_ready(call)
+        if not self._ready:
+            await self._get_ready(call)
         if self._limiter.wants_sizes:
             self._limiter.expect(_tokens(call))
         retry_policy = RetryPolicy(self.attempts)
@@ -124,9 +117,8 @@ class RealtimeDispatcher:
         Otherwise calls would take their turns while it does, and then all be sent at once. Not
         every plug-in needs to prepare.
         """
-        if not self._ready:
-            await self.provider.get_ready(call)
-            self._ready = True
+        await self.provider.get_ready(call)
+        self._ready = True
 
     async def _attempt(self, call: Call, tried: _Attempts, warm: Flight | None) -> Reply:
         """One attempt, from waiting for a permit to settling its cost."""
@@ -173,7 +165,11 @@ class RealtimeDispatcher:
             try:
                 if self._halted.is_set():
                     raise Halted
-                await tried.leaves()
+                if tried.begun:
+                    await tried.before_send.again()
+                else:
+                    tried.begun = True
+                    await tried.before_send()
             except BaseException:
                 tried.ended()
                 self.meter.cut(reservation, sent=False)

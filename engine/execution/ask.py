@@ -199,11 +199,13 @@ class SampleAsk:
                 reask = held.reask if same else held.reask + 1
         if self._halted():
             raise Halted
-        if any(isinstance(p, MediaPart) and not p.data for m in prompt.messages for p in m.parts):
-            raise MediaGone(
-                "this sample's images are no longer in the media cache; run `evalbench data "
-                "fetch BENCHMARK --again`, then resume"
-            )
+        for message in prompt.messages:
+            for part_of_it in message.parts:
+                if isinstance(part_of_it, MediaPart) and not part_of_it.data:
+                    raise MediaGone(
+                        "this sample's images are no longer in the media cache; run `evalbench "
+                        "data fetch BENCHMARK --again`, then resume"
+                    )
         return await self._send(role, part, key, reask, call, digest)
 
     async def _send(

@@ -81,10 +81,12 @@ class Packer:
     def pack(self, data: bytes) -> bytes:
         """A tagged frame for :meth:`unpack`."""
         if self._with is not None:
-            return _smaller(data, _TRAINED + self._with.compress(data))
-        if not self.trained:
-            self._seen.append(data[:_LONGEST_EXAMPLE])
-        return _smaller(data, _PLAIN + self._plain.compress(data))
+            frame = _TRAINED + self._with.compress(data)
+        else:
+            if not self.trained:
+                self._seen.append(data[:_LONGEST_EXAMPLE])
+            frame = _PLAIN + self._plain.compress(data)
+        return frame if len(frame) <= len(data) else _RAW + data
 
     def unpack(self, frame: bytes) -> bytes:
         """Inverse of :meth:`pack`.
@@ -107,10 +109,6 @@ def _decompress(packed: zstandard.ZstdDecompressor, frame: bytes) -> bytes:
         return packed.decompress(frame)
     except zstandard.ZstdError as error:
         raise JournalError("a record in the journal is damaged", why=str(error)) from error
-
-
-def _smaller(data: bytes, frame: bytes) -> bytes:
-    return frame if len(frame) <= len(data) else _RAW + data
 
 
 def quotable(sample: Sample) -> list[str]:

@@ -271,9 +271,6 @@ class JournalFile:
         if self.broken:
             raise self.broken
         self._rows.setdefault(table, []).append(row)
-        self._commit_soon()
-
-    def _commit_soon(self) -> None:
         if self._due is None:
             self._due = self._loop.call_soon(self._commit)
 
@@ -285,7 +282,8 @@ class JournalFile:
     def _committed(self) -> asyncio.Future[None]:
         future: asyncio.Future[None] = self._loop.create_future()
         self._waiting.append(future)
-        self._commit_soon()
+        if self._due is None:
+            self._due = self._loop.call_soon(self._commit)
         return future
 
     def _commit(self) -> None:
