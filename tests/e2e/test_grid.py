@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from evalbench.engine.runs.grid import grid_of, set_budget
 from tests.e2e.commandline import CommandLine, wait_until
 from tests.simulator.handle import Handle
 
@@ -50,11 +51,17 @@ def test_a_grid_shares_one_budget_and_goes_on_as_one(
     assert all(one.status().budget_usd == 0.02 for one in runs)
     assert {one.spec().get("budget") for one in runs} == {None}
 
-    # One of them alone brings all others, with what they cost together.
+    # One of them alone brings all others, with what they cost together. A limit that they get
+    # only then is one for all as well, whichever of those that go on is given it.
     sim.latency(0.5)
     before = sim.summary()["contents"]
-    resumed = cli("resume", "last", "--budget", "5", "--detach", **KEY)
+    set_budget(runs[0], None)
+    resumed = cli("resume", "last", "--detach", **KEY)
     assert resumed.code == 0, resumed.err
+    for one in runs:
+        if one.live_pid():
+            one.command("budget", value=5.0)
+    wait_until(lambda: {one.budget for run in runs if (one := grid_of(run))} == {5.0}, "a budget")
     wait_until(lambda: sim.summary()["contents"] > before + 8, "some more replies", seconds=30)
     (pid,) = {pid for one in runs if (pid := one.live_pid())}
     os.kill(pid, signal.SIGKILL)
