@@ -12,6 +12,7 @@ def lines(runs: int = 2, *, share: bool = True, **head: Any) -> list[dict[str, A
         {
             "event": "comparing",
             "benchmark": "mmlu",
+            "name": "mmlu",
             "metric": "accuracy",
             "title": "",
             "share": share,

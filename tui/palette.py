@@ -67,7 +67,7 @@ class CommandsProvider(Provider):
         """Runs, benchmarks and models, which are offered only for typed text."""
         app = cast("AppInterface", self.app)
         for line in app.runs():
-            title = f"Run {one_line(line.benchmark)} × {one_line(line.model)}"
+            title = f"Run {one_line(line.name)} × {one_line(line.model)}"
             more = ", ".join(filter(None, [line.state, line.score, line.age, line.folder.id]))
             yield _Offer(title, more, partial(app.open_run, line.folder))
         for name in registry.benchmark_names():

@@ -109,10 +109,12 @@ def _most(text: str) -> int | None:
 def _lines(found: Comparison, most: int | None) -> Iterator[dict[str, Any]]:
     """The comparison as JSON lines (docs/json-lines.md), ``event`` first."""
     metric = found.contenders[0].scores.metric
+    status = found.contenders[0].scores.folder.status()
     runs = [one.scores.folder.id for one in found.contenders]
     yield {
         "event": "comparing",
-        "benchmark": found.contenders[0].scores.spec.benchmark,
+        "benchmark": status.benchmark,
+        "name": status.name,
         "metric": metric.name,
         "title": metric.title,
         "share": found.share,

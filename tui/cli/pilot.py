@@ -135,7 +135,7 @@ def _print(out: Out, watch: RunFollower, measured: Measured) -> None:
     spent = measured.spent_usd
     out.line()
     out.line(
-        f"pilot of {one_line(status.benchmark)} × {one_line(status.model)}:"
+        f"pilot of {one_line(status.name)} × {one_line(status.model)}:"
         f" {figures.counted(measured.samples, 'sample')} cost"
         f" {'an unknown sum' if spent is None else figures.dollars(spent)}"
     )

@@ -333,7 +333,7 @@ class HomePage(FilteredPage):
             return
         if len(doomed) == 1:
             question = f"Delete {doomed[0].folder.id}?"
-            note = f"{doomed[0].benchmark} × {doomed[0].model}, {doomed[0].done} samples. "
+            note = f"{doomed[0].name} × {doomed[0].model}, {doomed[0].done} samples. "
         else:
             question = f"Delete the {len(doomed)} marked runs?"
             more = f" and {len(doomed) - 3} more" if len(doomed) > 3 else ""
@@ -406,7 +406,7 @@ class _Rows:
             ("*", "strong") if line.folder.path in self._marked else "",
             (glyph, tone),
             (line.state, tone),
-            line.benchmark,
+            line.name,
             line.model,
             line.score,
             line.done,

@@ -282,7 +282,7 @@ class _Rows:
         one = self._holders[index]
         run: Cell = ("no run of this home", "dim")
         if one.run:
-            run = f"{one.run.benchmark} × {one.run.model}"
+            run = f"{one.run.name} × {one.run.model}"
         return (
             one.what,
             run,

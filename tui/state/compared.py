@@ -57,7 +57,7 @@ class Compared:
         """``mmlu · Accuracy · 14,042 samples scored in every run``."""
         metric = self.head["title"] or self.head["metric"]
         return (
-            f"{self.head['benchmark']} · {metric}"
+            f"{self.head['name']} · {metric}"
             f" · {figures.count(self.head['samples'])} samples scored in every run"
         )
 

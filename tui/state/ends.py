@@ -35,7 +35,7 @@ class Ends:
 
 def end_words(line: RunLine) -> str:
     """The notification for a run that has ended."""
-    parts = [f"{one_line(line.benchmark)} × {one_line(line.model)}: {line.state}"]
+    parts = [f"{one_line(line.name)} × {one_line(line.model)}: {line.state}"]
     parts += [line.score] if line.score else []
     parts += [f"{figures.count(line.failed)} failed"] if line.failed else []
     return ", ".join(parts)
@@ -51,7 +51,7 @@ def title_words(lines: Sequence[RunLine], shown: Path | None) -> str:
     for line in lines:
         if line.folder.path == shown:
             far = figures.percent(line.share) if line.live else line.state
-            return f"{far} · {one_line(line.benchmark)} × {one_line(line.model)}"
+            return f"{far} · {one_line(line.name)} × {one_line(line.model)}"
     live = [line for line in lines if line.live]
     if not live:
         return "evalbench"

@@ -32,6 +32,7 @@ class RunLine:
         cost: US dollars spent; None if unknown.
         metric: the first one, as in the status file; empty without one.
         tokens: tokens of prompts and replies together.
+        name: the benchmark's title, if it is the user's own, and name.
     """
 
     folder: RunFolder
@@ -50,6 +51,7 @@ class RunLine:
     cost: float | None
     metric: Mapping[str, Any]
     tokens: int
+    name: str
 
     @property
     def age(self) -> str:
@@ -100,7 +102,7 @@ def run_line(folder: RunFolder, status: Status) -> RunLine:
     if status.failed:
         done += f", {figures.count(status.failed)} failed"
     state = folder.shown_state(status)
-    said = [folder.id, state, status.benchmark, status.model, status.desc, *status.tags]
+    said = [folder.id, state, status.name, status.model, status.desc, *status.tags]
     return RunLine(
         folder,
         state,
@@ -118,6 +120,7 @@ def run_line(folder: RunFolder, status: Status) -> RunLine:
         status.spend_usd,
         next(iter(status.metrics.values()), {}),
         status.input_tokens + status.output_tokens,
+        status.name,
     )
 
 
