@@ -20,11 +20,14 @@ from evalbench.tui.widgets.footer import Footer
 from evalbench.tui.widgets.table import Cell, Column, Table
 from evalbench.tui.widgets.topline import TopLine
 
+_NAME = 14
+"""The width of a benchmark's name: a longer title is shown by the preview and the run's page."""
+
 _COLUMNS = (
     Column("", 1),
     Column("", 1),
     Column("state", 11),
-    Column("benchmark", 14),
+    Column("benchmark", _NAME),
     Column("model"),
     Column("score", 20, drop=2),
     Column("done", 18, drop=3),
@@ -406,7 +409,7 @@ class _Rows:
             ("*", "strong") if line.folder.path in self._marked else "",
             (glyph, tone),
             (line.state, tone),
-            line.name,
+            line.name if len(line.name) <= _NAME else line.benchmark,
             line.model,
             line.score,
             line.done,
