@@ -29,3 +29,7 @@ async def test_prompts_and_scores_follow_the_file(tmp_path: Path) -> None:
         await until_shown(pilot, "unparsed: accuracy 0")
         file.write_text(file.read_text().replace("{{ question }}", "{{ qestion }}"))
         await until_shown(pilot, "did you mean question?")
+        # The table is followed too.
+        table = tmp_path / "capitals.csv"
+        table.write_text(table.read_text().replace("question", "qestion", 1))
+        await until_shown(pilot, "How many legs does a spider have?")

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from pathlib import Path
+from string import ascii_uppercase
 from typing import Any, ClassVar
 
 import orjson
@@ -12,6 +14,7 @@ from textual.app import ComposeResult
 from textual.containers import VerticalScroll
 from textual.widgets import Input, TextArea
 
+from evalbench.engine.benchmarks.custom.file import read_tables
 from evalbench.engine.errors import EvalbenchError
 from evalbench.engine.paths import expand
 from evalbench.tui.screens.page import Page
@@ -31,7 +34,8 @@ _SETTLED_S = 0.4
 class OwnPage(Page):
     """The file's name, one sample's prompt, a field for a reply, and its score.
 
-    The file is reloaded whenever it changes on disk, so an editor may stay open alongside.
+    The file is reloaded whenever it or its table changes on disk, so an editor may stay open
+    alongside.
     """
 
     SCOPE: ClassVar[str] = "own"
@@ -46,7 +50,9 @@ class OwnPage(Page):
     def __init__(self) -> None:
         super().__init__()
         self._path = ""
-        self._stamp: tuple[int, int] | None = None
+        self._name = ""
+        self._tables: list[Path] = []
+        self._stamp: list[tuple[int, int]] = []
         self._samples: list[JsonLine] = []
         self._at = 0
 
@@ -68,22 +74,27 @@ class OwnPage(Page):
     @on(Input.Submitted, "#file")
     def _named(self, event: Input.Submitted) -> None:
         self._path, self._at = event.value.strip(), 0
-        self._stamp = self._changed()
         if self._path:
-            self._read()
+            self._reload()
 
-    def _changed(self) -> tuple[int, int] | None:
-        try:
-            stat = expand(self._path).stat()
-        except OSError:
-            return None
-        return stat.st_mtime_ns, stat.st_size
+    def _reload(self) -> None:
+        self._name, self._tables = own_file(expand(self._path))
+        self._stamp = self._changed()
+        self._read()
+
+    def _changed(self) -> list[tuple[int, int]]:
+        """Time and size of the file and its tables, as far as they exist."""
+        found = []
+        for path in (expand(self._path), *self._tables):
+            with suppress(OSError):
+                stat = path.stat()
+                found.append((stat.st_mtime_ns, stat.st_size))
+        return found
 
     def tick(self) -> None:
-        """Reload the file after it was saved."""
+        """Reload the file after it or its table was saved."""
         if self._path and (stamp := self._changed()) and stamp != self._stamp:
-            self._stamp = stamp
-            self._read()
+            self._reload()
 
     @work(exclusive=True, group="read")
     async def _read(self) -> None:
@@ -96,7 +107,7 @@ class OwnPage(Page):
             prompt.show("\n".join(_words(error)))
             prompt.add_class("bad")
             self.query_one("#score", Lines).show([])
-            self.query_one(TopLine).tell(right=Path(self._path).name)
+            self.query_one(TopLine).tell(right=self._name)
             self.refresh_bindings()
             return
         self._samples = [line for line in found if line.get("event") == "prompts"]
@@ -113,7 +124,7 @@ class OwnPage(Page):
             prompt.remove_class("bad")
             prompt.show(_prompt(self._samples[self._at]))
             place = f"sample {self._at + 1} of the first {len(self._samples)}"
-            self.query_one(TopLine).tell(right=f"{Path(self._path).name} · {place}")
+            self.query_one(TopLine).tell(right=f"{self._name} · {place}")
             self._score()
         self.refresh_bindings()
 
@@ -161,6 +172,20 @@ class OwnPage(Page):
         self._show()
 
 
+def own_file(path: Path) -> tuple[str, list[Path]]:
+    """The name of a benchmark's file for display, with its title, and the tables it names."""
+    try:
+        tables, _ = read_tables(path)
+    except EvalbenchError:
+        return path.name, []
+    benchmark, prompt = (tables.get(name) for name in ("benchmark", "prompt"))
+    about = benchmark if isinstance(benchmark, dict) else {}
+    names = [about.get("data"), prompt.get("shots_from") if isinstance(prompt, dict) else ""]
+    title = about.get("title")
+    shown = f"{title} ({path.name})" if title and isinstance(title, str) else path.name
+    return shown, [path.parent / name for name in names if name and isinstance(name, str)]
+
+
 def _words(error: EvalbenchError) -> list[str]:
     return [words for words in (error.what, error.why, error.hint) if words]
 
@@ -185,8 +210,12 @@ def _score_lines(told: JsonLine) -> list[Line]:
     values = ", ".join(f"{name} {value:g}" for name, value in told["values"].items())
     read = ", ".join(f"{value}" for value in told["parsed"].values())
     good = told["values"].get("accuracy", told["values"].get("score", 0.0)) > 0
+    gold = told["gold"]
+    right = " or ".join(map(str, gold)) if isinstance(gold, list) else gold
+    if isinstance(gold, int):
+        right = ascii_uppercase[gold]  # of the options
     return [
         [(f"{told['outcome']}: {values or 'no score'}", "good" if good else "bad")],
         [f"read: {read}"],
-        [(f"right: {told['gold']}", "dim")],
+        [(f"right: {right}", "dim")],
     ]
