@@ -411,7 +411,8 @@ _CHOOSES_ABROAD = re.compile(
     r"|bleibt(?:[ ]nur)?|zostaje|(?:sądzę|uważam),[ ]że[ ]to|elegiría|selecciono"
     r"|me[ ]quedo[ ]con|opto[ ]por|diría[ ]que|diria|escolho"
     r"|fico[ ]com|scelgo|direi|c['’](?:est|était)|(?:je|j['’])[ ]?(?:choisis|dirais|prends"
-    r"|sélectionne|opte[ ]pour)|ich[ ](?:wähle|nehme|tippe[ ]auf|entscheide[ ]mich[ ]für"
+    r"|sélectionne|opte[ ]pour|penche(?:rais)?[ ]pour)|ich[ ](?:wähle|nehme|tippe[ ]auf"
+    r"|entscheide[ ]mich[ ]für"
     r"|denke,?[ ]es[ ]ist|würde[ ]sagen,?)|(?:richtig|korrekt)[ ](?:ist|wäre)|(?:correcta?|correto)"
     r"[ ](?:es|é)|(?:prawdziw|prawidłow|poprawn|właściw)\w{1,3}[ ]jest|wybieram"
     r"|stawiam[ ]na|myślę,[ ]że[ ]to"
@@ -463,7 +464,8 @@ _RIGHT_ABROAD = re.compile(
     r"|doğru|(?:là[ ])?đúng|là[ ](?:đáp[ ]án|câu[ ]trả[ ]lời)(?![ ]sai)|đúng|(?:—|это"
     r"|является)?[ ]?(?:верн"
     r"|правильн)|(?:هي|هو)[ ](?:الإجابة|الجواب)|सही|ถูก"
-    r"|を選|を選択|[를을][ ]?(?:선택|고르|고릅|택)|['’][a-zıü]{1,3}[ ]seç|[ ]को[ ]चुन)",
+    r"|を選|を選択|[를을][ ]?(?:선택|고르|고릅|택)|이?라고[ ](?:생각|봅|판단)|だと(?:思|考え)"
+    r"|['’][a-zıü]{1,3}[ ]seç|[ ]को[ ]चुन)",
     re.IGNORECASE,
 )
 _HEADING = re.compile(
@@ -485,7 +487,7 @@ _ABROAD_IN_ASCII = (
         "pienso",
     ),
     *("zutreffend", "aussage", "affirmation", "affermazione", "stwierdzenie", "marco"),
-    *("queda", "resta ", "reste ", "bleibt", "me inclino", "zostaje"),
+    *("queda", "resta ", "reste ", "bleibt", "me inclino", "zostaje", "je penche"),
     *("elijo", "escojo", "selecciono", "quedo con", "opto por", "diria", "escolho", "fico com"),
     *("scelgo", "direi", "c'est", "c’est", "je choisis", "je dirais", "je prends", "opte pour"),
     *("ich ", "ist ", "secondo me", "per me", "svar", "antwoord", "odpov", "jawaban", "raspuns"),
@@ -647,7 +649,7 @@ _STARTS = re.compile(
 )
 _TEXT_FOLLOWS = re.compile(r"[ \t]+(?:[A-Z$€£\d\"“]|-?\d)")
 _MARKED = re.compile(
-    r"[)\]>.:,;!\"'”’»](?=\W|[A-Z\d]|$)|[ \t]*(?:[–—|→:]|-\s|-+>)|[ \t]*(?:\n|$)"
+    r"[)\]>.:,;!\"'”’»](?=\W|[A-Z\d]|$)|[ \t]*(?:[–—|→:]|-{1,2}\s|-+>|/\s)|[ \t]*(?:\n|$)"
     r"|[ \t]+(?:\(|(?:because|probably|definitely|likely|for[ ]sure|certainly|obviously"
     r"|clearly|rather[ ]than|instead[ ]of)\b"
     r"|over[ ][A-G]\b)"
@@ -782,9 +784,11 @@ _CHOOSES = re.compile(
     r"|(?:supports?|favou?rs?|suggests?|in[ ]favou?r[ ]of|meant|mean)"
     r"|(?<!anything[ ])(?<!everything[ ])(?<!all[ ])(?<!nothing[ ])but(?:[ ](?:rather|instead))?"
     r"|decided?[ ](?:on|for)|bubble[ ]in|(?:stick|sticking|went|gone|reply|respond)[ ]with"
-    r"|circle|tick|choosing|selecting|picking|(?:example|instance)[ ]of|(?:closest|nearest)[ ]to"
+    r"|circle|tick|choosing|selecting|picking|(?:example|instance)[ ]of|meaning|implying"
+    r"|(?:closest|nearest)[ ]to"
     r"|submit|enter|fill[ ]in|recommend|propose|deem|stand[ ]by"
-    r"|it['’]s|that['’]s|(?<!\bas[ ])is|be|so|thus|therefore|hence|ergo|probably|most[ ]likely"
+    r"|it['’]s|that['’]s|(?<!\bas[ ])is|(?<!n['’]t[ ])(?<!not[ ])be|so|thus|therefore|hence|ergo"
+    r"|probably|most[ ]likely"
     r"|definitely)"
     rf"[,:]?\s+{_FILL}{_LETTER}",
     re.IGNORECASE,

@@ -18,16 +18,26 @@ from __future__ import annotations
 import re
 from string import ascii_uppercase
 
-from evalbench.engine.scoring.reply_text import answer_text, before_next_question, without_markup
+from evalbench.engine.scoring.reply_text import (
+    answer_text,
+    before_next_question,
+    ends,
+    without_markup,
+)
 
-MANY = "letter-many/2"
+MANY = "letter-many/3"
+
+_LONGEST = 10_000
 
 _TRIM = r"[\s.,;:!?()\[\]{}<>\"'“”‘’*_$-]*"
 _BARE = re.compile(rf"{_TRIM}(?:option|answer|choice)?{_TRIM}([A-Za-z]){_TRIM}", re.IGNORECASE)
 _BOXED = re.compile(r"\\(?:boxed|fbox)\s*\{\s*(?:\\text\s*\{)?|<(?:final_)?answer>", re.IGNORECASE)
 _END_ANSWER = re.compile(r"</(?:final_)?answer>", re.IGNORECASE)
 _LABELLED = re.compile(
-    r"\b(?i:answer|choice|option)\b[^\n.:=()]{0,40}?(?:\bis\b|:|=|->|→)"
+    r"(?:\b(?i:answer|choice|option|respuesta|réponse|antwort|resposta|risposta|odpowiedź|cevap"
+    r"|ответ)"
+    r"\b|(?i:đáp[ ]án)|الإجابة|उत्तर|คำตอบ|答案|答え|正解|정답|답)[^\n.:=()]{0,40}?"
+    r"(?:\b(?:is|es|est|ist|è|é|to|là)\b|:|：|=|->|→|—|是|为|為|は|[은는]|คือ|هي)"
     r"[\s:*\"'“(\[{$]{0,8}(?i:(?:the|option|choice|letter)[ ]){0,3}[*\"'“(\[{$]{0,4}"
     r"([A-Z])(?![\w'’])(?![ \t]+(?!because\b|since\b|as\b|which\b|is\b|and\b|or\b)[a-z])"
     r"(?P<joined>[)\]*}]*[ ]*(?:or|and|,|/)[ ]*[(\[*]*[A-Z](?![\w'’]))?"
@@ -35,7 +45,8 @@ _LABELLED = re.compile(
 _OPENS = re.compile(r"\s*[(\[*]{0,3}([A-Z])\*{0,2}[).:\]]")
 _RIGHT = re.compile(r"\b([B-HJ-Z])\)?[ ]is[ ](?:the[ ])?(?:correct|right|best)\b")
 _CHOSEN = re.compile(
-    r"(?i:(?<!not[ ])(?<!n['’]t[ ])\b(?:choose|select|pick|go[ ]with)[ ]"
+    r"(?i:(?<!not[ ])(?<!n['’]t[ ])\b(?:choose|select|pick|go[ ]with"
+    r"|(?:think|believe|guess)[ ](?:that[ ])?it(?:['’]s|[ ]is))[ ]"
     r"(?:(?:the|option|choice|answer|letter)[ ]){0,2})"
     r"[(\[]?([B-HJ-Z])(?![\w'’])(?![ \t]+(?:or|and)\b)"
 )
@@ -44,7 +55,7 @@ _BRACKETED = re.compile(r"\(([A-Z])\)")
 
 def read_many(reply: str, options: int) -> int | None:
     """Index of the option that a reply names, or None. See the module docstring for the rules."""
-    head, _ = before_next_question(answer_text(reply))
+    head, _ = before_next_question(ends(answer_text(reply), _LONGEST))
     text = without_markup(_END_ANSWER.sub("\n", _BOXED.sub(" answer: ", head))).strip()
     letter = _letter(text)
     place = ascii_uppercase.find(letter) if letter else -1

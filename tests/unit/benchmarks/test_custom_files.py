@@ -233,7 +233,12 @@ def test_scorers(one: Scoring, reply: str, gold: Any, score: float) -> None:
 
 @pytest.mark.parametrize(
     ("reply", "place"),
-    [("Paris", 1), ("The answer is Paris.", 1), ("It is Rome or Paris", None), ("12", 3), ("B", 1)],
+    [
+        *(("Paris", 1), ("The answer is Paris.", 1), ("It is Rome or Paris", None), ("12", 3)),
+        *(("B", 1), ("\\boxed{Paris}", 1), ("$\\boxed{\\text{Rome}}$", 0), ("\\boxed{12}", 3)),
+        *(("Rome is in Italy. So the answer is Paris.", 1), ("答案是Paris", 1)),
+        *(("The answer is not Paris.", None), ("The answer is Oslo.", None)),
+    ],
 )
 def test_a_reply_that_says_an_option_chooses_it(reply: str, place: int | None) -> None:
     assert read_choice(reply, ["Rome", "Paris", "2", "12"]) == place

@@ -62,6 +62,7 @@ MISTAKES: list[tuple[tuple[str, ...], str, str]] = [
     (("run", "mt-bench", *RUN[2:]), "needs a judge", "--judge PROVIDER/NAME"),
     (("run", "mt-bench", *RUN[2:], "--judge", "openai/x"), "no key for openai", "OPENAI_API_KEY"),
     (("run", "no-such.toml", "--no-ui"), "no-such.toml", ""),
+    (("run", "empty.toml", *RUN[2:]), "neither a benchmark nor a suite", "[benchmark]"),
     (("show", "nope"), "no run 'nope'", "evalbench runs"),
     (("show", "2026"), "could be any of", "give more of the id"),
     (("pause", "DONE"), "is over", ""),
@@ -94,6 +95,7 @@ def test_each_is_told_with_its_cause_and_what_to_do(
     runs: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "empty.toml").touch()
     wrong = []
     for words, what, hint in MISTAKES:
         code = main([runs if word == "DONE" else word for word in words])
