@@ -439,7 +439,9 @@ def help_words(option: Option) -> str:
         notes.append(f"at least {option.minimum:g}")
     if option.many:
         notes.append("several: with commas")
-    text = option.help[:1].lower() + option.help[1:]
+    text = option.help
+    if not text[1:2].isupper():  # TOML
+        text = text[:1].lower() + text[1:]
     return f"{option.flag}: {text}" + (f" ({'; '.join(notes)})" if notes else "")
 
 
