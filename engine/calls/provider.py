@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from evalbench.engine.calls.batches import BatchApi
+from evalbench.engine.calls.footprint import Footprint
 from evalbench.engine.calls.messages import Call
 from evalbench.engine.calls.options import (
     Option,
@@ -333,6 +334,14 @@ class WorkerProvider(BaseProvider):
     @abstractmethod
     def worker_command(self, model: str) -> WorkerCommand:
         """The process to start for ``model``."""
+
+    def footprint(self, model: str) -> Footprint | None:
+        """What determines the memory use of ``model``, without loading it; None if unknown.
+
+        Raises:
+            ProviderError: it cannot be determined; a model hub may have to be queried.
+        """
+        return None
 
     @abstractmethod
     def load_request(self, model: str) -> dict[str, Any]:

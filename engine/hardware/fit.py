@@ -11,17 +11,11 @@ import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from enum import StrEnum
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
+from evalbench.engine.calls.footprint import BYTES, QUANTISED, Footprint
 from evalbench.engine.errors import SpecError
 from evalbench.engine.hardware.devices import DeviceMemory
-
-BYTES = {"float32": 4.0, "bfloat16": 2.0, "float16": 2.0}
-_QUANTISED = {"8bit": 1.0, "4bit": 0.516}
-"""Bytes per weight of a linear layer: int8, and nf4 with doubly quantised scales."""
-
-AS_IN_FILE = "as in the file"
-"""The number format of a GGUF file that is not converted."""
 
 SMALLEST_BATCH = 32
 """Minimum tokens of a forward pass."""
@@ -44,64 +38,6 @@ _WIDENED_GPU = 64 << 20
 """Head weights in float32, processed in pieces unless all weights are float32."""
 
 _USUAL_TOKENS = 2048
-
-
-@dataclass(frozen=True, slots=True)
-class Footprint:
-    """What determines the memory use of a model.
-
-    Attributes:
-        parameters: number of weights.
-        linear: those in linear layers, which quantisation shrinks.
-        kept: numbers stored per token of context: keys and values of all layers.
-        passing: numbers that a forward pass holds per token: hidden states, heads and the
-            widest layer.
-        vocabulary: logits per position.
-        context_tokens: maximum tokens of prompt and answer together.
-        download: bytes of the files; None if unknown.
-        form: number format if none is chosen; empty if the device decides.
-        packed: bytes of the weights if they stay as they are in the file (``form`` is then
-            ``as in the file``).
-    """
-
-    parameters: int
-    linear: int
-    kept: int
-    passing: int
-    vocabulary: int
-    context_tokens: int
-    download: int | None = None
-    form: str = ""
-    packed: int = 0
-
-    def weights(self, form: str) -> int:
-        """Bytes of the weights in a number format, or quantised with 16 bits for the rest."""
-        if form == AS_IN_FILE:
-            return self.packed
-        if form in BYTES:
-            return round(self.parameters * BYTES[form])
-        return round(self.linear * _QUANTISED[form] + (self.parameters - self.linear) * 2)
-
-    def to_json(self) -> dict[str, Any]:
-        """A JSON form that :meth:`from_json` reads back."""
-        return asdict(self)
-
-    @classmethod
-    def from_json(cls, value: Mapping[str, Any]) -> Footprint:
-        """Read a stored footprint."""
-        return cls(**{one.name: value[one.name] for one in fields(cls)})
-
-
-@runtime_checkable
-class Sized(Protocol):
-    """A provider of models on this machine that can report their size."""
-
-    def footprint(self, model: str) -> Footprint:
-        """What determines the memory use of ``model``, without loading it.
-
-        Raises:
-            ProviderError: it cannot be determined; a model hub may have to be queried.
-        """
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,7 +199,7 @@ def _smaller_forms(form: str, memory: DeviceMemory) -> list[str]:
     """Number formats that take less memory, the closest to ``form`` first."""
     # bitsandbytes has no kernels for Apple's GPUs.
     forms = ["bfloat16"] if memory.device == "mps" else ["bfloat16", "8bit", "4bit"]
-    sizes = {**BYTES, **_QUANTISED}
+    sizes = {**BYTES, **QUANTISED}
     return [one for one in forms if form in sizes and sizes[one] < sizes[form]]
 
 

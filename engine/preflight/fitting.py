@@ -22,7 +22,7 @@ from evalbench.engine.data.dataset import ProgressCallback, prepare, read_header
 from evalbench.engine.errors import ProviderError, SpecError
 from evalbench.engine.execution.ask import bind
 from evalbench.engine.hardware.devices import device_memory
-from evalbench.engine.hardware.fit import Fit, Loading, Sized, Verdict, Work, fit, flag
+from evalbench.engine.hardware.fit import Fit, Loading, Verdict, Work, fit, flag
 from evalbench.engine.paths import cache_dir
 
 _LONGEST = 16
@@ -48,7 +48,7 @@ async def fits(spec: RunSpec, file: Path) -> dict[str, Fit]:
         file: its prepared samples.
     """
     # What a cluster's nodes have is known only there.
-    parts = [part for part in _workers(spec) if _sized(part) and not part.clustered]
+    parts = [part for part in _workers(spec) if not part.clustered]
     if not parts:
         return {}
     work = await longest(spec, file)
@@ -56,10 +56,12 @@ async def fits(spec: RunSpec, file: Path) -> dict[str, Fit]:
     taken: dict[str, int] = {}
     for part in parts:
         provider = part.provider()
-        assert isinstance(provider, Sized)
+        assert isinstance(provider, WorkerProvider)
         try:
             footprint = provider.footprint(part.ref.name)
         except ProviderError:
+            continue
+        if footprint is None:
             continue
         memory = device_memory(str(part.provider_options.get("device") or "auto"))
         memory = memory.shared_out(part.settings.workers or 1)
@@ -98,7 +100,7 @@ async def fit_models(
     cls = registry.provider_class(provider)
     values = parse_options(cls.options, settings, f"provider {provider}")
     made = make_provider(cls, values)
-    if not isinstance(made, Sized):
+    if not isinstance(made, WorkerProvider):
         raise SpecError("model", f"{provider} runs no models on this machine")
     memory = device_memory(str(values.get("device") or "auto"))
     found = []
@@ -116,6 +118,9 @@ async def fit_models(
         except ProviderError as error:
             why = f": {error.why}" if error.why else ""
             found.append(told | {"error": error.what + why, "hint": error.hint})
+            continue
+        if size is None:
+            found.append(told | {"error": f"{provider} does not tell the size of its models"})
             continue
         work = await _work(asked, f"{provider}/{name}", progress)
         one = fit(size, memory, Loading.chosen(values, memory, size), work)
@@ -142,10 +147,6 @@ def _workers(spec: RunSpec) -> Iterator[RoleSpec]:
             seen.append(loaded)
             if isinstance(part.provider(), WorkerProvider):
                 yield part
-
-
-def _sized(part: RoleSpec) -> bool:
-    return isinstance(part.provider(), Sized)
 
 
 def refuse_what_does_not_fit(spec: RunSpec, found: Mapping[str, Fit]) -> None:

@@ -17,11 +17,11 @@ from evalbench.engine.calls import (
     WorkerProvider,
     generate,
 )
+from evalbench.engine.calls.footprint import Footprint
 from evalbench.engine.calls.replies import reply_to_json
 from evalbench.engine.cost.listed_prices import store_listed
 from evalbench.engine.cost.prices import PriceBook
 from evalbench.engine.errors import ProviderError, SpecError
-from evalbench.engine.hardware.fit import Sized
 
 _QUESTION = "Which planet do we live on? Answer with one word."
 _ANSWER_TOKENS = 64
@@ -41,12 +41,14 @@ async def models_with_abilities(provider: BaseProvider) -> list[dict[str, Any]]:
         | {
             "able": asdict(provider.capabilities(model.name))
             | {"untaken": _untaken(provider, model.name)},
-            "footprint": provider.footprint(model.name).to_json()
-            if isinstance(provider, Sized)
-            else None,
+            "footprint": size.to_json() if (size := _size(provider, model.name)) else None,
         }
         for model in listed
     ]
+
+
+def _size(provider: BaseProvider, model: str) -> Footprint | None:
+    return provider.footprint(model) if isinstance(provider, WorkerProvider) else None
 
 
 async def learn_prices(provider: BaseProvider) -> None:

@@ -14,11 +14,12 @@ from importlib.util import find_spec
 from typing import Any, ClassVar
 
 from evalbench.engine.calls import Capabilities, ModelInfo, WorkerCommand, WorkerProvider
+from evalbench.engine.calls.footprint import Footprint
 from evalbench.engine.calls.options import values_of
 from evalbench.engine.compat import override
 from evalbench.engine.errors import NoSuchModel, SpecError
 from evalbench.engine.hardware.devices import device_memory
-from evalbench.engine.hardware.fit import Footprint, parse_bytes
+from evalbench.engine.hardware.fit import parse_bytes
 from evalbench.engine.inference_servers import ServerProgram
 from evalbench.engine.installed import install_command
 from evalbench.providers.local import backends
@@ -115,8 +116,8 @@ class Local(WorkerProvider):
             for known in KNOWN.values()
         ]
 
+    @override
     def footprint(self, model: str) -> Footprint:
-        """See :class:`evalbench.engine.hardware.fit.Sized`."""
         source = resolve(model)
         size = footprint(source)
         if server := self._server(model):

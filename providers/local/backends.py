@@ -10,9 +10,10 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from evalbench.engine.calls import Capabilities
+from evalbench.engine.calls.footprint import AS_IN_FILE, Footprint
 from evalbench.engine.errors import SpecError
 from evalbench.engine.hardware.devices import DeviceMemory, cards_to_use
-from evalbench.engine.hardware.fit import AS_IN_FILE, Footprint, parse_bytes
+from evalbench.engine.hardware.fit import parse_bytes
 from evalbench.engine.inference_servers import ServerProgram
 from evalbench.providers.compatible.programs import LLAMA_CPP, PROGRAMS, SGLANG, VLLM
 from evalbench.providers.local.catalogue import HubModel, KnownModel, Source

@@ -13,8 +13,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from evalbench.engine.calls.footprint import Footprint
 from evalbench.engine.errors import NoSuchModel
-from evalbench.engine.hardware.fit import Footprint
 from evalbench.providers.local.catalogue import FolderModel, HubModel, KnownModel, Source
 from evalbench.providers.local.gguf_header import read_gguf
 

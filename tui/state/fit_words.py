@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from evalbench.engine.calls.footprint import Footprint
 from evalbench.engine.errors import SpecError
 from evalbench.engine.hardware.devices import DeviceMemory
-from evalbench.engine.hardware.fit import Fit, Footprint, Loading, Verdict, fit
+from evalbench.engine.hardware.fit import Fit, Loading, Verdict, fit
 from evalbench.tui.state import figures
 
 FORMS = {"8bit": "8-bit", "4bit": "4-bit"}

@@ -11,8 +11,8 @@ from typing import Any
 
 import orjson
 
+from evalbench.engine.calls.footprint import Footprint
 from evalbench.engine.files import parse_json, read_plain
-from evalbench.engine.hardware.fit import Footprint
 from evalbench.engine.paths import cache_dir, make_private, write_file
 from evalbench.tui.state.cli_child import Line, run_command
 

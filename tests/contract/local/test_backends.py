@@ -15,10 +15,11 @@ import psutil
 import pytest
 
 from evalbench.engine.calls import Params, Prompt, user
+from evalbench.engine.calls.footprint import Footprint
 from evalbench.engine.calls.options import parse_options
 from evalbench.engine.errors import SpecError
 from evalbench.engine.hardware.devices import DeviceMemory
-from evalbench.engine.hardware.fit import Footprint, Loading, Verdict, fit
+from evalbench.engine.hardware.fit import Loading, Verdict, fit
 from evalbench.providers.compatible.programs import LLAMA_CPP, SGLANG, VLLM
 from evalbench.providers.local import Local, backends
 from evalbench.providers.local.options import LocalOptions

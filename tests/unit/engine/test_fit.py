@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from evalbench.engine.calls.footprint import Footprint
 from evalbench.engine.errors import SpecError
 from evalbench.engine.hardware.devices import DeviceMemory, named_cards, system_memory, visible
-from evalbench.engine.hardware.fit import Footprint, Loading, Verdict, Work, fit, parse_bytes
+from evalbench.engine.hardware.fit import Loading, Verdict, Work, fit, parse_bytes
 
 GB = 1_000_000_000
 MODEL = Footprint(

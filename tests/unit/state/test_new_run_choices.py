@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from evalbench.engine.calls.footprint import Footprint
 from evalbench.engine.errors import EvalbenchError
 from evalbench.engine.hardware.devices import DeviceMemory
-from evalbench.engine.hardware.fit import Footprint
 from evalbench.tui.state import offered
 from evalbench.tui.state.ability import obstacle, shortfalls
 from evalbench.tui.state.key_places import KeyPlaces, about_key, key_lines, key_places
