@@ -47,13 +47,7 @@ class ServerSetting:
 
 
 def _typed(
-    flag: str,
-    about: str,
-    unset: str,
-    *,
-    kind: type = str,
-    sign: str = "",
-    **more: Any,
+    flag: str, about: str, unset: str, *, kind: type = str, sign: str = "", **more: Any
 ) -> Any:
     option = Option(flag, kind, None, about, many=bool(sign), **more)
     return field(
@@ -131,10 +125,7 @@ class OwnServer:
         "key_required", "whether nothing works without a key", "if named", choices=_YES_NO
     )
     batches: str | None = _typed(
-        "batches",
-        "whether it takes OpenAI-style batches",
-        "auto",
-        choices=("auto", *_YES_NO),
+        "batches", "whether it takes OpenAI-style batches", "auto", choices=("auto", *_YES_NO)
     )
 
 

@@ -364,23 +364,24 @@ def make_spec(
     provider = registry.provider_class(ref.provider)
     elsewhere = (provider_options or {}).get("base_url")
     common = {**standing(provider, ROLE_OPTIONS, elsewhere), **common}
-    values = parse_options(COMMON, common, "run")
-    traces = completed(record_of(TraceSettings, values), values["env_file"])
-    if values["data"] is not None:
+    chosen = record_of(RunSettings, parse_options(COMMON, common, "run"))
+    chosen = replace(chosen, traces=completed(chosen.traces, chosen.env_file))
+    if chosen.data is not None:
         if not bench.takes_data:
             raise SpecError(
                 "data",
                 f"{benchmark} has its own questions; --data does not apply",
                 hint="leave --data out",
             )
-        values["data"] = existing_data(values["data"])
-    _check_judges(bench, values["judge"])
-    environ = variables_of(values["env_file"])
-    values["judge"] = tuple(_completed_judge(judge, environ) for judge in values["judge"])
-    seconds_of("batch_fallback", values["batch_fallback"])
-    seconds_of("wait_for_server", values["wait_for_server"])
-    if values["mode"] == "cluster":
-        check_address(values["address"])
+        chosen = replace(chosen, data=existing_data(chosen.data))
+    _check_judges(bench, chosen.judge)
+    environ = variables_of(chosen.env_file)
+    judges = tuple(_completed_judge(judge, environ) for judge in chosen.judge)
+    chosen = replace(chosen, judge=judges)
+    seconds_of("batch_fallback", chosen.batch_fallback)
+    seconds_of("wait_for_server", chosen.wait_for_server)
+    if chosen.candidate.mode == "cluster":
+        check_address(chosen.address)
     owner = f"provider {ref.provider}"
     with_own = {**standing(provider, provider.options), **(provider_options or {})}
     theirs = with_address(ref.provider, parse_options(provider.options, with_own, owner, environ))
@@ -388,7 +389,6 @@ def make_spec(
     able = partial(_abilities, provider, theirs, ref.name)
     given = {name for name, value in (options or {}).items() if value is not None}
     own = values_of(bench.adapted(option_values(bench.opt, own), given, able))
-    chosen = replace(record_of(RunSettings, values), traces=traces)
     return RunSpec(benchmark, model, chosen, own, theirs, _filters(bench, filters or {}))
 
 

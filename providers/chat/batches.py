@@ -19,13 +19,7 @@ from evalbench.engine.errors import CallRejected, ProviderError, RunFatal, Serve
 from evalbench.engine.paths import write_file
 from evalbench.providers.chat.errors import error_object, read_error
 from evalbench.providers.chat.provider import ChatProvider
-from evalbench.providers.wire.batches import (
-    WireBatches,
-    entries,
-    expired,
-    within,
-    without_key,
-)
+from evalbench.providers.wire.batches import WireBatches, entries, expired, within, without_key
 from evalbench.providers.wire.exchange import Answered, Prepared
 from evalbench.providers.wire.failures import error_response, json_body
 from evalbench.providers.wire.headers import server_time

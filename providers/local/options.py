@@ -42,34 +42,22 @@ class LocalOptions:
         choices=("none", "4bit", "8bit"),
         affects_answers=True,
     )
-    memory_limit: str | None = setting(
-        None,
-        "memory limit, such as 6GB (default: free memory)",
-    )
+    memory_limit: str | None = setting(None, "memory limit, such as 6GB (default: free memory)")
     threads: int = setting(
-        0,
-        "CPU threads of all workers together; 0 uses the free physical cores",
-        minimum=0,
+        0, "CPU threads of all workers together; 0 uses the free physical cores", minimum=0
     )
     max_batch_tokens: int = setting(
-        0,
-        "maximum tokens per forward pass; 0 derives it from free memory",
-        minimum=0,
+        0, "maximum tokens per forward pass; 0 derives it from free memory", minimum=0
     )
     slots: int = setting(
-        0,
-        "maximum concurrent generations; 0 derives it from free memory",
-        minimum=0,
+        0, "maximum concurrent generations; 0 derives it from free memory", minimum=0
     )
     deterministic: bool = setting(
         False,
         "run calls one at a time in float32 for bit-identical answers; several times slower",
         affects_answers=True,
     )
-    prefix_cache: bool = setting(
-        True,
-        "cache shared prefixes; no is for debugging",
-    )
+    prefix_cache: bool = setting(True, "cache shared prefixes; no is for debugging")
     chat_template: str | None = setting(
         None,
         "Jinja chat template, file or text (default: the model's own)",
