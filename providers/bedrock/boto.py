@@ -327,8 +327,7 @@ class Clients:
             with self._making:
                 self._session, self.used = session, fresh
                 self._made = {}
-                while self._senders:
-                    self._senders.pop().close()
+                self._senders = []
             return True
 
     async def close(self) -> None:

@@ -244,4 +244,7 @@ class Sender:
     def close(self) -> None:
         """Close the connections that no call uses."""
         for manager in self._managers.values():
+            for key in manager.pools.keys():  # noqa: SIM118 - a container that cannot be iterated
+                if pool := manager.pools.get(key):
+                    pool.close()
             manager.clear()
