@@ -33,14 +33,14 @@ from evalbench.tui.screens.home import HomePage
 from evalbench.tui.screens.page import Page
 from evalbench.tui.state.keymap import key_words
 from evalbench.tui.state.preferences import Preferences, is_low_bandwidth, save_preferences
-from evalbench.tui.state.stops import Stops
+from evalbench.tui.state.stop_requests import Stops
 from evalbench.tui.themes import DEFAULT, load_shipped, load_themes
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
     from textual.command import CommandPalette
 
-    from evalbench.tui.state.ends import Ends
+    from evalbench.tui.state.ended_runs import Ends
     from evalbench.tui.state.run_list import RunLine
 
 NORMAL_S, LOW_BANDWIDTH_S = 0.25, 0.5
@@ -210,7 +210,7 @@ class EvalbenchApp(AppInterface):
         """Show the runs' progress in the terminal's title, and ring the bell when one has ended."""
         from evalbench.tui import attention
         from evalbench.tui.screens.run import RunPage
-        from evalbench.tui.state.ends import Ends, end_words, title_words
+        from evalbench.tui.state.ended_runs import Ends, end_words, title_words
 
         lines = self.runs()
         self._ends = self._ends or Ends()

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from evalbench.tui.state.draft import Draft
     from evalbench.tui.state.preferences import Preferences
     from evalbench.tui.state.run_list import RunLine
-    from evalbench.tui.state.stops import Stops
+    from evalbench.tui.state.stop_requests import Stops
 
 
 class AppInterface(App[int]):

@@ -20,7 +20,7 @@ from evalbench.engine.dispatch.shared_limits import SharedLimits
 from evalbench.engine.execution.ask import BoundModel
 from evalbench.engine.execution.meters import CostMeters
 from evalbench.engine.execution.model_identity import model_changes, note_model
-from evalbench.engine.execution.opening import OpenedRun
+from evalbench.engine.execution.resuming import OpenedRun
 from evalbench.engine.journal.batches import batches
 from evalbench.engine.keys import HUGGINGFACE, fingerprint
 from evalbench.engine.paths import cache_dir

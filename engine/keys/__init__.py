@@ -7,7 +7,16 @@ the caller. Journals and records hold a :class:`KeyRef`, never a key.
 
 from evalbench.engine.config.env_file import read_env_file
 from evalbench.engine.keys.finding import find_again, find_key, key_in, with_variables
-from evalbench.engine.keys.keeping import (
+from evalbench.engine.keys.keychain import ATTENDED_S, UNATTENDED_S, KeychainState, probe
+from evalbench.engine.keys.references import DEFAULT_NAME, KeyRef, KeySource, fingerprint, masked
+from evalbench.engine.keys.scrubbing import (
+    ScrubbedFormatter,
+    header_secrets,
+    provider_variables,
+    scrub,
+    strip_environment,
+)
+from evalbench.engine.keys.stored_keys import (
     GALILEO_KEY,
     HUGGINGFACE,
     OTLP_HEADERS,
@@ -21,15 +30,6 @@ from evalbench.engine.keys.keeping import (
     not_here,
     remove_key,
     set_key,
-)
-from evalbench.engine.keys.keychain import ATTENDED_S, UNATTENDED_S, KeychainState, probe
-from evalbench.engine.keys.references import DEFAULT_NAME, KeyRef, KeySource, fingerprint, masked
-from evalbench.engine.keys.scrubbing import (
-    ScrubbedFormatter,
-    header_secrets,
-    provider_variables,
-    scrub,
-    strip_environment,
 )
 
 __all__ = [

@@ -11,10 +11,10 @@ from evalbench.engine.calls.secrets import bundled, variables_in
 from evalbench.engine.config.env_file import read_env_file
 from evalbench.engine.errors import KeyUnavailable, SpecError, UsageError
 from evalbench.engine.keys import keychain
-from evalbench.engine.keys.handed import variables
-from evalbench.engine.keys.keeping import clean_key, known_names, user_name
+from evalbench.engine.keys.inherited import variables
 from evalbench.engine.keys.keychain import UNATTENDED_S, KeychainState
 from evalbench.engine.keys.references import DEFAULT_NAME, KeyRef, KeySource
+from evalbench.engine.keys.stored_keys import clean_key, known_names, user_name
 
 
 def find_key(

@@ -34,7 +34,7 @@ from evalbench.engine.keys import (
     strip_environment,
     with_variables,
 )
-from evalbench.engine.keys.handed import variables
+from evalbench.engine.keys.inherited import variables
 from evalbench.engine.preflight.checked import CheckedSpec as CheckedSpec
 
 Secrets = Sequence[Mapping[str, str]]

@@ -43,7 +43,7 @@ from evalbench.engine.cost.unit_prices import UnitPrices
 from evalbench.engine.data.dataset import ProgressCallback, is_prepared, prepare, selected_count
 from evalbench.engine.errors import EvalbenchError, SpecError, error_to_json, system_limit
 from evalbench.engine.execution.reuse import replies_at_hand
-from evalbench.engine.keys.hub import check_hub_token
+from evalbench.engine.keys.hub_token import check_hub_token
 from evalbench.engine.paths import cache_dir, runs_dir
 from evalbench.engine.preflight import fitting
 from evalbench.engine.preflight.checked import CheckedSpec

@@ -34,8 +34,8 @@ from evalbench.engine.errors import (
 from evalbench.engine.execution.binding import RoleBinding
 from evalbench.engine.execution.changes import refuse
 from evalbench.engine.execution.driver import Driver, DriverOptions
-from evalbench.engine.execution.opening import open_journal
 from evalbench.engine.execution.request import EngineOptions, RunRequest
+from evalbench.engine.execution.resuming import open_journal
 from evalbench.engine.execution.reuse import EarlierReplies, taken
 from evalbench.engine.execution.sample_loading import load_samples
 from evalbench.engine.execution.scoring_watchdog import ScoringWatchdog
@@ -102,7 +102,7 @@ class RunSession:
         """Open or create the journal and check that a resumed run has not changed.
 
         Raises:
-            EvalbenchError: see :func:`evalbench.engine.execution.opening.open_journal`.
+            EvalbenchError: see :func:`evalbench.engine.execution.resuming.open_journal`.
         """
         options = self._options
         self._opened = opened = await open_journal(

@@ -19,7 +19,7 @@ from evalbench.engine.keys import (
     known_names,
     read_env_file,
 )
-from evalbench.engine.keys.handed import variables
+from evalbench.engine.keys.inherited import variables
 
 
 def trace_keys(spec: RunSpec) -> dict[str, tuple[KeyRef, str]]:

@@ -27,9 +27,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     open_streams()
     no_core_dumps()
     if "EVALBENCH_KEYS_FD" in os.environ:
-        from evalbench.engine.keys.handed import take_handed
+        from evalbench.engine.keys.inherited import take_inherited
 
-        take_handed()
+        take_inherited()
     for stream in (sys.stdout, sys.stderr):
         # A character that the terminal lacks becomes "?", instead of ending a run.
         reconfigure = getattr(stream, "reconfigure", None)

@@ -31,10 +31,10 @@ from evalbench.tui.state.cli_child import run_command
 from evalbench.tui.state.draft import Draft, Fix, fault_words, help_words
 from evalbench.tui.state.key_places import ask_key_places, keys_stamp
 from evalbench.tui.state.keymap import keys_words
-from evalbench.tui.state.known import load_known
 from evalbench.tui.state.model_cache import Model
 from evalbench.tui.state.money_words import at_most, question
 from evalbench.tui.state.offered import Offered
+from evalbench.tui.state.plugins import load_known
 from evalbench.tui.state.run_choices import (
     Choice,
     Place,

@@ -24,10 +24,10 @@ from evalbench.tui.screens.starting import start
 from evalbench.tui.state import figures
 from evalbench.tui.state.answers import Answer
 from evalbench.tui.state.cli_child import run_command
+from evalbench.tui.state.live_settings import read_budget, read_concurrency
 from evalbench.tui.state.run_choices import Choice
 from evalbench.tui.state.run_view import RunView
 from evalbench.tui.state.scores import ScoreLine, score_lines
-from evalbench.tui.state.steering import read_budget, read_concurrency
 from evalbench.tui.widgets.footer import Footer
 from evalbench.tui.widgets.lines import Line, Lines
 from evalbench.tui.widgets.table import Column, ListRows, Table

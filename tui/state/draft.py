@@ -17,8 +17,8 @@ from evalbench.engine.config.spec import COMMON, RunSpec, existing_data
 from evalbench.engine.errors import EvalbenchError, SpecError
 from evalbench.engine.keys import looks_like_key
 from evalbench.tui.state.ability import obstacle
-from evalbench.tui.state.known import Known, KnownBenchmark, KnownProvider
 from evalbench.tui.state.model_cache import Model
+from evalbench.tui.state.plugins import Known, KnownBenchmark, KnownProvider
 
 JUDGE_FORM = "PROVIDER/NAME,temperature=0,qps=10"
 """How to write one judge."""

@@ -12,10 +12,10 @@ from evalbench.tui.state.ability import obstacle, shortfalls
 from evalbench.tui.state.draft import Draft
 from evalbench.tui.state.fit_words import fit_here, fit_words, why_not
 from evalbench.tui.state.key_places import KeyPlaces
-from evalbench.tui.state.known import Known
 from evalbench.tui.state.model_cache import Model
 from evalbench.tui.state.model_list import context_words, price_words, retires_words
 from evalbench.tui.state.offered import Offer
+from evalbench.tui.state.plugins import Known
 
 Cell = str | tuple[str, str]
 """Text, or text and tone, in the form that tables take."""

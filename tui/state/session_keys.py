@@ -54,7 +54,7 @@ def handing() -> Iterator[tuple[dict[str, str], tuple[int, ...]]]:
         return
     from json import dumps
 
-    from evalbench.engine.keys.handed import NAMED_BY
+    from evalbench.engine.keys.inherited import NAMED_BY
 
     end, ours = os.pipe()
     try:

@@ -13,9 +13,9 @@ from evalbench.engine.hardware.devices import DeviceMemory
 from evalbench.tui.state import offered
 from evalbench.tui.state.ability import obstacle, shortfalls
 from evalbench.tui.state.key_places import KeyPlaces, about_key, key_lines, key_places
-from evalbench.tui.state.known import load_known
 from evalbench.tui.state.model_cache import Model, ModelList
 from evalbench.tui.state.offered import Offer, Offered
+from evalbench.tui.state.plugins import load_known
 from evalbench.tui.state.run_choices import (
     Place,
     about_benchmark,

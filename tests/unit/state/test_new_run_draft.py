@@ -23,8 +23,8 @@ from evalbench.tui.state.draft import (
     parsed,
     split_judges,
 )
-from evalbench.tui.state.known import Known, load_known
 from evalbench.tui.state.model_cache import Model
+from evalbench.tui.state.plugins import Known, load_known
 
 
 @pytest.fixture(scope="module")

@@ -13,8 +13,8 @@ import pytest
 from evalbench.engine.calls import Outcome
 from evalbench.engine.runs.status import State
 from evalbench.tui.state.event_words import log_words
+from evalbench.tui.state.live_settings import InvalidValue, read_budget, read_concurrency
 from evalbench.tui.state.run_view import RunView
-from evalbench.tui.state.steering import InvalidValue, read_budget, read_concurrency
 from tests.pretending import ACCURACY, PretendEngine, pretend
 
 

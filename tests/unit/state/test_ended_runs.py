@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from evalbench.engine.runs.status import State
-from evalbench.tui.state.ends import Ends, end_words, title_words
+from evalbench.tui.state.ended_runs import Ends, end_words, title_words
 from evalbench.tui.state.run_list import RunLine, run_line
 from tests.pretending import ACCURACY, PretendEngine, pretend
 
@@ -27,7 +27,7 @@ def test_a_run_that_ends_is_told_once(
     engine: PretendEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = 100.0
-    monkeypatch.setattr("evalbench.tui.state.ends.time.monotonic", lambda: now)
+    monkeypatch.setattr("evalbench.tui.state.ended_runs.time.monotonic", lambda: now)
     told = Ends()
     assert told.look([line_of(engine)]) == []
     now = 130.0
@@ -42,7 +42,7 @@ def test_what_was_short_or_at_rest_already_is_not_told(
     engine: PretendEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = 100.0
-    monkeypatch.setattr("evalbench.tui.state.ends.time.monotonic", lambda: now)
+    monkeypatch.setattr("evalbench.tui.state.ended_runs.time.monotonic", lambda: now)
     told = Ends()
     told.look([line_of(engine)])
     now = 105.0

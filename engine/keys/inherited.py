@@ -20,7 +20,7 @@ _MOST = 1 << 20
 _held: dict[str, str] = {}
 
 
-def take_handed() -> None:
+def take_inherited() -> None:
     """Read what was passed, once. A descriptor that is not such a pipe is left alone."""
     number = os.environ.pop(NAMED_BY, "")
     try:

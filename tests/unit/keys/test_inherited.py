@@ -14,8 +14,8 @@ import pytest
 from evalbench.engine.calls import KeyNeed
 from evalbench.engine.errors import UsageError
 from evalbench.engine.execution.request import RunRequest
-from evalbench.engine.keys import KeySource, find_key, handed, list_keys, with_variables
-from evalbench.engine.keys.handed import NAMED_BY, take_handed
+from evalbench.engine.keys import KeySource, find_key, inherited, list_keys, with_variables
+from evalbench.engine.keys.inherited import NAMED_BY, take_inherited
 from evalbench.tui.state import session_keys
 
 NEED = KeyNeed(("GROQ_API_KEY",))
@@ -27,7 +27,7 @@ def fresh(home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """No keys of ours, and none that stays."""
     monkeypatch.setenv("GROQ_API_KEY", "")
     yield
-    handed._held.clear()
+    inherited._held.clear()
     session_keys._held.clear()
 
 
@@ -37,7 +37,7 @@ def hand(monkeypatch: pytest.MonkeyPatch, data: bytes) -> int:
     os.write(ours, data)
     os.close(ours)
     monkeypatch.setenv(NAMED_BY, str(end))
-    take_handed()
+    take_inherited()
     assert NAMED_BY not in os.environ
     return end
 
@@ -57,15 +57,15 @@ def test_a_handed_key_is_found_and_in_no_environment(monkeypatch: pytest.MonkeyP
 def test_what_is_no_such_pipe_is_left_alone(monkeypatch: pytest.MonkeyPatch, number: str) -> None:
     before = os.fstat(0)
     monkeypatch.setenv(NAMED_BY, number)
-    take_handed()
+    take_inherited()
     assert os.fstat(0) == before
-    assert not handed._held
+    assert not inherited._held
 
 
 @pytest.mark.parametrize("data", [b"", b"[1]", b"\xff", b"{", b"[" * 100_000])
 def test_rubbish_is_no_key(monkeypatch: pytest.MonkeyPatch, data: bytes) -> None:
     hand(monkeypatch, data[:4000])
-    assert not handed._held
+    assert not inherited._held
 
 
 def test_a_session_hands_its_keys_on_by_a_pipe() -> None:
@@ -73,8 +73,9 @@ def test_a_session_hands_its_keys_on_by_a_pipe() -> None:
         assert nothing == ({}, ())
     names = session_keys.hold("groq", f" {KEY}\n")
     script = (
-        "from evalbench.engine.keys.handed import take_handed, variables; import os;"
-        "take_handed(); print(variables()['GROQ_API_KEY'], os.environ.get('GROQ_API_KEY') or '-')"
+        "from evalbench.engine.keys.inherited import take_inherited, variables; import os;"
+        "take_inherited();"
+        " print(variables()['GROQ_API_KEY'], os.environ.get('GROQ_API_KEY') or '-')"
     )
     with session_keys.handing() as (variables, pipes):
         assert KEY not in str(variables)

@@ -1,4 +1,4 @@
-"""Opens or creates a run's journal for an engine: checks for changes and stores facts."""
+"""Begins or resumes a run: opens its journal, checks what has changed, and stores facts."""
 
 from __future__ import annotations
 

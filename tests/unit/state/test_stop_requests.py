@@ -9,8 +9,8 @@ import pytest
 
 from evalbench.engine.process import stopping
 from evalbench.engine.runs.status import State
-from evalbench.tui.state import stops
-from evalbench.tui.state.stops import Stops
+from evalbench.tui.state import stop_requests
+from evalbench.tui.state.stop_requests import Stops
 from tests.pretending import PretendEngine, pretend
 
 
@@ -27,7 +27,7 @@ def engine(home: Path, monkeypatch: pytest.MonkeyPatch) -> PretendEngine:
             made.status(alive=False)
 
     monkeypatch.setattr(stopping, "_signal", kill)
-    monkeypatch.setattr(stops, "_REPEAT_S", 0.0)
+    monkeypatch.setattr(stop_requests, "_REPEAT_S", 0.0)
     return made
 
 
@@ -46,7 +46,7 @@ def test_a_second_request_ends_it_and_a_third_kills_it(engine: PretendEngine) ->
 def test_a_key_that_is_held_down_asks_once(
     engine: PretendEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(stops, "_REPEAT_S", 60.0)
+    monkeypatch.setattr(stop_requests, "_REPEAT_S", 60.0)
     asked = Stops()
     assert asked.stop(engine.folder)
     assert asked.stop(engine.folder) == asked.stop(engine.folder) == ""

@@ -14,7 +14,7 @@ from evalbench.engine.calls import KeyNeed
 from evalbench.engine.calls.key_shapes import begins_like_key
 from evalbench.engine.errors import SpecError, UsageError
 from evalbench.engine.files import parse_json, read_plain
-from evalbench.engine.keys import handed, keychain
+from evalbench.engine.keys import inherited, keychain
 from evalbench.engine.keys.keychain import ATTENDED_S, KeychainState
 from evalbench.engine.keys.references import DEFAULT_NAME, KeyRef, KeySource
 from evalbench.engine.keys.scrubbing import provider_needs
@@ -161,7 +161,7 @@ def list_keys() -> list[KeyRef]:
     Does not query the keychain, so it never blocks; a listed key may have been removed by other
     means.
     """
-    needs, names, held = key_needs(), _read_names(), handed.variables()
+    needs, names, held = key_needs(), _read_names(), inherited.variables()
     found = []
     for provider in sorted({*needs, *names}):
         variables = needs[provider].variables if provider in needs else ()
