@@ -20,7 +20,7 @@ def check_address(address: str) -> None:
         raise SpecError(
             "address",
             f"{told} is an address of Ray Client",
-            why="through it every call would go by a proxy, and a broken line ends all workers",
+            why="every call would go through its proxy, and a lost connection ends all workers",
             hint="start evalbench on a node of the cluster with --address auto, for example"
             " by ssh, sbatch or ray job submit; evalbench attach follows it from elsewhere",
         )

@@ -241,7 +241,7 @@ class RoleSpec:
         if self.settings.workers and not isinstance(provider, WorkerProvider):
             raise SpecError(
                 "workers",
-                f"{self.model} runs in no worker of ours",
+                f"{self.model} does not run in a worker of evalbench",
                 why="--workers is for models on this machine",
                 hint="for calls in flight at once there is --concurrency",
             )

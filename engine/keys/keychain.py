@@ -137,7 +137,7 @@ def unavailable(answer: Answer, provider: str, name: str, variable: str = "") ->
         case KeychainState.ABSENT:
             what = f"there is no key for {provider}"
             if name != "default":
-                what = f"the keychain holds no {provider} key named {name!r}"
+                what = f"the keychain has no {provider} key named {name!r}"
             why, ways = "", [set_it, export]
         case KeychainState.LOCKED:
             what, why = "the keychain is locked", answer.why

@@ -173,7 +173,7 @@ def remember_place(
             raise SpecError(
                 "base_url",
                 f"{found[0] if found else 'the environment'} would send {bound_words([way.bound])}",
-                why="nobody has said that this address is right",
+                why="this address has not been confirmed",
                 hint=f"if it is: --base-url {address}",
             )
     _remember([way])

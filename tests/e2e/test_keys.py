@@ -52,7 +52,7 @@ def test_a_piped_key_is_tried_kept_listed_tested_and_removed(
     assert held(keychain) == {}
     again = cli("keys", "rm", "groq")
     assert again.code == 1
-    assert "the keychain holds no groq key of that name" in again.err
+    assert "the keychain has no groq key of that name" in again.err
     for one in (done, tested, gone):
         assert KEY not in one.out + one.err
 
@@ -306,7 +306,7 @@ def test_programs_set_list_and_remove_keys(cli: CommandLine, keychain: Path, sim
     for one in listed:
         check_line(one)
     assert [one["source"] for one in listed if one["provider"] == "groq"] == ["keychain"]
-    assert "no key; ANTHROPIC_API_KEY is looked at too" in cli("keys", "list", "--all").out
+    assert "no key; ANTHROPIC_API_KEY is read too" in cli("keys", "list", "--all").out
 
     gone = cli("keys", "rm", "groq", "--json")
     (line,) = told(gone)

@@ -80,7 +80,7 @@ def test_plots_and_mistakes(
     capsys.readouterr()
 
     for words, said in (
-        ([first, second], "where to write a report over several runs is not said"),
+        ([first, second], "a report on several runs needs a file to write to"),
         ([first, first, "-o", "a.html"], "a run is named twice"),
         ([first, "-o", "a.pdf"], "a report's name ends in .html or .md"),
         ([first, "--samples", "-1"], "--samples"),

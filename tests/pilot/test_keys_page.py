@@ -75,7 +75,7 @@ async def test_a_key_is_set_tried_and_removed(home: Path, keychain: Path) -> Non
         await opened(pilot)
         await stand_on(pilot, "llamacpp")
         await until_shown(pilot, "s puts a key of llamacpp into the keychain")
-        assert "LLAMACPP_API_KEY would do too" in shown(app)
+        assert "LLAMACPP_API_KEY works too" in shown(app)
         await pilot.press("s")
         await until_shown(pilot, "It is stored in the keychain and never shown again")
         await pilot.press(*KEY)

@@ -101,7 +101,7 @@ def _card(number: int, card: Mapping[str, Any], history: bool) -> list[str]:
         most = f" of {card['power_limit']:.0f}" if card["power_limit"] is not None else ""
         told.append(f"{card['power']:.0f}{most} W")
     named = " ".join(one_line(card[name]) for name in ("node", "name") if card.get(name))
-    lines = [f"{number}  {named}  {' · '.join(told) or 'tells nothing'}"]
+    lines = [f"{number}  {named}  {' · '.join(told) or 'no readings'}"]
     if history and card["history"]:
         shown = card["history"][-_COLUMNS:]
         columns = "".join(_STEPS[min(7, value * len(_STEPS) // 100)] for value in shown)

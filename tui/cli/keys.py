@@ -209,7 +209,7 @@ def _print_table(out: Out, found: Sequence[KeyRef]) -> None:
     for ref in found:
         where = f"environment, {ref.variable}" if ref.variable else ref.source.value
         if ref.source is KeySource.NONE:
-            where = f"no key; {ref.variable} is looked at too" if ref.variable else "no key"
+            where = f"no key; {ref.variable} is read too" if ref.variable else "no key"
         table.add_row(Text(ref.provider), Text(one_line(ref.name)), Text(where))
     print_table(out, table)
     sources: dict[str, set[KeySource]] = {}
@@ -411,7 +411,7 @@ def _remove(args: argparse.Namespace) -> int:
         held = remove_key(args.provider, name)
     if not held:
         raise UsageError(
-            f"the keychain holds no {args.provider} key of that name",
+            f"the keychain has no {args.provider} key of that name",
             hint=f"evalbench keys list {args.provider}",
         )
     notes = [

@@ -116,9 +116,7 @@ def _files(args: argparse.Namespace, folders: Sequence[RunFolder]) -> list[Path]
     if args.output or args.plots:
         return [absolute(expand(file)) for file in args.output]
     if len(folders) > 1:
-        raise UsageError(
-            "where to write a report over several runs is not said", hint="-o report.html"
-        )
+        raise UsageError("a report on several runs needs a file to write to", hint="-o report.html")
     return [folders[0].path / f"report.{args.format or 'html'}"]
 
 

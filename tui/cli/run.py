@@ -72,7 +72,7 @@ def execute(args: argparse.Namespace) -> int:
     specs, grid = together(args, specs)
     if args.again and not is_suite(args.target):
         raise SpecError(
-            "again", "--again is for suites: whatever else is run, is run anew", hint="leave it out"
+            "again", "--again is for suites; other runs always start anew", hint="leave it out"
         )
     begun: dict[int, RunFolder] = {}
     complete: list[RunFolder] = []
@@ -212,6 +212,6 @@ def approval(
             stdout().line(f"{'budget':<10}{figures.dollars(limit)} for all {len(specs)} runs")
         asked = question(cost, pilot)
         if asked and not yes and not confirmed(asked):
-            raise Declined("not started: nothing was asked of any model")
+            raise Declined("not started; no call was made")
 
     return approve

@@ -57,7 +57,7 @@ def execute(args: argparse.Namespace) -> int:
     elif not wait_for_rest(folder, 0.5):
         out.line(f"{folder.id} waits for its calls in flight ({in_flight} just now)")
     if not _rests(folder, stop, out):
-        out.line(f"still waiting; it will rest by itself: evalbench attach {folder.id}")
+        out.line(f"still waiting; it will stop by itself: evalbench attach {folder.id}")
         return 0
     status = folder.status()
     samples = figures.counted(status.total, "sample")

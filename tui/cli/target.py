@@ -253,7 +253,7 @@ def _unbatched(spec: RunSpec) -> list[str]:
     if spec.settings.candidate.mode != "batch":
         return []
     return [
-        f"{part.ref.provider} takes no batches: {part.model} is asked at once"
+        f"{part.ref.provider} takes no batches: {part.model} is called in real time"
         for part in spec.roles().values()
         if not part.batched and part.ref.provider != ANSWERS and part.batch_terms() is None
     ]

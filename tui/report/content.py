@@ -100,7 +100,7 @@ def _warnings(read: ReadRuns) -> Iterator[str]:
     for run in read.runs:
         if run.untold and run.status.done:
             of = f" of {run.label}" if run.label else ""
-            yield f"wrong samples{of} cannot be told: {run.untold}"
+            yield f"wrong samples{of} cannot be identified: {run.untold}"
     if read.comparison:
         yield from doubts(read.comparison, read.labels)
 

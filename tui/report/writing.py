@@ -78,8 +78,8 @@ def check_name(path: Path, kind: str | None = None) -> None:
         return
     if kind is None and path.suffix.lower() not in FORMATS:
         raise UsageError(
-            f"what {one_line(path.name)!r} is to be is not clear",
-            why="a report's name ends in .html or .md, or --format says what it is",
+            f"the format of {one_line(path.name)!r} is unknown",
+            why="a report ends in .html or .md, or has a --format",
             hint="-o report.html",
         )
     try:

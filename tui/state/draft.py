@@ -416,7 +416,7 @@ _UNSET = {name: parameter.unset for name, parameter in PARAMETERS.items()} | {
     "tpm": "no limit",
     "thinking_room": "as needed",
     "price": "as known",
-    "key": "found by itself",
+    "key": "found automatically",
     "env_file": "none",
     "judge": JUDGE_FORM,
     "desc": "none",

@@ -230,7 +230,7 @@ def _where(body: Mapping[str, Any]) -> str:
 
 def _unpacked(body: Mapping[str, Any]) -> str:
     """A note that a model runs every prompt separately, which takes several times as long."""
-    return "" if body.get("packs", True) else ", packs no (every prompt runs by itself: slow)"
+    return "" if body.get("packs", True) else ", not packed (every prompt runs alone: slow)"
 
 
 def _facts(body: Mapping[str, Any]) -> str:

@@ -52,7 +52,7 @@ class KeyPlaces:
         if places:
             return "key: " + "; ".join(places)
         lacking = "no key, and one is needed" if self.required else "no key; often not needed"
-        return lacking + (f"; {self.variable} would do too" if self.variable else "")
+        return lacking + (f"; {self.variable} works too" if self.variable else "")
 
 
 def key_places(lines: Sequence[dict[str, Any]]) -> dict[str, KeyPlaces]:
@@ -144,7 +144,7 @@ def about_key(line: KeyLine, places: KeyPlaces) -> str:
     if not line.held:
         words = [f"s puts a key of {line.provider} into the keychain"]
         if places.variable:
-            words.append(f"the variable {places.variable} would do too")
+            words.append(f"the variable {places.variable} works too")
         if places.page:
             words.append(f"keys are made at {places.page}")
         return "; ".join(words)

@@ -64,7 +64,7 @@ def test_each_card_with_what_it_tells(cards: Any, capsys: pytest.CaptureFixture[
         "0  Pretend [bold]9000  3.0 GB of 8.0 GB (peak 4.0 GB) · 87 % busy · 64 °C · 120 of 170 W",
         "   process 99999999: 1.0 GB",
         "   process 99999998: unknown memory",
-        "1  GPU  tells nothing",
+        "1  GPU  no readings",
     ]
 
 

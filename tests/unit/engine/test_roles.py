@@ -75,7 +75,7 @@ def test_batches_are_for_every_model_that_can(tmp_path: Path) -> None:
 
 
 def test_workers_are_for_models_on_this_machine() -> None:
-    with pytest.raises(SpecError, match="runs in no worker of ours") as error:
+    with pytest.raises(SpecError, match="does not run in a worker of evalbench") as error:
         check_spec(make_spec("synthetic", "scripted/good", workers=2))
     assert "--concurrency" in str(error.value)
 

@@ -429,6 +429,6 @@ def test_of_a_benchmark_that_is_not_here_failed_and_unread_samples_are_shown(
     monkeypatch.setattr(registry, "benchmark_class", missing)
     report = report_on([run])
     assert report.runs[0].score[1] == "42.9 %"
-    assert report.warnings[0].startswith("wrong samples cannot be told: ")
+    assert report.warnings[0].startswith("wrong samples cannot be identified: ")
     held = lists(report, "Samples to look at")
     assert list(held) == ["Failed", "Cut off, refused, filtered or unread"]

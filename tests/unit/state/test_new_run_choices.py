@@ -52,9 +52,7 @@ def test_places_of_keys_are_told_with_what_would_do_instead() -> None:
     }
     assert places["openai"].words() == "key: keychain, default, work"
     assert places["groq"].words() == "key: environment, GROQ_API_KEY; keychain, default"
-    assert places["anthropic"].words() == (
-        "no key, and one is needed; ANTHROPIC_API_KEY would do too"
-    )
+    assert places["anthropic"].words() == ("no key, and one is needed; ANTHROPIC_API_KEY works too")
     assert "often not needed" in places["ollama"].words()
 
 

@@ -15,7 +15,7 @@ from evalbench.tui.state.event_words import event_words
         ({"device": "cpu", "packs": True}, "model loaded: cpu"),
         (
             {"device": "cpu", "packs": False},
-            "model loaded: cpu, packs no (every prompt runs by itself: slow)",
+            "model loaded: cpu, not packed (every prompt runs alone: slow)",
         ),
     ],
 )
