@@ -66,4 +66,4 @@ def test_the_python_api_is_at_the_front_door() -> None:
     assert evalbench.Run is run.Run
     assert evalbench.Result is result.Result
     with pytest.raises(AttributeError, match="stop_everything"):
-        _ = evalbench.stop_everything  # type: ignore[attr-defined]  # and checkers refuse it
+        _ = evalbench.stop_everything  # type: ignore[attr-defined]
