@@ -92,7 +92,8 @@ _TAKEN_BACK = re.compile(
 _OPEN, _CLOSE, _BOLD, _HASHES = "\ue001", "\ue002", "\ue003", "\ue004"
 _OURS = re.compile("[\ue001-\ue005]")
 _BOXED = re.compile(r"\\(?:boxed|fbox)\s?\{|<answer>|<final_answer>", re.IGNORECASE)
-_MOST_BOXES = 200
+_MOST_MARKS = 12
+"""The last so many marks of a kind count."""
 _LONGEST_BOX = 400
 _HASH_LINE = re.compile(r"(?<![^\s*])\\?#(?:\\?#){3}(?!#)")
 _BOLD_TAG = re.compile(r"</?(?:b|strong)>")
@@ -135,7 +136,7 @@ def _boxes(text: str) -> str:
     """Private markers around boxes and answer tags; one that is cut off is not closed."""
     kept: list[str] = []
     at = 0
-    for found in deque(_BOXED.finditer(text), maxlen=_MOST_BOXES):
+    for found in deque(_BOXED.finditer(text), maxlen=_MOST_MARKS):
         if found.start() < at:
             continue
         if found[0].startswith("<"):
@@ -246,7 +247,7 @@ _RESULT = re.compile(
     r"|\b(?:equals|is\sequal\sto|(?<!her\s)totals|totall?ing|(?:for\s)?a\s(?:grand\s)?total\sof"
     r"|(?:comes|works|worked)\s(?:out\s)?to|adds?\sup\sto|sums?\sto|amounts?\sto|leaving"
     r"|which\sleaves|yields|results\sin|rounds?\s(?:up\s|down\s)?to"
-    r"|(?:to|we|i|you)\s(?:get|obtain)|ergibt|ergeben|égale(?:nt)?)\b|等于",
+    r"|(?:we|i|you)\s(?:get|obtain)|ergibt|ergeben|égale(?:nt)?)\b|等于",
     re.IGNORECASE,
 )
 _EQUALS = re.compile(r"[=≈]")
@@ -325,27 +326,32 @@ def _stated(text: str) -> _Reading | None:
     if not found:
         return None
     if reason := _REASON.search(text, found[0].end):
-        return _stated(text[: reason.start()].rstrip(" ,;"))
+        return _claimed(text[: reason.start()].rstrip(" ,;"), text[reason.end() :])
     for cue in reversed(list(_SO.finditer(text, 0, found[-1].start))):
         if text[: cue.start()].strip():
             return _stated(text[cue.end() :])
-    if len(text) > _LONGEST_SENTENCE or _DOUBT.search(text) or _DANGLES.search(text):
+    if len(text) > _LONGEST_SENTENCE or len(found) > _MOST_NUMBERS:
         return _UNCLEAR
-    if len(found) > _MOST_NUMBERS:
+    if _DOUBT.search(text) or _DANGLES.search(text):
         return _UNCLEAR
     if remark := _BRACKETS.search(text, found[0].end):
         return _beside(text, remark)
     left = max((sign.end() for sign in _EQUALS.finditer(text, 0, found[-1].start)), default=0)
     if any(n.start >= left and (n.value is None or _is_bound(text, n)) for n in found):
         return _UNCLEAR
-    if "√" in text[left:] or "π" in text[left:]:
-        return _UNCLEAR
-    if _is_share_and_percentage(text, found):
+    if re.search("[√π]", text[left:]) or _is_share_and_percentage(text, found):
         return _UNCLEAR
     chosen = _chosen(text, found)
-    if chosen is None or not _stands_alone(text, chosen):
+    return _Reading(chosen.value) if chosen and _stands_alone(text, chosen) else _UNCLEAR
+
+
+def _claimed(claim: str, ground: str) -> _Reading | None:
+    """What a claim states, unless the equation that it is based on says otherwise."""
+    reading = _stated(claim)
+    based = _stated(ground) if "=" in ground else None
+    if reading and based and based.value not in (None, reading.value):
         return _UNCLEAR
-    return _Reading(chosen.value)
+    return reading
 
 
 def _beside(text: str, remark: re.Match[str]) -> _Reading | None:
@@ -404,6 +410,9 @@ _CIRCUMSTANCE = re.compile(
 )
 
 
+_MORE_COMES = re.compile(r"[=≈→]\s*[$€£]?\d")
+
+
 def _stands_alone(text: str, number: Numeral) -> bool:
     """Whether a number is no part of a larger term, by the signs beside it."""
     window = text[max(0, number.start - 12) : number.start]
@@ -411,6 +420,7 @@ def _stands_alone(text: str, number: Numeral) -> bool:
         _BEFORE_IT.search(window)
         and _AFTER_IT.match(text, number.end)
         and not _CIRCUMSTANCE.search(window)
+        and not _MORE_COMES.search(text, number.end)
     )
 
 
@@ -511,7 +521,7 @@ _VERB = (
     r"|هو|هي|है|คือ|は|是|为|為|は、|은|는)"
 )
 _LABEL = re.compile(
-    rf"(?<![A-Za-z])(?P<kind>{_ADJECTIVE}){_NOUN}(?P<gap>(?:[ \t]+(?!(?:not|cannot|choice"
+    rf"(?<![A-Za-z-])(?P<kind>{_ADJECTIVE}){_NOUN}(?P<gap>(?:[ \t]+(?!(?:not|cannot|choice"
     rf"|option|no|non|não|nicht|nie|не|bukan|inte|niet|ikke|nu)\b)[^\s.:;!?,=<>]{{1,20}}(?<!n['’]t)"
     rf"){{0,8}}?(?:,[ ](?:then|therefore|thus|of course|in this case),)?)"
     rf"[\"'”{_BOLD}*_]*\s*(?:[:=]|[-–—]+>?(?=\s)|→|⇒|(?P<verb>(?<![A-Za-z]){_VERB}(?![A-Za-z])))"
@@ -520,7 +530,6 @@ _LABEL = re.compile(
     re.IGNORECASE | re.MULTILINE,
 )
 _ANY_NOUN = re.compile(rf"{_NOUN}|^[ \t]*{_BOLD}?A{_BOLD}?:", re.IGNORECASE | re.MULTILINE)
-_MOST_LABELS = 60
 _NOT_MINE = re.compile(
     r"(?:wrong|incorrect|common|other|another|first|second|third|initial|previous|earlier|partial|intermediate"
     r"|tempting|intuitive|obvious|na[iï]ve|apparent|student['’]?s?|expected|given|possible|no"
@@ -583,16 +592,13 @@ def _box_marks(text: str) -> Iterator[_Mark]:
 
 def _hash_marks(text: str) -> Iterator[_Mark]:
     """Lines after ``####`` that are not headings: those have words, as in "2. Add them up"."""
-    at = text.find(_HASHES)
-    for _ in range(_MOST_LABELS):
-        if at < 0:
-            break
+    places = [at for at, sign in enumerate(text) if sign == _HASHES] if _HASHES in text else []
+    for at in places[-_MOST_MARKS:]:
         end = _line_end(text, at)
         line = text[at + 1 : end].replace(_BOLD, " ").replace(_OPEN, " ").replace(_CLOSE, " ")
         if _is_bare(line):
             reading = _stated(line)
             yield _Mark(at, end, reading.value if reading else None, 2)
-        at = text.find(_HASHES, end)
 
 
 _WORDS_AFTER = re.compile(r"[^\W\d_]{2,}")
@@ -618,11 +624,11 @@ def _is_bare(line: str, most: int = 3) -> bool:
 
 
 def _label_marks(text: str) -> Iterator[_Mark]:
-    nouns = deque((found.start() for found in _ANY_NOUN.finditer(text)), maxlen=_MOST_LABELS)
+    nouns = deque((found.start() for found in _ANY_NOUN.finditer(text)), maxlen=_MOST_MARKS)
     if not nouns:
         return
     start, stop = max(0, nouns[0] - 60), nouns[-1] + _WINDOW
-    for label in deque(_LABEL.finditer(text, start, stop), maxlen=_MOST_LABELS):
+    for label in deque(_LABEL.finditer(text, start, stop), maxlen=_MOST_MARKS):
         before = text[max(0, label.start() - 90) : label.start()]
         kind = (label["kind"] or label["heading"] or "").strip()
         if (_WEAK_NOUN.search(label[0]) and not (label["kind"] or "").strip()) or (

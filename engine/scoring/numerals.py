@@ -335,7 +335,7 @@ def _number_at(text: str, found: re.Match[str]) -> tuple[Numeral | None, int]:
     negative = _is_negative(text, begun)
     if _counts_nothing(text, before, found):
         return None, found.end()
-    if _is_part_of_a_word(before, negative=negative):
+    if _is_part_of_a_word(before, negative=negative) or _ORDINAL.match(text, found.end()):
         return Numeral(None, begun, found.end()), found.end()
     value = _parsed(found[0], currency)
     value, end = _scaled(text, value, found[0], found.end(), currency)
@@ -415,12 +415,13 @@ def _is_sign(text: str, at: int) -> bool:
 
 
 def _counts_nothing(text: str, before: str, found: re.Match[str]) -> bool:
-    """Whether digits are an ordinal or the power of a unit: ``5th``, ``cm^2``, ``m2``."""
-    if _ORDINAL.match(text, found.end()) or before.endswith("^"):
+    """Whether digits are an ordinal or the power of a unit: ``the 5th``, ``cm^2``, ``m2``."""
+    if before.endswith("^") or (_ORDINAL.match(text, found.end()) and _THE.search(before)):
         return True
     return found[0] in ("2", "3") and _UNIT_BEFORE.search(before) is not None
 
 
+_THE = re.compile(r"\b(?:the|an?|every|each|on|der|die|das|le|la|el|il|o)\s$", re.IGNORECASE)
 _UNIT_BEFORE = re.compile(r"(?<![A-Za-z])[cdkm]?m$")
 
 
