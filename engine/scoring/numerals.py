@@ -18,6 +18,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Context, Decimal
 from fractions import Fraction
+from functools import lru_cache
 from itertools import islice
 
 _MOST_DIGITS = 300
@@ -119,7 +120,7 @@ _OTHER_DIGIT = re.compile(r"(?=[^\x00-\x7f])\d")
 _SUPERSCRIPT = re.compile(r"(?<=\d)(⁻?[⁰¹²³⁴-⁹]{1,4})")
 _RAISED = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻", "0123456789-")
 _VULGAR_SIGN = re.compile("[¼-¾⅐-⅞]")
-_VULGAR = re.compile(r"(\d?)\s?([¼-¾⅐-⅞])")
+_NEGATIVE_VULGAR = re.compile("-([¼-¾⅐-⅞])")
 _IN_BRACES = re.compile(r"\^\s?\{\s?(-?\d+)\s?\}")
 _RAISED_CIRCLE = re.compile(r"\^\s?\{?\s?°\s?\}?")
 # Words of languages that write 1.234 or 1 234 for a thousand and 1,234 for little more than one.
@@ -138,8 +139,8 @@ _EITHER_ALONE = re.compile(
 _EITHER_MARK = "\ue005"
 """After a number that is one or a thousand, so that it is no definite numeral."""
 _VULGAR_PLAIN = {
-    sign: unicodedata.normalize("NFKC", sign).replace("⁄", "/")
-    for sign in map(chr, (*range(0xBC, 0xBF), *range(0x2150, 0x215F)))
+    sign: " " + unicodedata.normalize("NFKC", chr(sign)).replace("⁄", "/")
+    for sign in (*range(0xBC, 0xBF), *range(0x2150, 0x215F))
 }
 
 
@@ -157,7 +158,8 @@ def plain(text: str) -> str:
     text = _OTHER_DIGIT.sub(lambda digit: str(unicodedata.decimal(digit[0])), text)
     text = _SUPERSCRIPT.sub(lambda raised: "^" + raised[0].translate(_RAISED), text)
     if _VULGAR_SIGN.search(text):
-        text = _VULGAR.sub(_ascii_fraction, text)
+        text = _NEGATIVE_VULGAR.sub(lambda sign: "-" + _VULGAR_PLAIN[ord(sign[1])].strip(), text)
+        text = text.translate(_VULGAR_PLAIN)
     if _EITHER_ALONE.search(text) and _CONTINENTAL.search(text):
         text = _EITHER_ALONE.sub(rf"\g<0>{_EITHER_MARK}", text)
     text = _IN_BRACES.sub(r"^\1", text)
@@ -168,14 +170,6 @@ def plain(text: str) -> str:
 def _plain_fraction(found: re.Match[str]) -> str:
     signed = found.string[max(0, found.start() - 1) : found.start()] == "-"
     return f"{'' if signed else ' '}{found[1] or found[3]}/{found[2] or found[4]} "
-
-
-def _ascii_fraction(found: re.Match[str]) -> str:
-    fraction = _VULGAR_PLAIN[found[2]]
-    if found[1]:
-        return f"{found[1]} {fraction}"
-    start = found.start()
-    return fraction if start and found.string[start - 1] == "-" else f" {fraction}"
 
 
 # -- numerals
@@ -302,18 +296,19 @@ _PART_WORDS = re.compile(
 )
 
 
-_MOST_NUMERALS = 40
+_MOST_NUMERALS = 24
 
 
-def numerals(text: str) -> list[Numeral]:
-    """The numerals of a text that :func:`plain` has passed, in order; at most 40 in digits."""
+@lru_cache(maxsize=64)  # a sentence is looked at several times
+def numerals(text: str) -> tuple[Numeral, ...]:
+    """The numerals of a text that :func:`plain` has passed, in order; at most 24 in digits."""
     found = list(islice(_in_digits(text), _MOST_NUMERALS))
     found += [
         word
         for word in _in_words(text)
         if not any(number.start < word.end and word.start < number.end for number in found)
     ]
-    return sorted(found, key=lambda number: number.start)
+    return tuple(sorted(found, key=lambda number: number.start))
 
 
 def has_numeral(text: str) -> bool:
