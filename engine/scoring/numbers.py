@@ -125,7 +125,7 @@ def _normal(text: str) -> str:
         text = _HASH_LINE.sub(_HASHES, text)
     if "<" in text:
         text = _HTML_TAG.sub(" ", _BOLD_TAG.sub("**", text))
-    text = plain(text)
+    text = plain(text.replace("***", "**"))
     text = ends(text, _LONGEST)  # a sign may have become four
     text = _PRECISION.sub(" ", _ITALIC.sub(r"\2", text))
     text = _BOLD_SPAN.sub(lambda bold: f"{_BOLD}{bold[1] or bold[2]}{_BOLD}", text)
@@ -205,7 +205,7 @@ _DOUBT = re.compile(
     r"|between|not|never|cannot|almost|nearly|unsure|uncertain|unclear|unknown|depend(?:s|ing)"
     r"|wrong|incorrect|false|mistaken?|mistakes|error|instead|rather|vs|versus|assum(?:e|es|ing)"
     r"|suppos(?:e|ing)|guess(?:ing)?|such\sas|for\s(?:example|instance)|at\s(?:the\s)?(?:\w+\s)?(?:least"
-    r"|most|earliest|latest)|(?<!add\s)(?<!adds\s)(?<!added\s)up\sto|somewhere|except"
+    r"|most|earliest|latest)|(?<!add\s)(?<!adds\s)(?<!added\s)up\sto|somewhere|except|bounds?"
     r"|give\sor\stake|and\scounting|out\sof|tempt\w+|may(?!\s\d)|na[iï]ve|intuitive(?:ly)?"
     r"|obvious|used\sto|too|although|though|however|despite|until|otherwise|at\sfirst|earlier"
     r"|previous(?:ly)?|formerly|thought|seems?|seemed|appears?|appeared|claims?|claimed|says?|said"
@@ -288,9 +288,8 @@ _OPERATOR_BEFORE = re.compile(
 )
 # "k + 200 = 360" is still to be solved.
 _UNSOLVED = re.compile(
-    r"(?<![A-Za-z])[abcefiknpqruvxyz]\s?[-+*/×÷^]\s?\d|\d\s?[-+*/×÷]\s?[abcefiknpqruvxyz]"
-    r"(?![A-Za-z])|\d[abcefiknpqruvxyz](?![A-Za-z])",
-    re.IGNORECASE,
+    r"(?<![A-Za-z])[abcfiknpqruvxyz]\s?[-+*/×÷^]\s?\d|\d\s?[-+*/×÷]\s?[abcfiknpqruvxyz](?![A-Za-z])"
+    r"|\d[abcfiknpqruvxyz](?![A-Za-z])"
 )
 _CLAUSE_BREAK = re.compile(r"[,;]\s|\s(?:and|while|but|or)\s|\.\s", re.IGNORECASE)
 _BRACKETS = re.compile(rf"(?<=[\w%°²³{_BOLD}])\s\(([^()]{{0,200}})\)(?!\s*[-+*/×÷^=])")
@@ -339,10 +338,10 @@ def _stated(text: str) -> _Reading | None:
     left = max((sign.end() for sign in _EQUALS.finditer(text, 0, found[-1].start)), default=0)
     if any(n.start >= left and (n.value is None or _is_bound(text, n)) for n in found):
         return _UNCLEAR
-    if re.search("[√π]", text[left:]) or _is_share_and_percentage(text, found):
+    chosen = None if re.search("[√π]", text[left:]) else _chosen(text, found)
+    if chosen is None or not _stands_alone(text, chosen):
         return _UNCLEAR
-    chosen = _chosen(text, found)
-    return _Reading(chosen.value) if chosen and _stands_alone(text, chosen) else _UNCLEAR
+    return _UNCLEAR if _is_told_twice(text, found, chosen.value) else _Reading(chosen.value)
 
 
 def _claimed(claim: str, ground: str) -> _Reading | None:
@@ -456,7 +455,7 @@ def _result(text: str, found: Sequence[Numeral], signs: Sequence[re.Match[str]])
         if breaks:
             start = breaks[-1].end()
             results = {number.value for number in before if number.end <= breaks[-1].start()}
-            if results.isdisjoint(_operands(text[start : sign.start()])):
+            if results and results.isdisjoint(_operands(text[start : sign.start()])):
                 return None
     return first
 
@@ -472,18 +471,17 @@ def _is_bound(text: str, number: Numeral) -> bool:
     )
 
 
-def _is_share_and_percentage(text: str, found: Sequence[Numeral]) -> bool:
-    """Whether a share is given in two ways, as in "0.375 = 37.5%"."""
-    if "%" not in text:
-        return False
+def _is_told_twice(text: str, found: Sequence[Numeral], value: Fraction | None) -> bool:
+    """Whether a value is given as a share and as a percentage, as in "0.375 = 37.5%"."""
     shares = {n.value for n in found if n.value is not None}
-    if 100 in shares:
-        return False  # 3/4 × 100% = 75%
+    if "%" not in text or 100 in shares:  # 3/4 × 100% = 75%
+        return False
     in_percent = {n.value for n in found if n.value and text[: n.end].endswith("%")}
     return any(
         percent and other != percent and abs(100 * other - percent) < abs(percent) / 100
         for percent in in_percent
         for other in shares - in_percent
+        if value in (percent, other)
     )
 
 
@@ -800,7 +798,7 @@ _HEDGE = re.compile(
 _ENGLISH = re.compile(
     r"\b(?:the|she|he|they|it|there|has|have|will|would|makes|total|left|of|and|is|are|you|each"
     r"|cost|costs|that|this|needs?|takes?|earns?|on|for|with|were|was|be|should|can|must|his|her"
-    r"|their|its|i|we|got|get|gets|by|after|from|to|at|does|did|remain|per|all)\b",
+    r"|their|its|i|we|us|me|which|got|get|gets|by|after|from|to|at|does|did|remain|per|all)\b",
     re.IGNORECASE,
 )
 _ENDS_EQUATION = re.compile(r"[=≈→]\s*[-$€£\d(\ue003]")

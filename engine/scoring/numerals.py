@@ -136,6 +136,8 @@ _EITHER_ALONE = re.compile(
     r"(?!\d|[.,]\d|\s?(?:[€£$]|euros?\b|eur\b|zł|kr\b))",
     re.IGNORECASE,
 )
+_VARIABLE_K = re.compile(r"(?<![A-Za-z\d])k(?![A-Za-z'’])")
+_MANY_K = re.compile(r"(?<=\d)(?=k(?![A-Za-z]))")
 _EITHER_MARK = "\ue005"
 """After a number that is one or a thousand, so that it is no definite numeral."""
 _VULGAR_PLAIN = {
@@ -160,6 +162,8 @@ def plain(text: str) -> str:
     if _VULGAR_SIGN.search(text):
         text = _NEGATIVE_VULGAR.sub(lambda sign: "-" + _VULGAR_PLAIN[ord(sign[1])].strip(), text)
         text = text.translate(_VULGAR_PLAIN)
+    if _VARIABLE_K.search(text):
+        text = _MANY_K.sub(_EITHER_MARK, text)
     if _EITHER_ALONE.search(text) and _CONTINENTAL.search(text):
         text = _EITHER_ALONE.sub(rf"\g<0>{_EITHER_MARK}", text)
     text = _IN_BRACES.sub(r"^\1", text)
@@ -246,7 +250,7 @@ _SCALE = re.compile(
 )
 _CJK_SCALES = {"百": 2, "千": 3, "천": 3, "万": 4, "萬": 4, "만": 4, "億": 8, "亿": 8, "억": 8}
 _LETTER_SCALES = {"k": 3, "K": 3, "m": 6, "M": 6, "B": 9, "T": 12}
-_LETTER_SCALE = re.compile(r"([kKmMBT])(?![A-Za-z0-9])")
+_LETTER_SCALE = re.compile(r"([kKmMBT])(?![A-Za-z0-9^²³])")
 _DOZEN = re.compile(r"\s?dozens?\b", re.IGNORECASE)
 _UNKNOWN = re.compile(
     r"\.√|\s?[*·×]?\s?(?:[√πθλ]|\\|(?:[xyznjb]|[ai](?!\s[A-Za-z])|pi|sqrt)(?![A-Za-z'’]))"
