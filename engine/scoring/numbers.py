@@ -282,7 +282,8 @@ _SHARE_OF = re.compile(
 )
 _OPERATOR_BEFORE = re.compile(
     r"(?:[\d)%]\s*[-+]|[*/×÷·^√]|\b(?:(?:half|third|quarter|fraction|multiple|root"
-    r"|square|cube|sum|average|mean|product|difference|quotient)\sof|twice|double"
+    r"|square|cube|sum|average|mean|product|difference|quotient)\sof"
+    r"|(?:add|subtract|deduct|divid|multipl)\w*\s(?:(?!up\b|together\b|to\b)\w+\s)?|twice|double"
     r"|triple))\s*[$€£(]?$",
     re.IGNORECASE,
 )
@@ -427,7 +428,7 @@ def _is_operand(text: str, number: Numeral) -> bool:
     return bool(
         _OPERATOR.match(text, number.end)
         or _SHARE_OF.match(text, number.start)
-        or _OPERATOR_BEFORE.search(text, max(0, number.start - 16), number.start)
+        or _OPERATOR_BEFORE.search(text, max(0, number.start - 24), number.start)
     )
 
 
@@ -749,7 +750,7 @@ _SPLIT = re.compile(
 _CONCLUDES = re.compile(
     _SO.pattern
     + r"|\b(?:in\s(?:total|all|conclusion)|altogether|together|overall|finally|conclusion"
-    r"|the\s(?:total|answer|result)|as\sa\sresult"
+    r"|the\s(?:total|answer|result|sum|difference|product|quotient)|as\sa\sresult"
     r"|also(?=:)|insgesamt|zusammen|au\stotal|en\stout|en\stotal|in\stotale|in\stutto|no\stotal"
     r"|ao\stodo|razem|łącznie|всего|итого|toplam|totalt|sammanlagt|in\stotaal|tổng\scộng)\b"
     r"|\b(?:total|sum|result|answer)\s?:|一共|总共|總共|共计|合計|全部で|합계|모두|结果|結果",
