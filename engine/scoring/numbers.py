@@ -212,8 +212,9 @@ _DOUBT = re.compile(
     r"|suggests?|expect(?:s|ed)?|typical(?:ly)?|usually|often|sometimes|hypothetical(?:ly)?"
     r"|supposedly|allegedly"
     r"|(?:twice|half|double|triple|times)\sas|(?:quarter|half)\s(?:to|past))\b|[-+*/×÷]\s?\["
-    r"|n['’]t\b|\be\.g\.|[<>≤≥≠?]|!=|∈|\b(?:minimum|maximum)\sof"
-    r"|±|\b\w+\s(?:minimum|maximum|tops)\W*$"
+    r"|(?<!hundred\s)(?<!thousand\s)\band\s(?:an?|one|another)\s(?!half|quarter|third|hundred)"
+    r"|^\W*\d[\d.]*\s(?:\w+\s)?by\s\d|n['’]t\b|\be\.g\.|[<>≤≥≠?]|!=|∈|\b(?:minimum|maximum)\sof"
+    r"|±|\b\w+\s(?:minimum|maximum|max|tops)\W*$"
     rf"|\b(?:{_BOUNDS_ELSEWHERE})\s|{_BOUNDS_IN_CJK}"
     r"|\b(?:falsch|incorrect[oae]s?|faux|sbagliat[oa]|errad[oa]|неверно|неправильно|fout|yanlış)\b"
     r"|错|錯|不对|不對|間違|틀"
@@ -302,7 +303,7 @@ _COPULA = re.compile(
 )
 _ANY_COPULA = re.compile(
     r"\b(?:is|are|was|were|be|ist|sind|est|sont|es|son|è|sono|é|são|jest|beträgt|kostet|coûte|cuesta|costa|and\s\w+\s(?:has|have))\b"
-    r"|[是为為]",
+    r"|[是为為]|です|입니다",
     re.IGNORECASE,
 )
 _DANGLES = re.compile(
@@ -327,8 +328,8 @@ def _stated(text: str) -> _Reading | None:
         return None
     if reason := _REASON.search(text, found[0].end):
         return _claimed(text[: reason.start()].rstrip(" ,;"), text[reason.end() :])
-    for cue in reversed(list(_SO.finditer(text, 0, found[-1].start))):
-        if text[: cue.start()].strip():
+    for cue in reversed(list(_SO.finditer(text))):
+        if text[: cue.start()].strip() and cue.end() <= found[-1].start:
             return _stated(text[cue.end() :])
     if len(text) > _LONGEST_SENTENCE or len(found) > _MOST_NUMBERS:
         return _UNCLEAR
@@ -401,7 +402,7 @@ _BEFORE_IT = re.compile(
     r"|(?:^|[\s=:])\+|(?![A-Za-z])[^\W\d_]|\\)\s*$"
 )
 _AFTER_IT = re.compile(
-    rf"\s*(?:$|[.,;:!()\]\"'”’»“°%‰$€£¥₹₽¢|=≈→{_BOLD}{_CLOSE}…]|[–—-]\s|[^\W\d_]|\[\s?[^\W\d]"
+    rf"\s*(?:$|[.,;:!()\]\"'”’»“°%‰$€£¥₹₽¢₫₱₩₺₪₴₦฿|=≈→{_BOLD}{_CLOSE}…]|[–—-]\s|[^\W\d_]|\[\s?[^\W\d]"
     r"|/\s?[A-Za-z]|[✓✅\U0001f300-\U0001faff])"
 )
 _CIRCUMSTANCE = re.compile(
@@ -530,7 +531,7 @@ _LABEL = re.compile(
 )
 _ANY_NOUN = re.compile(rf"{_NOUN}|^[ \t]*{_BOLD}?A{_BOLD}?:", re.IGNORECASE | re.MULTILINE)
 _NOT_MINE = re.compile(
-    r"(?:wrong|incorrect|common|other|another|first|second|third|initial|previous|earlier|partial|intermediate"
+    r"(?:old|prior|former|draft|suggested|proposed|candidate|wrong|incorrect|common|other|another|first|second|third|initial|previous|earlier|partial|intermediate"
     r"|tempting|intuitive|obvious|na[iï]ve|apparent|student['’]?s?|expected|given|possible|no"
     rf"|original|an|any|each|every|next)[ {_BOLD}]+(?:the )?$",
     re.IGNORECASE,
@@ -544,10 +545,10 @@ _WEAK_NOUN = re.compile("solution|result|lösung|sonuç", re.IGNORECASE)
 _GAP_OF_PARTS = re.compile(r"\d|\b(?:part|step)\b")
 _FINAL = re.compile(r"final", re.IGNORECASE)
 _FILL = re.compile(
-    rf"(?:[\s:*\"'“‘(\[≈~{_BOLD}{_OPEN}]|\\|(?:about|approximately|approx\.?|circa|ca\.|roughly|around"
+    rf"(?:[\s:*\"'“‘(\[≈~{_BOLD}{_OPEN}]|\\|(?:about|approximately|circa|roughly|around"
     r"|exactly|just|only|simply|therefore|thus|then|still|indeed|clearly|actually|a total of"
     r"|equal to|the number|it is|it['’]s|(?:the\s)?(?:correct|final)|là|la|el|le|die|das)\b"
-    r"|[A-Za-z]\s?=(?!=)|=|(?:US|R|A|CA?)?\$(?!\d)|∴|のは)*",
+    r"|[A-Za-z]\s?=(?!=)|=|(?:US|R|A|CA?)?\$(?!\d)|∴|のは|approx\.?(?=\s)|ca\.)*",
     re.IGNORECASE,
 )
 _DENIED = re.compile(r"(?:not|never|nicht|pas|no|non|não|не|不是)\b", re.IGNORECASE)
@@ -676,7 +677,9 @@ def _sentence_end(text: str, at: int) -> int:
     return end.start() + (text[end.start()] in "?!") if end else stop
 
 
-_STOP = re.compile(r"(?<!\bRs)(?<!approx)[.!?](?=\s|$|[\"'”*])|,(?=\s?[\"'][a-z_]+[\"']\s?:)", re.I)
+_STOP = re.compile(
+    r"(?<!\bRs)(?<!approx)(?<!\bca)[.!?](?=\s|$|[\"'”*])|,(?=\s?[\"'][a-z_]+[\"']\s?:)", re.I
+)
 
 
 def _marked(text: str, marks: Sequence[_Mark]) -> Fraction | None:
@@ -717,7 +720,7 @@ _ITEM = re.compile(
     rf"^[ \t]*(?:[-*•+–][ \t]+)?{_BOLD}?\(?(\d{{1,2}})[.)](?:[ \t]+(?=\S)|[ \t]*$)", re.MULTILINE
 )
 _BULLET = re.compile(
-    r"^[ \t]*(?:[-*•+][ \t]+|\(?[a-z][.)][ \t]+)(?=\S)", re.IGNORECASE | re.MULTILINE
+    r"^[ \t]*(?:[-*•+][ \t]+|\(?[a-h][.)][ \t]+)(?=\S)", re.IGNORECASE | re.MULTILINE
 )
 _STEP = re.compile(
     r"\b(step|part|case|day|week|round)[ ]\d{1,2}\b(?=[ \t]?[:.)(\ue003–—-]|[ \t]*$)",
@@ -744,6 +747,7 @@ def _without_list_marks(text: str) -> str:
 
 _SPLIT = re.compile(
     r"\n+|(?<=[.?。！？])(?<!\bNo\.(?=\s\d))(?<!\be\.g\.)(?<!\bi\.e\.)(?<!\bvs\.)(?<!\bca\.)"
+    r"(?<!\bp\.)(?<!\bpp\.)"
     r"(?<!\bRs\.)(?<![ap]\.m\.(?=\s[a-z]))[\ue003\"'”’)]*\s+(?=\S)"
     r"|(?<=!)[\ue003\"'”’)]*\s+(?=[^\s=×*/+a-z])"
 )

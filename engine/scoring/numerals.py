@@ -211,14 +211,14 @@ def _parsed(run: str, currency: str) -> Fraction | None:
     return None
 
 
-_CURRENCY = "$€£¥₹₩₽₺₫฿₪₴₦￥"
+_CURRENCY = "$€£¥₹₩₽₺₫฿₪₴₦₱￥"
 _CODES = re.compile(
     r"(?:\b(?:rs\.?|inr|usd|eur|gbp|cad|aud|chf|jpy|rmb|cny|hkd|php|brl|mxn|zł|us)\s?)$",
     re.IGNORECASE,
 )
 _COUNTRY = re.compile(r"(?<![A-Za-z])(?:US|R|A|AU|C|CA|HK|NZ|S|NT|MX)$")
 _MONEY_AFTER = re.compile(
-    r"\s?(?:[€£$]|euros?\b|eur\b|zł|kr\b|reais\b|pesos\b|dollars?\b)", re.IGNORECASE
+    r"\s?(?:[€£$₫]|euros?\b|eur\b|zł|kr\b|reais\b|pesos\b|dollars?\b)", re.IGNORECASE
 )
 _ORDINAL = re.compile(r"(?:st|nd|rd|th|s|er|ème|º|ª)\b", re.IGNORECASE)
 _COMPOUND = re.compile(r"-[A-Za-z]")
