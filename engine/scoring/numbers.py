@@ -205,7 +205,7 @@ _DOUBT = re.compile(
     r"|between|not|never|cannot|almost|nearly|unsure|uncertain|unclear|unknown|depend(?:s|ing)"
     r"|wrong|incorrect|false|mistaken?|mistakes|error|instead|rather|vs|versus|assum(?:e|es|ing)"
     r"|suppos(?:e|ing)|guess(?:ing)?|such\sas|for\s(?:example|instance)|at\s(?:the\s)?(?:\w+\s)?(?:least"
-    r"|most|earliest|latest)|(?<!add\s)(?<!adds\s)(?<!added\s)up\sto|somewhere|except|bounds?"
+    r"|most|earliest|latest)|(?<!add\s)(?<!adds\s)(?<!added\s)up\sto|somewhere|except|bounds?|(?:exit|status)\scode"
     r"|give\sor\stake|and\scounting|out\sof|tempt\w+|may(?!\s\d)|na[iï]ve|intuitive(?:ly)?"
     r"|obvious|used\sto|too|although|though|however|despite|until|otherwise|at\sfirst|earlier"
     r"|previous(?:ly)?|formerly|thought|seems?|seemed|appears?|appeared|claims?|claimed|says?|said"
@@ -350,7 +350,7 @@ def _claimed(claim: str, ground: str) -> _Reading | None:
     """What a claim states, unless the equation that it is based on says otherwise."""
     reading = _stated(claim)
     based = _stated(ground) if "=" in ground else None
-    if reading and based and based.value not in (None, reading.value):
+    if reading and based and based.value is not None and reading.value not in _operands(ground):
         return _UNCLEAR
     return reading
 

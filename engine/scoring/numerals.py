@@ -532,7 +532,10 @@ _ONE_MORE = re.compile(
     r"\s+(?:of|can|by|could|should|would|more|another|way|is|thing|must|who|that)\b", re.IGNORECASE
 )
 _MORE_WORDS = re.compile(
-    r"(?:[ ](?:and[ ]a[ ]half|point\b|hundredths|tenths))|\s?dozens?\b|-[a-z]", re.IGNORECASE
+    r"[ ](?:and[ ]a[ ]half|point\b)"
+    r"|[ -](?:sixth|seventh|eighth|ninth|tenth|\w{2,6}(?:teenth|tieth)|hundredth|thousandth)s?\b"
+    r"|\s?dozens?\b|-[a-z]",
+    re.IGNORECASE,
 )
 
 

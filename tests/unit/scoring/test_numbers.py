@@ -20,7 +20,7 @@ REPLIES = [
 
 
 def test_no_reply_is_read_as_another_number() -> None:
-    """``value`` is what a careful reader would take; a doubtful one may stay unread."""
+    """``value`` is what a careful reader would take, ``optional`` if one could leave it."""
     read = {case["reply"]: read_number(case["reply"]) for case in REPLIES}
     wrong = {
         case["reply"]: read[case["reply"]]
@@ -28,8 +28,8 @@ def test_no_reply_is_read_as_another_number() -> None:
         if read[case["reply"]] not in (None, case["value"])
     }
     assert wrong == {}
-    stated = [case["reply"] for case in REPLIES if case["value"] is not None]
-    assert sum(read[reply] is not None for reply in stated) > 0.85 * len(stated)
+    stated = [one["reply"] for one in REPLIES if one["value"] and not one.get("optional")]
+    assert sum(read[reply] is not None for reply in stated) > 0.9 * len(stated)
 
 
 STATED = (
