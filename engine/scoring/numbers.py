@@ -355,11 +355,18 @@ def _claimed(claim: str, ground: str) -> _Reading | None:
     return reading
 
 
+# "4 h 48 min"
+_IN_TWO_UNITS = re.compile(
+    r"\d\s?(?:h|hrs?|hours?|ft|feet|lbs?|kg|m|days?|weeks?|years?|dollars?|euros?)\b[^()]{0,6}\d"
+    r"|\d['’]\s?\d"
+)
+
+
 def _beside(text: str, remark: re.Match[str]) -> _Reading | None:
     """What a text states without a remark in brackets, if that is no other value."""
     reading = _stated(text[: remark.start()] + " " + text[remark.end() :])
     inside = numerals(remark[1])
-    if _DOUBT.search(remark[1]):
+    if _DOUBT.search(remark[1]) or _IN_TWO_UNITS.search(remark[1]):
         return _UNCLEAR
     if len(inside) == 1 and reading and inside[0].value != reading.value:
         return _UNCLEAR
@@ -456,7 +463,11 @@ def _result(text: str, found: Sequence[Numeral], signs: Sequence[re.Match[str]])
         breaks = list(_CLAUSE_BREAK.finditer(text, signs[0].end(), sign.start()))
         if breaks:
             start = breaks[-1].end()
-            results = {number.value for number in before if number.end <= breaks[-1].start()}
+            results = {
+                next((n.value for n in before if n.start >= one.end() - 1), None)
+                for one in signs[:-1]
+                if one.end() <= breaks[-1].start()
+            }
             if results and results.isdisjoint(_operands(text[start : sign.start()])):
                 return None
     return first
@@ -950,4 +961,5 @@ def _follows(sentence: str, value: Fraction | None, before: Sequence[str]) -> bo
         return bool(results) and results[-1] == value
     if not equations:
         return not listed
-    return not _operands(sentence).isdisjoint(results)
+    signs = list(_ENDS_EQUATION.finditer(sentence))
+    return not _operands(sentence[: signs[-1].start()]).isdisjoint(results)

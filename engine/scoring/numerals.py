@@ -258,7 +258,7 @@ _UNKNOWN = re.compile(
 )
 _ATTACHED = re.compile(r"(?:[A-Za-z]{2,12}|[mghsLlWVACFKNJdw])(?:[/^²³]\w{1,5})?(?![A-Za-z0-9_])")
 _CLOCK_OR_RANGE = re.compile(
-    r"\s?:\s?\d|\s?[–—~]\s?\d|\s?-\d|\s?±|\s?(?:to|through|vs\.?)\s[$€£]?\d|\s?\.\.\.?\s?\d"
+    r"[₀-₉]|\s?:\s?\d|\s?[–—~]\s?\d|\s?-\d|\s?±|\s?(?:to|through|vs\.?)\s[$€£]?\d|\s?\.\.\.?\s?\d"
     r"|\.?\([\dA-Za-z]|!(?=\s*[=×])|\^|\s?[ap]\.?m\b|\s(?:in|out of)\s\d"
     r"|(?:\s?/\s?\d+){2}|\s?(?:['′]\s?\d|[\"″]\s?[x×])"
 )
@@ -352,6 +352,7 @@ def _number_at(text: str, found: re.Match[str]) -> tuple[Numeral | None, int]:
         or _PART_OF_TERM.search(before)
         or _REFERS.search(before)
         or _IS_DATE.match(rest)
+        or (found[0] == "0" and rest[:1] in ("x", "b"))
         or (found[0].isdecimal() and end == found.end() and _OF_MANY.match(rest))
         or _PART_WORDS.match(rest)
         or (
@@ -472,6 +473,8 @@ def _mixed(value: Fraction | None, window: str) -> tuple[Fraction, int] | None:
         above, below = int(found[1]), int(found[2])
         return (value + Fraction(above, below), found.end()) if 0 < above < below else None
     if found := _AND_PART.match(window):
+        if _SCALE.match(window, found.end()):
+            return None
         return value + _PARTS[found[1].lower()], found.end()
     return None
 
@@ -523,6 +526,7 @@ _KNOWN_MANY = re.compile(
     r"|many|some|tens of)\s$",
     re.IGNORECASE,
 )
+_PART_OF = re.compile(r"\bof\s(?:the|these|those|his|her|their)\s$", re.IGNORECASE)
 _JUST_ONE = re.compile(
     r"(?:^[\W_]*|\b(?:is|are|has|have|leaves|only|just|exactly|equals|makes|get|gets|remains)\s"
     r"|[=:]\s?)$",
@@ -558,14 +562,16 @@ def _in_words(text: str) -> list[Numeral]:
         elif words["dozen"]:
             value = Fraction(12)
         else:
-            if _KNOWN_MANY.search(before) or (
+            if (_KNOWN_MANY.search(before) and not _PART_OF.search(before)) or (
                 words["words"].lower() == "one"
                 and not words["part"]
                 and (not _JUST_ONE.search(before) or _ONE_MORE.match(text, words.end()))
             ):
                 continue
             value = _of_words(words["words"].lower())
-            if value is not None and words["part"]:
+            if value is not None and words["part"] and value >= 1000:
+                value = None  # "a million and a half"
+            elif value is not None and words["part"]:
                 value += Fraction(_count(words["many"]), _BELOW[words["part"][:3].lower()])
             if value is not None and words["sign"]:
                 value = -value
