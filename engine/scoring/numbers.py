@@ -418,6 +418,8 @@ _CIRCUMSTANCE = re.compile(
 )
 
 
+_AFTER_A_YEAR = re.compile(r"\b(?:after|by)\s$", re.IGNORECASE)
+_YEAR = re.compile(r"(?:1[5-9]|20|21)\d\d(?![\d.,]*\d)")
 _MORE_COMES = re.compile(r"[=≈→]\s*[$€£]?\d")
 
 
@@ -428,6 +430,7 @@ def _stands_alone(text: str, number: Numeral) -> bool:
         _BEFORE_IT.search(window)
         and _AFTER_IT.match(text, number.end)
         and not _CIRCUMSTANCE.search(window)
+        and not (_AFTER_A_YEAR.search(window) and _YEAR.match(text, number.start))
         and not _MORE_COMES.search(text, number.end)
     )
 
@@ -814,7 +817,7 @@ _HEDGE = re.compile(
 _ENGLISH = re.compile(
     r"\b(?:the|she|he|they|it|there|has|have|will|would|makes|total|left|of|and|is|are|you|each"
     r"|cost|costs|that|this|needs?|takes?|earns?|on|for|with|were|was|be|should|can|must|his|her"
-    r"|their|its|i|we|us|me|which|got|get|gets|by|after|from|to|at|does|did|remain|per|all)\b",
+    r"|their|its|in|i|we|us|me|which|got|get|gets|by|after|from|to|at|does|did|remain|per|all)\b",
     re.IGNORECASE,
 )
 _ENDS_EQUATION = re.compile(r"[=≈→]\s*[-$€£\d(\ue003]")
