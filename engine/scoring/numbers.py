@@ -73,7 +73,7 @@ _FAILED = re.compile(
     r"\W*+(?:error(?=\W*$|\s?:|\s(?:code|message)|\s\d{3}\b)|http(?:/[\d.]+)?\s(?:error\s)?\d{3}\b"
     r"|internal server error|rate limit|too many requests|service unavailable"
     r"|request (?:failed|timed out)|timed? ?out\b|traceback \()"
-    r"|\s*>\s*-?[\d.,]+\s*$",  # a bound, or a quoted number
+    r"|\s*>\s*[-$€£]*[\d.,]+[^\n\d]{0,20}$",  # a bound, or a quoted number
     re.IGNORECASE,
 )
 _SENTENCE_STARTS = re.compile("(?:^|[.!?…)\\n\ue002\ue003])\\W{0,6}$")
@@ -202,7 +202,7 @@ _BOUNDS_IN_CJK = (
 )
 _DOUBT = re.compile(
     r"\b(?:or|nor|either|neither|maybe|perhaps|possibly|probably|might|could|unless|if|whether"
-    r"|between|not|never|cannot|almost|nearly|unsure|uncertain|unclear|unknown|depend(?:s|ing)"
+    r"|(?<!difference\s)(?<!distance\s)between|not|never|cannot|almost|nearly|unsure|uncertain|unclear|unknown|depend(?:s|ing)"
     r"|wrong|incorrect|false|mistaken?|mistakes|error|instead|rather|vs|versus|assum(?:e|es|ing)"
     r"|suppos(?:e|ing)|guess(?:ing)?|such\sas|for\s(?:example|instance)|at\s(?:the\s)?(?:\w+\s)?(?:least"
     r"|most|earliest|latest)|(?<!add\s)(?<!adds\s)(?<!added\s)up\sto|somewhere|except|bounds?|(?:exit|status)\scode"
@@ -557,6 +557,11 @@ _IF_SO = re.compile(
 )
 _WEAK_NOUN = re.compile("solution|result|lösung|sonuç", re.IGNORECASE)
 _GAP_OF_PARTS = re.compile(r"\d|\b(?:part|step)\b")
+# "The answer in dollars: 5", but not "Express the answer as a percentage: 5"
+_BEGINS = re.compile(
+    r"(?:^|[.\n])\W*(?:(?:so|thus|hence|therefore|then|and|the|my|our|here(?:['’]s| is))\W+)*\Z",
+    re.IGNORECASE,
+)
 _FINAL = re.compile(r"final", re.IGNORECASE)
 _FILL = re.compile(
     rf"(?:[\s:*\"'“‘(\[≈~{_BOLD}{_OPEN}]|\\|(?:about|approximately|circa|roughly|around"
@@ -881,7 +886,7 @@ def _opening(sentences: Sequence[str], text: str) -> Fraction | None:
     first = sentences[0]
     line = text.strip().partition("\n")[0]
     own_line = first.strip(f" .!{_BOLD}") == line.strip(f" .!{_BOLD}")
-    if first.startswith("•") or not _is_bare(first, 3 if own_line else 0):
+    if first.startswith("•") or "=" in first or not _is_bare(first, 3 if own_line else 0):
         return None
     reading = _stated(first)
     return reading.value if reading else None
@@ -920,11 +925,12 @@ def _closing(sentences: Sequence[str], told: Sequence[int], *, retracted: bool) 
     before = [sentences[one] for one in told[:-1]]
     if _A_STEP.match(sentence) and not before:
         return None
-    restated = any(_RESTATED.search(one) for one in sentences[:at])
+    stepwise = any(_A_STEP.match(one) for one in sentences[: at + 1])
+    restated = stepwise or any(_RESTATED.search(one) for one in sentences[:at])
     sure = (
         _is_only(sentence, first=not before and not restated)
         or (_is_bare(sentence, 0) and not sentence.startswith("•"))
-        or _follows(sentence, reading.value, before)
+        or _follows(sentence, reading.value, before, stepwise=stepwise)
     )
     return reading.value if sure else None
 
@@ -955,10 +961,12 @@ def _is_only(sentence: str, *, first: bool) -> bool:
     )
 
 
-def _follows(sentence: str, value: Fraction | None, before: Sequence[str]) -> bool:
+def _follows(
+    sentence: str, value: Fraction | None, before: Sequence[str], *, stepwise: bool
+) -> bool:
     """Whether a sentence repeats the last result, or is an equation that uses an earlier one."""
     equations = [one for one in before if _ENDS_EQUATION.search(one)]
-    listed = _A_STEP.match(sentence) or sentence.startswith("•")
+    listed = stepwise or sentence.startswith("•")
     results = [reading.value for one in equations if (reading := _stated(one))]
     if not _ENDS_EQUATION.search(sentence):
         return bool(results) and results[-1] == value
