@@ -650,8 +650,10 @@ def _label_marks(text: str) -> Iterator[_Mark]:
     for label in deque(_LABEL.finditer(text, start, stop), maxlen=_MOST_MARKS):
         before = text[max(0, label.start() - 90) : label.start()]
         kind = (label["kind"] or label["heading"] or "").strip()
-        if (_WEAK_NOUN.search(label[0]) and not (label["kind"] or "").strip()) or (
-            label["gap"] and _GAP_OF_PARTS.search(label["gap"])
+        if _WEAK_NOUN.search(label[0]) and not (label["kind"] or "").strip():
+            continue
+        if (gap := label["gap"]) and (
+            _GAP_OF_PARTS.search(gap) or not (label["verb"] or _BEGINS.search(before))
         ):
             continue
         start = _next_text(text, label.end())
