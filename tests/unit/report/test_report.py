@@ -405,7 +405,7 @@ def test_an_older_report_is_replaced_and_nothing_else(home: Path, tmp_path: Path
 
 @pytest.mark.parametrize("name", ["report", "report.pdf", "report.html.gz"])
 def test_the_ending_says_what_it_is_to_be(home: Path, tmp_path: Path, name: str) -> None:
-    with pytest.raises(UsageError, match="the format of .* is unknown"):
+    with pytest.raises(UsageError, match=r"the format of .* is unknown"):
         write_report(report_on([mmlu_run(SAID)]), tmp_path / name)
 
 
