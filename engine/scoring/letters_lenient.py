@@ -114,7 +114,7 @@ _BULLET = re.compile(
 
 
 # Longer than any that belongs to an answer; the patterns below would be slow on very long ones.
-_LONGEST = 10_000
+_LONGEST = 8_000
 _RUN_OF_MARKS = re.compile(r"[\W_]{61,}")
 
 

@@ -27,7 +27,7 @@ from evalbench.engine.scoring.reply_text import (
 
 MANY = "letter-many/3"
 
-_LONGEST = 10_000
+_LONGEST = 8_000
 
 _TRIM = r"[\s.,;:!?()\[\]{}<>\"'“”‘’*_$-]*"
 _BARE = re.compile(rf"{_TRIM}(?:option|answer|choice)?{_TRIM}([A-Za-z]){_TRIM}", re.IGNORECASE)
