@@ -105,6 +105,7 @@ class Settings(TypedDict, total=False):
     # mmlu
     family: Literal["original", "chat", "cot"] | None
     style: Literal["default", "permuted", "uppercase", "randomcase", "duplicatewrong"] | None
+    alternatives: Literal["generated", "all"] | None
     subject: str | Sequence[str] | None
     category: str | Sequence[str] | None
 
