@@ -33,8 +33,6 @@ from evalbench.engine.shapes import (
     whole,
 )
 
-SUFFIXES = (".yaml", ".yml")
-
 _MT_BENCH_FILES = ("model_config.yaml", "evaluation_config.yaml")
 _MT_BENCH_TABLES = ("models", "judge", "evaluation")
 _JUDGE_PREFIXES = ("ranking_judge", "compliance_judge", "judge")

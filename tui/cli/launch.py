@@ -18,7 +18,6 @@ from evalbench.tui.cli.confirm import can_ask, confirmed
 from evalbench.tui.cli.follow import View, follow
 from evalbench.tui.cli.output import plain_terminal, stderr, stdout
 from evalbench.tui.cli.parser import Parser
-from evalbench.tui.cli.pilot import PilotView, tell
 from evalbench.tui.cli.signals import Cancelled, Signals
 from evalbench.tui.state.run_follower import RunFollower, last_event
 
@@ -185,6 +184,8 @@ def _follow_pilot(
     signals: Signals,
     samples: int,
 ) -> int:
+    from evalbench.tui.cli.pilot import PilotView
+
     watching = PilotView(view, samples)
     code = _follow(engine, watches, watching, signals)
     if not watching.paused:
@@ -197,6 +198,8 @@ def _after_pilot(
     args: argparse.Namespace, paused: Sequence[RunFollower], view: View, signals: Signals
 ) -> int:
     """Print a pilot's measurements, ask if interactive, and follow the rest."""
+    from evalbench.tui.cli.pilot import tell
+
     tell(stdout(), paused, json=args.json)
     if can_ask(json=args.json) and not args.yes and not _go_on(signals):
         for watch in paused:

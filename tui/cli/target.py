@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from evalbench.engine.benchmark import hub_set
-from evalbench.engine.benchmarks.custom.file import is_custom, read_tables
 from evalbench.engine.calls.options import option_values
 from evalbench.engine.config import registry
 from evalbench.engine.config.roles import ANSWERS
@@ -20,7 +19,6 @@ from evalbench.engine.config.spec import (
     suite_budget,
 )
 from evalbench.engine.errors import DataError, EvalbenchError, UsageError
-from evalbench.engine.formats.yaml_configs import SUFFIXES, read_config
 from evalbench.engine.paths import expand
 from evalbench.engine.runs.grid import Grid, new_grid
 from evalbench.tui.cli.bedrock_flags import (
@@ -36,6 +34,11 @@ from evalbench.tui.cli.settings import (
     new_specs,
     suite_specs,
 )
+
+CONFIGS = (".yaml", ".yml")
+"""How the names of other systems' configuration files end."""
+
+# What reads files is imported where one is named: it loads every parser of replies.
 
 
 def declare_target(parser: Parser) -> None:
@@ -72,6 +75,8 @@ def declare_target_settings(parser: Parser, words: Sequence[str]) -> None:
     bare = bare_words(parser, words)
     target = _target(bare)
     if target and target.endswith(".toml"):
+        from evalbench.engine.benchmarks.custom.file import read_tables
+
         # Whatever the flags are, the error is in the file.
         tables, _ = read_tables(expand(target))
         if "run" not in tables and not _is_own(target):
@@ -80,7 +85,7 @@ def declare_target_settings(parser: Parser, words: Sequence[str]) -> None:
                 path=target,
                 hint="a benchmark has [benchmark], [prompt] and [answer], a suite has [[run]]",
             )
-    if target and target.endswith(SUFFIXES):
+    if target and target.endswith(CONFIGS):
         _declare_settings_of_config(parser, expand(target))
     elif target and not names_file(target):
         models = flag_values(words, "--model") + models_by_id(words) or [DEFAULT_MODEL]
@@ -92,6 +97,8 @@ def declare_target_settings(parser: Parser, words: Sequence[str]) -> None:
 
 def _declare_settings_of_config(parser: Parser, path: Path) -> None:
     """The flags that apply to a configuration file's runs, as far as it can be read."""
+    from evalbench.engine.formats.yaml_configs import read_config
+
     try:
         specs = read_config(path).specs
     except EvalbenchError:
@@ -114,12 +121,16 @@ def is_suite(word: str) -> bool:
 
 def names_file(word: str) -> bool:
     """Whether a word names a file that says which models to call, and where."""
-    return is_suite(word) or word.endswith(SUFFIXES)
+    return is_suite(word) or word.endswith(CONFIGS)
 
 
 def _is_own(word: str) -> bool:
     """Whether a word names a file that describes a custom benchmark."""
-    return word.endswith(".toml") and is_custom(expand(word))
+    if not word.endswith(".toml"):
+        return False
+    from evalbench.engine.benchmarks.custom.file import is_custom
+
+    return is_custom(expand(word))
 
 
 def benchmark_name(target: str) -> str:
@@ -136,7 +147,7 @@ def wanted_specs(args: argparse.Namespace) -> tuple[list[RunSpec], tuple[str, ..
     more: Sequence[str] = getattr(args, "more", None) or ()
     if more and not any(names_file(word) for word in (args.target, *more)):
         return _grid_specs(args, [args.target, *more])
-    if more and not all(word.endswith(SUFFIXES) for word in (args.target, *more)):
+    if more and not all(word.endswith(CONFIGS) for word in (args.target, *more)):
         raise UsageError(
             f"{more[0]!r} is one word too many",
             why="a suite and a configuration file name the benchmarks themselves",
@@ -144,7 +155,9 @@ def wanted_specs(args: argparse.Namespace) -> tuple[list[RunSpec], tuple[str, ..
         )
     if is_suite(args.target):
         return suite_specs(args, Path(args.target)), ()
-    if args.target.endswith(SUFFIXES):
+    if args.target.endswith(CONFIGS):
+        from evalbench.engine.formats.yaml_configs import read_config
+
         found = read_config(
             expand(args.target),
             given(args, COMMON),
