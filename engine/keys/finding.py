@@ -16,6 +16,9 @@ from evalbench.engine.keys.keychain import UNATTENDED_S, KeychainState
 from evalbench.engine.keys.references import DEFAULT_NAME, KeyRef, KeySource
 from evalbench.engine.keys.stored_keys import clean_key, known_names, user_name
 
+_UNKNOWN = (KeychainState.LOCKED, KeychainState.TIMED_OUT, KeychainState.FAILED)
+"""States that leave open whether the keychain holds a key."""
+
 
 def find_key(
     provider: str,
@@ -115,7 +118,15 @@ def _from_keychain(provider: str, need: KeyNeed, name: str, timeout: float) -> t
     answer = keychain.fetch(user_name(provider, name), timeout)
     if answer.state is not KeychainState.FOUND:
         variable = need.variables[0] if need.variables else ""
-        raise keychain.unavailable(answer, provider, name, variable)
+        error = keychain.unavailable(answer, provider, name, variable)
+        stored = name != DEFAULT_NAME or name in known_names(provider)
+        if variable and not stored and answer.state in _UNKNOWN:
+            # Most likely it is the key that is missing.
+            error.why = f"{variable} is not set, and {error.what}" + f": {error.why}" * bool(
+                error.why
+            )
+            error.what = f"there is no key for {provider}"
+        raise error
     return KeyRef(provider, KeySource.KEYCHAIN, name), answer.secret
 
 

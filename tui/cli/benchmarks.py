@@ -23,7 +23,7 @@ from evalbench.engine.scoring.tally import Metric, Tally
 from evalbench.engine.terminal_text import clean
 from evalbench.tui.cli.output import Out, stderr, stdout
 from evalbench.tui.cli.parser import Parser, default_words, filter_options
-from evalbench.tui.cli.table import print_columns
+from evalbench.tui.cli.table import print_columns, width_of
 from evalbench.tui.cli.target import benchmark_name, declare_model, declare_target_settings
 
 _PROMPTS = Option(
@@ -91,10 +91,19 @@ def execute(args: argparse.Namespace) -> int:
     elif name:
         _explain(out, found[0])
     else:
-        print_columns(
-            out, ("name", "title", "what it is"), [(b.name, b.title, b.summary) for b in found]
-        )
+        _list(out, [(bench.name, bench.title, bench.summary) for bench in found])
     return code
+
+
+def _list(out: Out, rows: Sequence[tuple[str, str, str]]) -> None:
+    """One line each: on a narrow terminal without titles, and with the ends of texts cut."""
+    heads = ("name", "title", "what it is")
+    if width_of(heads, rows) <= out.console().width:
+        print_columns(out, heads, rows)
+        return
+    short = [(name, summary) for name, _, summary in rows]
+    print_columns(out, heads[::2], short, text=heads[2])
+    out.line("more about one: evalbench benchmarks NAME")
 
 
 def _search(out: Out, args: argparse.Namespace) -> int:
@@ -122,7 +131,7 @@ def _search(out: Out, args: argparse.Namespace) -> int:
         for name, title, summary in rows:
             jsonlines.write(out, "found", name=name, title=title, summary=summary)
     elif rows:
-        print_columns(out, ("name", "title", "what it is"), rows)
+        _list(out, rows)
     else:
         out.line("no benchmark has all these words")
     return code

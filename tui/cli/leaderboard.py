@@ -57,7 +57,7 @@ def execute(args: argparse.Namespace) -> int:
         raise UsageError(
             f"the ending of {args.output} tells no format", hint="--format md, html, csv or json"
         )
-    from evalbench.tui.state.leaderboard_files import FORMATS, matrix
+    from evalbench.tui.state.leaderboard_files import FORMATS, listing, matrix
 
     if kind:
         text = FORMATS[kind](board)
@@ -77,10 +77,16 @@ def execute(args: argparse.Namespace) -> int:
         out.line("no complete run has a score" + (" among these" if args.tag or since else ""))
         out.line("start some: evalbench run mmlu gsm8k --model A --model B")
         return 0
-    from evalbench.tui.cli.table import print_columns
+    from evalbench.tui.cli.table import print_columns, width_of
 
     heads, rows = matrix(board)
-    right = frozenset(range(1, len(heads)))
-    print_columns(out, [*map(one_line, heads)], rows, name=one_line(heads[0]), right=right)
-    out.line("score (95 % interval) · places that intervals allow; the newest complete runs")
+    left = {0}
+    about = "score (95 % interval) · places that intervals allow; the newest complete runs"
+    if width_of([*map(one_line, heads)], rows) > out.console().width:
+        heads, rows = listing(board)
+        left = {0, 1}
+        about = "places are those that intervals allow; the newest complete runs"
+    right = frozenset(range(len(heads))) - left
+    print_columns(out, [*map(one_line, heads)], rows, name=heads[0], right=right)
+    out.line(about)
     return 0

@@ -80,17 +80,25 @@ def _narrow(
     cut: Callable[[str, int], str],
 ) -> None:
     """Cut the cells of one column so that no line wraps, if that leaves enough of them."""
-    from rich.cells import cell_len
-
-    widest = [
-        max(cell_len(text) for text in (title, *(row[at] for row in rows)))
-        for at, title in enumerate(columns)
-    ]
-    over = sum(widest) + 2 * (len(columns) - 1) - width
-    keep = max(_LEAST_NAME, widest[place] - over)
+    over = width_of(columns, rows) - width
+    keep = max(_LEAST_NAME, _widest(columns, rows)[place] - over)
     if over > 0:
         for row in rows:
             row[place] = cut(row[place], keep)
+
+
+def width_of(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> int:
+    """The width of a plain table of these cells in terminal columns."""
+    return sum(_widest(columns, rows)) + 2 * (len(columns) - 1)
+
+
+def _widest(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> list[int]:
+    from rich.cells import cell_len
+
+    return [
+        max(cell_len(text) for text in (title, *(row[at] for row in rows)))
+        for at, title in enumerate(columns)
+    ]
 
 
 def cut_name(text: str, width: int) -> str:

@@ -108,6 +108,25 @@ def matrix(board: Leaderboard) -> tuple[list[str], list[list[str]]]:
     return heads, lines
 
 
+def listing(board: Leaderboard) -> tuple[list[str], list[list[str]]]:
+    """Header and rows for narrow screens: a row per score, by benchmark and then best first."""
+    lines = []
+    for row in rows(board):
+        model, name, cost = row["model"], row["benchmark"], row["cost_usd"]
+        metric = board.runs[model, name].metric
+        lines.append(
+            [
+                model,
+                name,
+                figures.value(metric),
+                figures.interval(metric),
+                board.rank(model, name),
+                "unknown" if cost is None else figures.dollars(cost),
+            ]
+        )
+    return ["model", "benchmark", "score", "95 %", "places", "cost"], lines
+
+
 def _latency_words(runs: Sequence[RunLine]) -> str:
     """The latencies of a row's runs: one value, or a range."""
     known = sorted(one for run in runs if (one := latency(run)) is not None)

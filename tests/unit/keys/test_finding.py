@@ -9,7 +9,15 @@ import pytest
 
 from evalbench.engine.calls import KeyNeed
 from evalbench.engine.errors import KeyUnavailable, SpecError, UsageError
-from evalbench.engine.keys import KeyRef, KeySource, find_again, find_key, set_key
+from evalbench.engine.keys import (
+    KeychainState,
+    KeyRef,
+    KeySource,
+    find_again,
+    find_key,
+    set_key,
+)
+from evalbench.engine.keys.keychain import Answer
 
 NEED = KeyNeed(("ACME_API_KEY", "ACME_OLD_KEY"), page="https://acme.example/keys")
 OPTIONAL = KeyNeed(("ACME_API_KEY",), required=False)
@@ -43,6 +51,26 @@ def test_an_empty_variable_is_not_a_key(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setenv("ACME_API_KEY", "  ")
     set_key("acme", KEY)
     assert find_key("acme", NEED) == (KeyRef("acme", KeySource.KEYCHAIN, "default"), KEY)
+
+
+@pytest.mark.parametrize("state", ["locked", "timed out", "failed"])
+def test_a_silent_keychain_is_blamed_only_if_a_key_was_stored_there(
+    monkeypatch: pytest.MonkeyPatch, state: str
+) -> None:
+    answer = Answer(KeychainState(state), why="its words", limit_s=3.0)
+    monkeypatch.setattr("evalbench.engine.keys.keychain.fetch", lambda *_: answer)
+    with pytest.raises(KeyUnavailable, match="the keychain") as named:
+        find_key("acme", NEED, "work")
+    with pytest.raises(KeyUnavailable) as caught:
+        find_key("acme", NEED)
+    assert caught.value.what == "there is no key for acme"
+    assert caught.value.why.startswith(f"ACME_API_KEY is not set, and {named.value.what}: ")
+    assert "export ACME_API_KEY=…" in caught.value.hint
+
+    set_key("acme", KEY)
+    with pytest.raises(KeyUnavailable) as stored:
+        find_key("acme", NEED)
+    assert stored.value.what == named.value.what
 
 
 def test_a_named_key_is_taken_whatever_else_there_is(monkeypatch: pytest.MonkeyPatch) -> None:

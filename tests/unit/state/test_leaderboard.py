@@ -6,16 +6,19 @@ import csv
 import io
 import json
 import os
+import re
 import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from evalbench.engine.config import registry
 from evalbench.engine.errors import UsageError
 from evalbench.engine.runs.folder import RunFolder
 from evalbench.engine.runs.status import State
 from evalbench.tui.cli.main import main
+from evalbench.tui.cli.output import Out
 from evalbench.tui.state.leaderboard import chosen, leaderboard, moment
 from evalbench.tui.state.run_list import RunList
 from tests.pretending import pretend
@@ -73,12 +76,26 @@ def test_runs_are_chosen_by_tag_and_date(home: Path) -> None:
         moment("yesterday")
 
 
-def test_it_is_printed_and_written(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_it_is_printed_and_written(
+    home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     scored(f"local/{EVIL}", 0.3, 0.01)
     assert main(["leaderboard"]) == 0
     out = capsys.readouterr().out
     assert "90.0 % (88.0–92.0) · 1" in out
     assert "unknown" in out
+    with monkeypatch.context() as narrow:
+        narrow.setattr(Out, "isatty", lambda _: True)
+        narrow.setenv("COLUMNS", "80")
+        assert main(["leaderboard"]) == 0
+        out = re.sub(r"\x1b\[\d*m", "", capsys.readouterr().out)
+        assert re.search(r"^local/a +quickstart +90\.0 % +88\.0–92\.0 +1 ", out, re.MULTILINE)
+        assert max(map(len, out.splitlines())) <= 80
+        assert main(["benchmarks"]) == 0
+        listed = re.sub(r"\x1b\[\d*m", "", capsys.readouterr().out).splitlines()
+        assert max(map(len, listed)) <= 80
+        names = [line.split()[0] for line in listed]
+        assert names[1:-1] == registry.benchmark_names()
     for kind in ("md", "html", "csv", "json"):
         assert main(["leaderboard", "-o", str(home / f"board.{kind}")]) == 0
     told = json.loads((home / "board.json").read_text())
