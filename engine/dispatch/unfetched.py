@@ -34,14 +34,15 @@ def not_fetched(found: Sequence[Unfetched], run: str) -> ResultsNotFetched:
         run: the run's id.
     """
     calls, batches = sum(one.calls for one in found), sum(one.batches for one in found)
+    asked = "1 call" if calls == 1 else f"{calls} calls"
     ended = "1 batch has" if batches == 1 else f"{batches} batches have"
     return ResultsNotFetched(
-        f"{ended} ended, but the results of {calls} calls cannot be fetched",
+        f"{ended} ended, but the results of {asked} cannot be fetched",
         why=found[0].why,
         hint=(
             f"evalbench resume {run} fetches them and sends nothing again;"
             f" if that fails for good, evalbench resume {run} --resend-unfetched sends the"
-            f" {calls} calls again, for {_cost(found)}"
+            f" {asked} again, for {_cost(found)}"
         ),
     )
 

@@ -15,6 +15,7 @@ from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 from evalbench.engine.errors import JournalError, JournalTooNew, UsageError, nearest
+from evalbench.engine.formats.reading import counted
 from evalbench.engine.runs.folder import RunFolder
 
 
@@ -200,7 +201,7 @@ def _written_of_what_is_left(
             journals.append((folder, whole))
             told.append(
                 f"{damage.what}: of {folder.id} this is what could still be read,"
-                f" {found.samples} samples and {found.scores} scores"
+                f" {counted(found.samples, 'sample')} and {counted(found.scores, 'score')}"
             )
         done = _written(name, out, journals, short_names)
         return done._replace(notes=[*told, *done.notes])

@@ -19,6 +19,7 @@ from evalbench.engine.benchmarks.mt_bench.data import SPACE
 from evalbench.engine.calls import Usage
 from evalbench.engine.config.roles import CANDIDATE, JUDGE
 from evalbench.engine.formats.files import Files
+from evalbench.engine.formats.reading import counted
 from evalbench.engine.installed import version
 from evalbench.engine.journal import CallRow, ScoreRow
 from evalbench.engine.runs.reader import (
@@ -70,7 +71,7 @@ def write(run: RunReader, files: Files) -> list[str]:
         " source_organization_name says unknown; fill them in before you publish"
     ]
     if failed:
-        notes.append(f"{failed} samples without a score were left out")
+        notes.append(f"{counted(failed, 'sample')} without a score left out")
     return notes
 
 

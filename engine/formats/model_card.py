@@ -13,6 +13,7 @@ from typing import Any
 
 from evalbench.engine.benchmarks.mt_bench.data import SPACE
 from evalbench.engine.formats.files import Files
+from evalbench.engine.formats.reading import counted
 from evalbench.engine.runs.reader import RunReader, file_name
 from evalbench.engine.terminal_text import visible
 
@@ -56,7 +57,7 @@ def _entries(run: RunReader, plain: dict[str, Any]) -> bytes:
 
     data = run.record["data"]
     name, metric = next(iter(plain.items()))
-    notes = f"{name} over {metric['n']} samples"
+    notes = f"{name} over {counted(metric['n'], 'sample')}"
     if metric["low"] is not None:
         notes += f", 95 % interval {metric['low']:.4f} to {metric['high']:.4f}"
     entry = EvalResultEntry(

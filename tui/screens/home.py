@@ -15,6 +15,7 @@ from textual.widgets import Input
 
 from evalbench.engine.runs.folder import Lock, RunFolder
 from evalbench.tui.screens.filtered import FilteredPage
+from evalbench.tui.state import figures
 from evalbench.tui.state.run_list import ORDERS, STATE_MARKS, RunLine, RunList, ordered
 from evalbench.tui.widgets.footer import Footer
 from evalbench.tui.widgets.table import Cell, Column, Table
@@ -336,7 +337,8 @@ class HomePage(FilteredPage):
             return
         if len(doomed) == 1:
             question = f"Delete {doomed[0].folder.id}?"
-            note = f"{doomed[0].name} × {doomed[0].model}, {doomed[0].done} samples. "
+            done = figures.counted(doomed[0].done, "sample")
+            note = f"{doomed[0].name} × {doomed[0].model}, {done}. "
         else:
             question = f"Delete the {len(doomed)} marked runs?"
             more = f" and {len(doomed) - 3} more" if len(doomed) > 3 else ""

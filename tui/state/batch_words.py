@@ -54,7 +54,7 @@ def resend_words(batches: Sequence[Mapping[str, Any]]) -> str:
     costs = [batch.get("resend_cost") for batch in held]
     worst = sum(float(cost) for cost in costs if cost)
     price = f"at most {figures.dollars(worst)}" if all(costs) else "an unknown price"
-    return f"{figures.count(unfetched_calls(held))} calls; sending them again costs {price}"
+    return f"{figures.counted(unfetched_calls(held), 'call')}; sending them again costs {price}"
 
 
 def stage_words(batch: Mapping[str, Any]) -> str:
@@ -78,7 +78,7 @@ def count_words(batch: Mapping[str, Any]) -> str:
     there = (batch.get("succeeded") or 0) + (batch.get("failed_there") or 0)
     if there:
         return f"{figures.count(there)} of {total} at the provider"
-    return f"{total} calls"
+    return figures.counted(batch.get("requests") or 0, "call")
 
 
 def end_words(batch: Mapping[str, Any], now: float) -> str:

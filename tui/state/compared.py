@@ -58,7 +58,7 @@ class Compared:
         metric = self.head["title"] or self.head["metric"]
         return (
             f"{self.head['name']} · {metric}"
-            f" · {figures.count(self.head['samples'])} samples scored in every run"
+            f" · {figures.counted(self.head['samples'], 'sample')} scored in every run"
         )
 
     def subject(self) -> str:

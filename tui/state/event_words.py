@@ -52,7 +52,7 @@ _WORDS: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
         f" US dollars and {body.get('left_usd')} are left"
     ),
     "sample-failed": lambda body: f"sample failed: {body.get('error')}",
-    "cut-off": lambda body: f"{body.get('calls')} calls were in flight when the engine last ended",
+    "cut-off": lambda body: f"in flight when the engine last ended: {_calls(body)}",
     "worker-restarted": lambda body: (
         f"the local worker died ({_ending(body.get('exit'))}) and was started again"
         + (", with a smaller batch" if body.get("halved") else "")
@@ -73,11 +73,11 @@ _WORDS: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
         f"continuing with changes: {'; '.join(map(str, body.get('changes', [])))}"
     ),
     "loss-accepted": lambda body: (
-        f"continuing although {body.get('replies') or 'some'} replies are missing; they are"
-        " sent and paid for again"
+        f"continuing although replies are missing ({body.get('replies') or 'some'}); their calls"
+        " are sent and paid for again"
     ),
     "batch-submitted": lambda body: (
-        f"batch {body.get('batch')} sent: {body.get('calls')} calls ({body.get('id')})"
+        f"batch {body.get('batch')} sent: {_calls(body)} ({body.get('id')})"
     ),
     "batch-found": lambda body: (
         f"batch {body.get('batch')} had already been created ({body.get('id')});"
@@ -88,26 +88,26 @@ _WORDS: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
         f" {len(body.get('ids', []))} candidates; their results will show which"
     ),
     "batch-not-fetched": lambda body: (
-        f"batch {body.get('batch')} has ended, but the results of {body.get('calls')} calls"
+        f"batch {body.get('batch')} has ended, but the results of {_calls(body)}"
         f" cannot be fetched: {body.get('why')}"
     ),
     "batch-resent": lambda body: (
-        f"{body.get('calls')} calls of batch {body.get('batch')} are sent again, as their"
-        f" results cannot be fetched; at most {float(body.get('usd') or 0):.4f} US dollars"
+        f"sent again, as the results of batch {body.get('batch')} cannot be fetched:"
+        f" {_calls(body)}; at most {float(body.get('usd') or 0):.4f} US dollars"
     ),
     "batch-read": lambda body: (
         f"batch {body.get('batch')} read: {body.get('answered')} answered,"
         f" {body.get('failed')} failed, {body.get('again')} to be sent again"
     ),
     "batch-too-small": lambda body: (
-        f"{body.get('calls')} calls are too few for a batch (the provider takes"
-        f" {body.get('least')} or more); sent in real time"
+        f"too few for a batch (the provider takes {body.get('least')} or more):"
+        f" {_calls(body)} sent in real time"
     ),
     "batch-asks-again": lambda body: (
-        f"{body.get('calls')} calls of batch {body.get('batch')} have no reply and are sent again"
+        f"without a reply in batch {body.get('batch')}, sent again: {_calls(body)}"
     ),
     "batch-missing": lambda body: (
-        f"batch {body.get('batch')} returned no result for {body.get('calls')} calls"
+        f"batch {body.get('batch')} returned no result for {_calls(body)}"
     ),
     "batch-odd-lines": lambda body: (
         f"batch {body.get('batch')} returned lines that match no call: {_facts(body)}"
@@ -129,7 +129,8 @@ _WORDS: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
         else f"results: {figures.counted(body.get('files') or 0, 'file')} in {body.get('folder')}"
     ),
     "reuse-found": lambda body: (
-        f"earlier runs hold {body.get('replies')} replies of these models; those to the very"
+        f"earlier runs hold {body.get('replies')}"
+        f" {'reply' if body.get('replies') == 1 else 'replies'} of these models; those to the very"
         " same calls are taken"
     ),
     "reuse-refused": lambda body: (
@@ -178,6 +179,11 @@ def full_words(event: Event) -> str:
         return one_line("; ".join(["model unloaded", *speed_words(Measures.from_json(event.body))]))
     facts = _facts(event.body) if event.kind == "model-loaded" else ""
     return words + (f" ({one_line(facts)})" if facts else "")
+
+
+def _calls(body: Mapping[str, Any]) -> str:
+    number = body.get("calls")
+    return figures.counted(number, "call") if isinstance(number, int) else "some calls"
 
 
 def _command_words(body: Mapping[str, Any]) -> str:

@@ -135,7 +135,7 @@ def _size(found: Estimate) -> str:
 
 def _tokens(role: Mapping[str, Any]) -> str:
     parts = [
-        f"{count_range(role['calls'])} calls",
+        f"{count_range(role['calls'])} call{'s' * (round(role['calls'][1]) != 1)}",
         f"{rough_range(role['input_tokens'])} tokens in",
         f"{rough_range(role['output_tokens'])} out",
     ]

@@ -13,7 +13,7 @@ from evalbench.tui.state import figures
 def trace_words(report: Mapping[str, Any]) -> str:
     """One line on what one destination accepted, see :meth:`.Exporter.report`."""
     place = "Galileo" if report["service"] == "galileo" else urlsplit(report["to"]).netloc
-    told = [f"{figures.count(report['sent'])} calls sent to {place}"]
+    told = [f"{figures.counted(report['sent'], 'call')} sent to {place}"]
     if report.get("project"):
         told[0] += f" ({report['project']} / {report['log_stream']})"
     if report["left"]:

@@ -12,6 +12,7 @@ from evalbench.engine.benchmarks.mt_bench.ratings import read_rating, read_winne
 from evalbench.engine.config.roles import CANDIDATE
 from evalbench.engine.errors import UsageError
 from evalbench.engine.formats.files import Files
+from evalbench.engine.formats.reading import counted
 from evalbench.engine.journal import CallRow
 from evalbench.engine.runs.reader import (
     RunReader,
@@ -77,7 +78,7 @@ def _add(
             judged.setdefault((judge, "pair" if other else "single"), []).extend(rows)
     notes = []
     if silent:
-        notes.append(f"{silent} questions without both answers were left out")
+        notes.append(f"{counted(silent, 'question')} without both answers left out")
     if run.spec.options.get("judge_repeats", 1) > 1:
         notes.append("each repeat of a rating is a row; FastChat counts every row, not the median")
     return notes

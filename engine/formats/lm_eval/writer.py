@@ -18,6 +18,7 @@ from evalbench.engine.benchmarks.lm_eval.benchmark import LmEval
 from evalbench.engine.benchmarks.recorded import Recorded
 from evalbench.engine.config.roles import CANDIDATE
 from evalbench.engine.formats.files import Files
+from evalbench.engine.formats.reading import counted
 from evalbench.engine.installed import version
 from evalbench.engine.journal import CallRow
 from evalbench.engine.runs.reader import RunReader, SampleRecord, file_name, role_of
@@ -49,7 +50,8 @@ def write(run: RunReader, files: Files) -> list[str]:
     files.json(f"{model}/results_{date}.json", _results(run, task, model, written))
     notes = []
     if failed:
-        notes.append(f"{failed} samples without a score were left out: the harness knows none")
+        lost = counted(failed, "sample")
+        notes.append(f"{lost} without a score left out: the harness knows none")
     return notes
 
 

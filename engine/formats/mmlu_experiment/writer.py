@@ -10,6 +10,7 @@ from typing import Any
 from evalbench.engine.benchmarks.mmlu.data import UNREAD
 from evalbench.engine.calls import Outcome
 from evalbench.engine.formats.files import Files
+from evalbench.engine.formats.reading import counted
 from evalbench.engine.installed import require
 from evalbench.engine.runs.reader import RunReader, SampleSummary
 from evalbench.engine.scoring.letters import LETTERS, LOGLIKELIHOOD
@@ -51,7 +52,7 @@ def write(run: RunReader, files: Files) -> list[str]:
         f"the original resumes it with the questions in {_QUESTIONS} (--df-path)",
     ]
     if unasked:
-        notes.append(f"{unasked} questions without an answer have no prediction")
+        notes.append(f"no prediction for {counted(unasked, 'question')} without an answer")
     return notes
 
 

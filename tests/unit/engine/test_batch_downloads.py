@@ -270,7 +270,7 @@ async def test_what_came_of_results_that_are_never_whole_is_kept(tmp_path: Path)
     state, driver = await drive(world, post)
     assert (state, driver.progress.done) == (State.FAILED, SAMPLES - 1)
     assert stages(world) == ["unfetched"]
-    assert "the results of 1 calls" in str(driver.failure)
+    assert "the results of 1 call cannot" in str(driver.failure)
     post.delivers = times(1, cut)
     state, driver = await drive(world, post)
     assert (state, driver.progress.done, driver.progress.failed) == (State.COMPLETE, SAMPLES, 0)

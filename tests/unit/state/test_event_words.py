@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from evalbench.engine.journal import Event
+from evalbench.tui.state.batch_words import count_words
 from evalbench.tui.state.event_words import event_words
 
 
@@ -21,3 +24,27 @@ from evalbench.tui.state.event_words import event_words
 )
 def test_a_model_that_cannot_be_packed_says_so(body: dict[str, object], words: str) -> None:
     assert event_words(Event(1, 0, "model-loaded", 1, body)) == words
+
+
+@pytest.mark.parametrize(
+    ("kind", "body"),
+    [
+        ("cut-off", {}),
+        ("batch-submitted", {"batch": 1, "id": "b"}),
+        ("batch-not-fetched", {"batch": 1}),
+        ("batch-resent", {"batch": 1}),
+        ("batch-too-small", {"least": 100}),
+        ("batch-asks-again", {"batch": 1}),
+        ("batch-missing", {"batch": 1}),
+        ("reuse-found", {"replies": 1}),
+    ],
+)
+def test_one_is_told_as_one(kind: str, body: dict[str, object]) -> None:
+    words = event_words(Event(1, 0, kind, 1, {"calls": 1, **body}))
+    assert re.search(r"\b1 (call|reply)\b", words)
+    assert not re.search(r"\b1 (calls|replies)\b", words)
+
+
+def test_an_estimate_and_a_list_of_batches_tell_one_as_one() -> None:
+    assert count_words({"requests": 1}) == "1 call"
+    assert count_words({"requests": 1200}) == "1,200 calls"
