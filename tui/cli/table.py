@@ -187,21 +187,33 @@ def _section(title: str, rows: list[Mapping[str, Any]]) -> Table:
 
 
 def print_matrix(out: Out, matrix: Heatmap) -> None:
-    """One matrix, every value with its 95 % interval and its n."""
-    from rich.text import Text
-
+    """One matrix, every value with its 95 % interval and its n; as a list if it is too wide."""
     counts = {spot.n for spots in matrix.spots for spot in spots if spot.step is not None}
     alike = len(counts) == 1
-    places = frozenset(range(1, len(matrix.columns) + 1))
-    table = plain_table(matrix.title, *matrix.columns, right=places)
-    for name, spots in zip(matrix.rows, matrix.spots, strict=True):
-        table.add_row(Text(name), *(Text(_words(spot, alike)) for spot in spots))
-    print_table(out, table)
+    heads: tuple[str, ...] = (matrix.title, *matrix.columns)
+    held = tuple(zip(matrix.rows, matrix.spots, strict=True))
+    rows = [(name, *(_words(spot, alike) for spot in spots)) for name, spots in held]
+    left = 1
+    if width_of(heads, rows) > out.console().width:
+        heads = (matrix.title, "", "score", "95 %", *([] if alike else ["n"]))
+        rows = [
+            (name if at == 0 else "", column, *_parts(spot, alike))
+            for name, spots in held
+            for at, (column, spot) in enumerate(zip(matrix.columns, spots, strict=True))
+        ]
+        left = 2
+    print_columns(out, heads, rows, name=heads[0], right=frozenset(range(left, len(heads))))
     if alike:
         out.line(f"n = {figures.count(counts.pop())} everywhere")
     if any(spot.own for spots in matrix.spots for spot in spots):
         out.line(f"{OWN} a judge's verdict on answers of its own model")
     out.line()
+
+
+def _parts(spot: Spot, alike: bool) -> list[str]:
+    """The cells of a value in a list."""
+    counted = "" if spot.step is None else figures.count(spot.n)
+    return [(OWN if spot.own else "") + spot.value, spot.interval, *([] if alike else [counted])]
 
 
 def _words(spot: Spot, alike: bool) -> str:

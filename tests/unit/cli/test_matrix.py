@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from rich.console import Console
 
-from evalbench.tui.cli.output import stdout
+from evalbench.tui.cli.output import Out, stdout
 from evalbench.tui.cli.table import print_matrix
 from evalbench.tui.state.heatmap import Heatmap, Spot
 
@@ -28,3 +29,12 @@ def test_counts_are_told_once_where_all_are_alike(capsys: pytest.CaptureFixture[
     _, row, below, *_ = lines(capsys, 12, 12)
     assert row == "a 0.750 (0.5–0.9) *0.750 (0.5–0.9) not scored"
     assert below == "n = 12 everywhere"
+
+
+def test_a_matrix_that_is_too_wide_is_a_list(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Out, "console", lambda _: Console(width=50, highlight=False))
+    head, *rows = lines(capsys, 12, 1020)
+    assert head == "By model score 95 % n"
+    assert rows[:3] == ["a x 0.750 0.5–0.9 12", "y *0.750 0.5–0.9 1,020", "z not scored"]
