@@ -20,11 +20,14 @@ from evalbench.engine.config import registry
 from evalbench.engine.config.roles import CANDIDATE, JUDGE
 from evalbench.engine.errors import SpecError, UsageError
 from evalbench.engine.scoring.tally import Metric, Tally
-from evalbench.engine.terminal_text import clean
+from evalbench.engine.terminal_text import clean, one_line
 from evalbench.tui.cli.output import Out, stderr, stdout
 from evalbench.tui.cli.parser import Parser, default_words, filter_options
-from evalbench.tui.cli.table import print_columns, width_of
+from evalbench.tui.cli.table import cut_text, print_columns, width_of
 from evalbench.tui.cli.target import benchmark_name, declare_model, declare_target_settings
+
+_NAMES = 32
+"""Columns for names of benchmarks on a narrow terminal."""
 
 _PROMPTS = Option(
     "prompts", int, None, "show the prompts of the first N samples", minimum=1, maximum=1000
@@ -98,11 +101,15 @@ def execute(args: argparse.Namespace) -> int:
 def _list(out: Out, rows: Sequence[tuple[str, str, str]]) -> None:
     """One line each: on a narrow terminal without titles, and with the ends of texts cut."""
     heads = ("name", "title", "what it is")
-    if width_of(heads, rows) <= out.console().width:
+    width = out.console().width
+    if width_of(heads, rows) <= width:
         print_columns(out, heads, rows)
         return
-    short = [(name, summary) for name, _, summary in rows]
-    print_columns(out, heads[::2], short, text=heads[2])
+    # A few long names leave less room on their own lines only.
+    place = min(_NAMES, max(len(name) for name, *_ in rows))
+    for name, _, summary in [heads, *rows]:
+        start = f"{one_line(name):<{place}}  "
+        out.line(start + cut_text(one_line(summary), max(12, width - len(start))))
     out.line("more about one: evalbench benchmarks NAME")
 
 

@@ -270,7 +270,7 @@ def _print_flips(out: Out, found: Compared, letters: Sequence[str]) -> None:
     out.line()
     shown, there = len(found.flips), found.head["flips"]
     out.line(
-        f"{figures.counted(there, 'sample')} are scored differently"
+        f"{figures.counted(there, 'sample')} {'is' if there == 1 else 'are'} scored differently"
         + (f"; the first {figures.count(shown)}:" if shown < there else ":")
     )
     from evalbench.tui.cli.table import print_columns

@@ -63,7 +63,7 @@ def print_columns(
     from rich.text import Text
 
     cells = [[one_line(cell) for cell in row] for row in rows]
-    for title, cut in ((name, cut_name), (text, _cut_text)):
+    for title, cut in ((name, cut_name), (text, cut_text)):
         if title:
             _narrow(columns, cells, columns.index(title), out.console().width, cut)
     table = plain_table(*columns, right=right)
@@ -112,7 +112,8 @@ def cut_name(text: str, width: int) -> str:
     return "…" + text
 
 
-def _cut_text(text: str, width: int) -> str:
+def cut_text(text: str, width: int) -> str:
+    """A text cut to a number of columns; its beginning is kept."""
     from rich.cells import cell_len, set_cell_size
 
     return text if cell_len(text) <= width else set_cell_size(text, width - 1) + "…"

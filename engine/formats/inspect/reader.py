@@ -161,7 +161,8 @@ def _notes(head: Json, unread: int, failed: int) -> list[str]:
     if head.get("status") not in (None, "success"):
         notes.append(f"the log's status is {head['status']}: it may lack samples")
     if unread:
-        notes.append(f"{counted(unread, 'score')} that are no number were left out")
+        which = "that is no number was" if unread == 1 else "that are no number were"
+        notes.append(f"{counted(unread, 'score')} {which} left out")
     if failed:
         notes.append(f"{counted(failed, 'sample')} with an error: failed, not wrong")
     return notes

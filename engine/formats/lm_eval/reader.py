@@ -126,7 +126,8 @@ def _run(task: str, files: Sequence[Path], path: Path, benchmark: str) -> Record
     results = _results(files[0])
     notes = [_said(results, task)] if task in results.get("results", {}) else []
     if unread:
-        notes.append(f"{counted(unread, 'score')} that are no number were left out")
+        which = "that is no number was" if unread == 1 else "that are no number were"
+        notes.append(f"{counted(unread, 'score')} {which} left out")
     model = str(results.get("model_name") or files[0].parent.name.replace("__", "/") or "unnamed")
     if benchmark == "mmlu":
         notes.insert(0, "the likeliest letter, or the reply, is read by mmlu's parsers")
