@@ -135,7 +135,7 @@ def check_hosts(
         raise SpecError(
             "base_url",
             f"{who} would send {bound_words(unknown)}",
-            why="the file names that address, and it has not been approved",
+            why="this host has not been approved for the key",
             hint=" ".join(f"--allow-host {host}" for host in hosts)
             + (", or --base-url with the address" if environment else ""),
         )

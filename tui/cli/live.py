@@ -70,6 +70,7 @@ class Live(View):
     @override
     def begin(self, watches: Sequence[RunFollower]) -> None:
         self._watches = list(watches)
+        self._begun = time.monotonic()
         self._draw(self._block())
 
     @override
