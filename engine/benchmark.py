@@ -272,13 +272,21 @@ class DataSource:
         return data
 
 
-def metrics_of(benchmark: Benchmark, tally: Tally) -> list[Metric]:
+def metrics_of(
+    benchmark: Benchmark,
+    tally: Tally,
+    scored: Iterable[tuple[Sample, Mapping[str, Any]]] | None = None,
+) -> list[Metric]:
     """The metrics of stored scores, which may have been edited.
+
+    With ``scored``, those of a complete run, see :meth:`Benchmark.final_metrics`.
 
     Raises:
         DataError: the benchmark cannot compute them.
     """
     try:
+        if scored is not None:
+            return benchmark.final_metrics(tally, scored)
         return benchmark.metrics(tally)
     except EvalbenchError:
         raise
@@ -443,6 +451,18 @@ class Benchmark(ABC):
     @abstractmethod
     def metrics(self, tally: Tally) -> list[Metric]:
         """The run's metrics; the first is the headline. ``tally`` is additive over samples."""
+
+    def final_metrics(
+        self, tally: Tally, scored: Iterable[tuple[Sample, Mapping[str, Any]]]
+    ) -> list[Metric]:
+        """The metrics of a complete run: those of :meth:`metrics`, unless some need all samples.
+
+        Args:
+            tally: as for :meth:`metrics`.
+            scored: every sample with what its first score was read from (:attr:`Score.parsed`), in
+                order; read only if asked for.
+        """
+        return self.metrics(tally)
 
     def needs(self) -> frozenset[str]:
         """Call kinds that ``solve`` uses with these options: ``generate``, ``choose``."""

@@ -1,7 +1,8 @@
 """lm-evaluation-harness's own run of tasks, by a model whose answers are hashes of questions.
 
-``python -m tests.lm_eval_peer FOLDER OUT TASK...`` writes its results and samples. The task named
-``chatted`` is asked in chat turns.
+``python -m tests.lm_eval_peer FOLDER OUT WEIGHTS TASK...`` writes its results and samples. The task
+named ``chatted`` is asked in chat turns. ``WEIGHTS`` is ``-``, or the folder of a model that
+answers instead, by the library's own code for models of transformers.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ _CAPITALS = {
     "Japan": "Tokyo",
     "Kenya": "Nairobi",
 }
+EMBEDDED_DOCS, EMBEDDED_TOKENS = 2, 8
+"""Documents of each task, and tokens of an answer, where a model of transformers answers."""
 _ANSWERS = ("{}", " {}", "The answer is {}.", "It is {}", "I do not know", "{}")
 
 
@@ -83,16 +86,24 @@ def main() -> None:
             return rendered(chat_history)
 
     logging.disable(logging.WARNING)
-    folder, out, *tasks = sys.argv[1:]
+    folder, out, weights, *tasks = sys.argv[1:]
+    model: LM = Scripted()
+    shortened: dict[str, Any] = {}
+    if weights != "-":
+        from lm_eval.models.huggingface import HFLM
+
+        shortened = {"limit": EMBEDDED_DOCS, "gen_kwargs": {"max_gen_toks": EMBEDDED_TOKENS}}
+        model = HFLM(pretrained=weights, dtype="float32", device="cpu", batch_size=1)
     found = {}
     for task in tasks:
         manager = TaskManager(include_path=folder, include_defaults=False)
         found[task] = lm_eval.simple_evaluate(
-            model=Scripted(),
+            model=model,
             tasks=[task],
             task_manager=manager,
             apply_chat_template=task == "chatted",
             bootstrap_iters=10,
+            **shortened,
         )
     kept = {task: {key: one[key] for key in ("results", "samples")} for task, one in found.items()}
     Path(out).write_text(json.dumps(kept, default=str))

@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from evalbench.engine.benchmark import Benchmark, CallFailed, Score, ScoringTimeout
+from evalbench.engine.benchmark import Benchmark, CallFailed, Score, ScoringTimeout, metrics_of
 from evalbench.engine.calls import Outcome, Reply
 from evalbench.engine.calls.replies import plain_text
 from evalbench.engine.compat import override
@@ -25,6 +25,7 @@ from evalbench.engine.execution.scoring_watchdog import Interrupted, ScoringWatc
 from evalbench.engine.journal import CallRow, Journal
 from evalbench.engine.journal.codec import quotable
 from evalbench.engine.journal.paging import SampleCalls
+from evalbench.engine.journal.reader import first_scores
 from evalbench.engine.runs.status import State
 from evalbench.engine.scoring.tally import Metric
 
@@ -130,6 +131,15 @@ class Driver(ReplySink):
     def metrics(self) -> list[Metric]:
         """The benchmark's metrics over the samples scored so far."""
         return self._benchmark.metrics(self.progress.tally)
+
+    def final_metrics(self) -> list[Metric]:
+        """Its metrics over all samples; may take long, and can run in a thread.
+
+        Raises:
+            DataError: some cannot be computed.
+        """
+        scored = first_scores(self._journal.path)
+        return metrics_of(self._benchmark, self.progress.tally, scored)
 
     def halt(self, how: State) -> None:
         """Send no more calls. PAUSING waits for those in flight, STOPPING only briefly."""

@@ -22,7 +22,7 @@ from evalbench.engine.execution.lost_replies import lost_replies
 from evalbench.engine.execution.scoring_watchdog import ScoringWatchdog
 from evalbench.engine.journal import Journal
 from evalbench.engine.journal.paging import scored_samples
-from evalbench.engine.journal.reader import RowDecoder, tally_of
+from evalbench.engine.journal.reader import RowDecoder, first_scores, tally_of
 from evalbench.engine.runs.folder import Lock, RunFolder
 from evalbench.engine.runs.record import identity
 from evalbench.engine.runs.status import metrics_json
@@ -112,7 +112,8 @@ async def _rescore(
     if not scored and not kept:
         raise UsageError(f"run {folder.id} has no score yet", hint=f"evalbench resume {folder.id}")
     tally = journal.query(partial(tally_of, path=journal.path, epochs=spec.settings.epochs))
-    after = metrics_json(metrics_of(benchmark, tally))
+    scores = first_scores(journal.path)
+    after = metrics_json(await asyncio.to_thread(metrics_of, benchmark, tally, scores))
     if not kept:
         # A resume compares against the versions that produced the scores.
         now = identity(spec, benchmark, meta.get("data_hash", ""))

@@ -391,6 +391,21 @@ class JournalReader:
         return found.input_tokens, found.output_tokens
 
 
+def first_scores(path: Path) -> Iterator[tuple[Sample, Mapping[str, Any]]]:
+    """Every scored sample, with what its first score was read from, in row order.
+
+    The journal is opened when the first one is asked for.
+    """
+    with JournalReader(path) as reader:
+        scores = reader.scores()
+        score = next(scores, None)
+        for one in reader.samples():
+            while score and score.row < one.row:
+                score = next(scores, None)
+            if score and score.row == one.row:
+                yield one.sample, score.detail.get("parsed") or {}
+
+
 def _fact(key: str, raw: bytes) -> Any:
     try:
         value = orjson.loads(raw)

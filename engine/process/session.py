@@ -383,6 +383,11 @@ class RunSession:
         if shown.metrics_fault and not problem:
             state, problem = State.FAILED, self._crash(shown.metrics_fault)
         if state is State.COMPLETE:
+            try:
+                await shown.finish()
+            except EvalbenchError as error:
+                log.warning("run %s: %s", self.folder.id, error)
+                self.journal.event("metrics", **error_to_json(error))
             await self._write_results()
         shown.change(state=state, problem=str(problem) if problem else "", gauges={})
         code = exit_code(shown.status, problem)

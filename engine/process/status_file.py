@@ -63,6 +63,7 @@ class StatusFile:
         self._priced = priced
         self._seconds_before = status.seconds
         self._driver: Driver | None = None
+        self._final: list[Metric] | None = None
         self._gpus = Gpus()
         self._gpu_readings: list[dict[str, Any]] = []
 
@@ -134,6 +135,8 @@ class StatusFile:
         """The metrics so far; empty if the benchmark cannot compute them."""
         if self._driver is None:
             return []
+        if self._final is not None:
+            return self._final
         try:
             return self._driver.metrics()
         except Exception as error:
@@ -141,6 +144,16 @@ class StatusFile:
                 log.exception("the metrics of %s cannot be made", self._folder.id)
             self.metrics_fault = error
             return []
+
+    async def finish(self) -> None:
+        """Compute the metrics of the complete run, and show those from now on.
+
+        Raises:
+            EvalbenchError: some cannot be computed; the others are shown.
+        """
+        if self._driver and not self.metrics_fault:
+            self._final = await asyncio.to_thread(self._driver.final_metrics)
+            self.write()
 
     def _show_progress(self, driver: Driver) -> None:
         progress, money = driver.progress, {}

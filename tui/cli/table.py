@@ -179,7 +179,7 @@ def _section(title: str, rows: list[Mapping[str, Any]]) -> Table:
             Text(one_line(str(row["title"]))),
             Text(figures.value(row), style="bold"),
             Text(figures.interval(row)),
-            Text(f"{figures.count(row.get('k', 0))} / {figures.count(row.get('n', 0))}"),
+            Text(figures.fraction(row)),
         ]
         if bounded:
             cells.append(Text(figures.bounds(row)))

@@ -138,11 +138,10 @@ def _score_words(metrics: Mapping[str, Mapping[str, Any]], name: str) -> tuple[s
     metric = metrics.get(name)
     if metric is None or metric.get("value") is None:
         return ()
-    k, n = (figures.count(metric.get(part) or 0) for part in "kn")
     return (
         str(metric.get("title") or name),
         figures.value(metric),
         figures.interval(metric),
-        f"{k} / {n}",
+        figures.fraction(metric),
         figures.bounds(metric),
     )

@@ -74,7 +74,7 @@ def metric_table(title: str, labels: Sequence[str], rows: Sequence[Sequence[Any]
     columns = ["score", "95 %", "k / n", *(["if failed were wrong–right"] if bounded else [])]
     made = []
     for name, one in metrics:
-        words = [figures.value(one), figures.interval(one), _counts(one)]
+        words = [figures.value(one), figures.interval(one), figures.fraction(one)]
         words += [figures.bounds(one)] if bounded else []
         made.append(Row(name, tuple(map(Cell, words))))
     kinds = {str(one["interval"]) for _, one in metrics if one.get("interval")}
@@ -85,12 +85,8 @@ def _whole(metric: Mapping[str, Any] | None) -> Cell:
     if metric is None:
         return Cell("–")
     bounds = figures.bounds(metric)
-    parts = [figures.interval(metric), _counts(metric), bounds and f"bounds {bounds}"]
+    parts = [figures.interval(metric), figures.fraction(metric), bounds and f"bounds {bounds}"]
     return Cell(figures.value(metric), " · ".join(filter(None, parts)))
-
-
-def _counts(metric: Mapping[str, Any]) -> str:
-    return f"{figures.count(metric.get('k') or 0)} / {figures.count(metric.get('n') or 0)}"
 
 
 def heat_table(matrix: Heatmap, title: str) -> Table:

@@ -128,6 +128,7 @@ _WORDS: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
         if body.get("error")
         else f"results: {figures.counted(body.get('files') or 0, 'file')} in {body.get('folder')}"
     ),
+    "metrics": lambda body: f"some metrics are missing: {body.get('what')}",
     "reuse-found": lambda body: (
         f"earlier runs hold {body.get('replies')}"
         f" {'reply' if body.get('replies') == 1 else 'replies'} of these models; those to the very"

@@ -34,6 +34,14 @@ def value(metric: Mapping[str, Any]) -> str:
     return f"{100 * number:.1f} %" if is_share(metric) else f"{number:.3f}"
 
 
+def fraction(metric: Mapping[str, Any]) -> str:
+    """``k / n``; ``n`` alone where the value is no sum over ``n``, such as a standard error."""
+    k, n = metric.get("k") or 0, metric.get("n") or 0
+    if not k and metric.get("value"):
+        return count(n) if n else ""
+    return f"{count(k)} / {count(n)}"
+
+
 def interval(metric: Mapping[str, Any]) -> str:
     """``23.5–31.3``, in the unit of :func:`value`; empty if there is none."""
     low, high = metric.get("low"), metric.get("high")

@@ -47,7 +47,7 @@ def metric_lines(metrics: Metrics) -> list[ScoreLine]:
             title,
             figures.value(metric),
             figures.interval(metric),
-            f"{figures.count(metric.get('k', 0))} / {figures.count(metric.get('n', 0))}",
+            figures.fraction(metric),
             figures.bounds(metric),
         )
         for title, metric in zip(titles, metrics.values(), strict=True)

@@ -147,6 +147,11 @@ AGGREGATIONS: Mapping[str, Callable[[Rows], float]] = {
 SHARES = frozenset({"mean", "nanmean"})
 """Those whose values, if they are zeros and ones, make a proportion."""
 
+SUMMED = frozenset({"mean", "weighted_perplexity", "bits_per_byte", "brier_score"})
+"""Those that need nothing but sums, and whose standard error, if there is one, is a formula."""
+ITERATIONS = 100_000
+"""How many resamples the library takes by default for a bootstrapped standard error."""
+
 
 def aggregate(rows: Rows, how: str) -> Aggregate:
     """A metric of one task over its documents."""

@@ -274,11 +274,58 @@ class LmEval(Benchmark):
 
     def metrics(self, tally: Tally) -> list[Metric]:
         """The task's or group's metrics, then those of each task, and the library's errors."""
+        return self._metrics(tally, {})
+
+    def final_metrics(
+        self, tally: Tally, scored: Iterable[tuple[Sample, Mapping[str, Any]]]
+    ) -> list[Metric]:
+        """Also what the library alone can aggregate, and the standard errors that it bootstraps.
+
+        Raises:
+            DataError: the tasks can no longer be loaded, or a task's own aggregation failed.
+        """
+        tasks = (self.shared or {}).get("tasks", {})
+        wanted = {name for name, held in tasks.items() if set(_hows(held)) - aggregation.SUMMED}
+        if not wanted:
+            return self.metrics(tally)
+        documents: dict[str, list[Any]] = {name: [] for name in wanted}
+        for sample, parsed in scored:
+            inputs = sample.inputs
+            if inputs["task"] in wanted and parsed:
+                told = [inputs["doc_id"], len(inputs["requests"]), parsed]
+                documents[inputs["task"]].append(told)
+        self._harness.folder, self._harness.offline = self.shared["folder"], True
+        try:
+            found = {
+                name: self._harness.aggregate(
+                    self._settings_now,
+                    {
+                        "task": name,
+                        "documents": sorted(held, key=lambda one: one[0]),
+                        "iterations": aggregation.ITERATIONS,
+                    },
+                )
+                for name, held in documents.items()
+                if held
+            }
+        finally:
+            self._harness.close()
+        return self._metrics(tally, found)
+
+    def _metrics(
+        self,
+        tally: Tally,
+        final: Mapping[str, Mapping[str, tuple[float | None, float | None]]],
+    ) -> list[Metric]:
+        """The metrics, with values and standard errors of whole tasks where they are known."""
         if not self.shared:
             return [Metric("acc,none", None, title="the task's own metrics")]
         tasks = self.shared["tasks"]
         parts = tally.groups("task")
-        found = {name: _task_metrics(parts.get(name, Tally()), tasks[name]) for name in tasks}
+        found = {
+            name: _task_metrics(parts.get(name, Tally()), tasks[name], final.get(name, {}))
+            for name in tasks
+        }
         values = {name: {key: one for key, (one, _) in own.items()} for name, own in found.items()}
         groups = {one["name"]: _group_metrics(one, values) for one in self.shared["groups"]}
         single = len(tasks) == 1 and not groups
@@ -462,9 +509,19 @@ def _how(held: Mapping[str, Any], metric: str) -> str:
     return str(held["aggregation"].get(metric, "mean"))
 
 
-def _task_metrics(part: Tally, held: Mapping[str, Any]) -> dict[str, tuple[Aggregate, Metric]]:
+def _hows(held: Mapping[str, Any]) -> Iterator[str]:
+    """How a task aggregates."""
+    return (str(one) for one in held["aggregation"].values())
+
+
+def _task_metrics(
+    part: Tally,
+    held: Mapping[str, Any],
+    final: Mapping[str, tuple[float | None, float | None]],
+) -> dict[str, tuple[Aggregate, Metric]]:
     """The metrics of one task by ``metric,filter``."""
     seen = {key.partition("#")[0]: None for row in part for key in row.values}
+    seen |= dict.fromkeys(final)
     declared = [f"{m},{f}" for m in held["aggregation"] for f in held["filters"]]
     found = {}
     for key in dict.fromkeys([*declared, *seen]):
@@ -472,6 +529,12 @@ def _task_metrics(part: Tally, held: Mapping[str, Any]) -> dict[str, tuple[Aggre
             continue
         how = _how(held, key.rpartition(",")[0])
         value = aggregation.aggregate(aggregation.rows_of(part, key), how)
+        own, stderr = final.get(key, (None, None))
+        if own is not None:
+            scored = sum(row.count for row in part if row.outcome is not Outcome.ERROR)
+            value = replace(value, value=own, n=value.n or scored)
+        if stderr is not None:
+            value = replace(value, stderr=stderr)
         found[key] = (value, _metric(part, key, how, value))
     return found
 
@@ -494,7 +557,12 @@ def _group_metrics(
         filters = one["filters"] or [filtered for m, _, filtered in parted if m == one["metric"]]
         for filtered in filters:
             key = f"{one['metric']},{filtered}"
-            parts = [task[key] for task in own if key in task]
+            # Each task counts with the documents of its largest metric.
+            parts = [
+                replace(task[key], n=max(one.n for one in task.values()))
+                for task in own
+                if key in task
+            ]
             found[key] = aggregation.over_tasks(parts, by_size=one["weight_by_size"])
     return found
 
@@ -532,4 +600,4 @@ def _stderr(key: str, at: str, held: Aggregate) -> list[Metric]:
     metric, _, filtered = key.rpartition(",")
     name = f"{metric}_stderr,{filtered}"
     title = _title(name, at.partition("=")[2])
-    return [Metric(name + at, held.stderr, title=title, group=_STDERR, share=False)]
+    return [Metric(name + at, held.stderr, n=held.n, title=title, group=_STDERR, share=False)]

@@ -7,6 +7,9 @@ Requests and answers are JSON lines on its pipes, and it serves until its input 
     {"ask": "items"}                      ->  {"item": {...}} ..., {"answer": COUNT}
     {"ask": "score", "task": T, "doc_id": N, "doc_hash": H, "results": [...]}
                                           ->  {"answer": {"values": {...}, "parsed": {...}}}
+    {"ask": "aggregate", "task": T, "documents": [[N, REQUESTS, PARSED], ...],
+     "iterations": I}
+                                          ->  {"answer": {"METRIC,FILTER": [VALUE, STDERR], ...}}
 
 A failure is ``{"error": WHAT, "why": WHY, "hint": HINT}``, or ``{"error": WHAT, "raised": true}``
 if the library or a task's own code raised it. What the library does in ``evaluate`` (version
@@ -27,7 +30,15 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from evalbench.engine.benchmarks.lm_eval.aggregation import CORPUS_METRICS, corpus_metric
+from evalbench.engine.benchmarks.lm_eval.aggregation import (
+    AGGREGATIONS,
+    CORPUS_METRICS,
+    corpus_metric,
+)
+from evalbench.engine.benchmarks.lm_eval.bootstrap import (
+    BOOTSTRAPPED,
+    bootstrap_stderr,
+)
 
 _SEED = 1234
 """The library's default seed of few-shot examples and of NumPy; its own for Python is 0."""
@@ -284,6 +295,33 @@ class Session:
                 values |= _values(f"{metric},{filtered}", value, used)
         return {"values": values, "parsed": parsed}
 
+    def aggregate(self, asked: Mapping[str, Any]) -> dict[str, list[float | None]]:
+        """Values and standard errors that need all documents of a task at once, in order.
+
+        Those are values of aggregation functions of the task's own, and errors that the library
+        estimates by resampling. ``asked["documents"]`` has for each document its number, how many
+        requests it made, and what the filters gave; ``asked["iterations"]`` counts resamples.
+        """
+        name, task = asked["task"], self.tasks[asked["task"]]
+        used, how = task.aggregation(), self._aggregations(task)
+        held: dict[tuple[str, str], list[Any]] = {}
+        for doc_id, requests, parsed in asked["documents"]:
+            doc = self._doc(name, doc_id)
+            for filtered, said in parsed.items():
+                given = [said] if requests == 1 else said
+                for metric, value in task.process_results(doc, given).items():
+                    held.setdefault((metric, filtered), []).append(value)
+        found = {}
+        for (metric, filtered), values in held.items():
+            key, named = f"{metric},{filtered}", how.get(metric, "mean")
+            if named in BOOTSTRAPPED:
+                numbers = (_values(key, value, used.get(metric)) for value in values)
+                rows = [tuple(one.values()) for one in numbers if one]
+                found[key] = [None, bootstrap_stderr(rows, named, asked["iterations"])]
+            elif named not in AGGREGATIONS:
+                found[key] = _by_the_library(used[metric], values, asked["iterations"])
+        return found
+
     def _doc(self, name: str, number: int) -> Any:
         if name not in self._docs:
             self._docs[name] = self.tasks[name].eval_docs
@@ -293,6 +331,18 @@ class Session:
         if (name, number) not in self._hashes:
             self._hashes[name, number] = _hash(doc)
         return self._hashes[name, number]
+
+
+def _by_the_library(
+    used: Callable[..., Any], values: list[Any], iterations: int
+) -> list[float | None]:
+    """An aggregation that only the library, or the task, has; its standard error, if it has one."""
+    from lm_eval.api.metrics import stderr_for_metric
+
+    error = stderr_for_metric(used, iterations)
+    made = [used(values), error(values) if error and len(values) > 1 else None]
+    numbers = [_numbers(one) for one in made]
+    return [one[0] if one and math.isfinite(one[0]) else None for one in numbers]
 
 
 def _registered(registry: Any) -> list[tuple[str, Any]]:
@@ -436,6 +486,9 @@ def _served(session: Session | None, request: Mapping[str, Any], say: Any) -> An
                 say({"item": item})
                 count += 1
             return count
+        case "aggregate":
+            assert session
+            return session.aggregate(request)
     assert session
     return session.score(request)
 

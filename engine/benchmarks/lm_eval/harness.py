@@ -90,6 +90,20 @@ class Harness:
                 self.close()  # its answer would be read as that of another request
                 raise
 
+    def aggregate(
+        self, settings: Callable[[], Mapping[str, Any]], request: Mapping[str, Any]
+    ) -> Mapping[str, tuple[float | None, float | None]]:
+        """Values and standard errors that need all documents of a task at once.
+
+        Raises:
+            DataError: the tasks cannot be loaded, or the task's own code failed.
+        """
+        if not self._opened:
+            self._open(settings)
+            self._opened = True
+        answer = self.ask({"ask": "aggregate", **request})
+        return {key: (value, stderr) for key, (value, stderr) in answer.items()}
+
     def _open(self, settings: Callable[[], Mapping[str, Any]]) -> None:
         self.ask({"ask": "open", "settings": settings()})
 

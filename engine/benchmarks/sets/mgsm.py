@@ -46,10 +46,26 @@ def _read_tsv(path: Path) -> Iterator[Numbered]:
 
 
 def _fetched(hub: str, languages: tuple[str, ...], source: DataSource) -> tuple[list[Path], str]:
-    """The files, and their commit: the newest one when they are first downloaded."""
+    """The files, and their commit: the newest one when they are first downloaded.
+
+    Files that are in the Hub's cache are taken from there, without a network.
+    """
+    names = [f"mgsm_{one}.tsv" for one in languages]
+    if held := _cached(hub, names):
+        return [held / name for name in names], held.name
     with fetching(hub, source.progress):
         from huggingface_hub import HfApi, hf_hub_download
 
         commit = HfApi().dataset_info(hub, timeout=ANSWER_S).sha or "main"
         where = {"repo_type": "dataset", "revision": commit}
-        return [Path(hf_hub_download(hub, f"mgsm_{one}.tsv", **where)) for one in languages], commit
+        return [Path(hf_hub_download(hub, name, **where)) for name in names], commit
+
+
+def _cached(hub: str, names: list[str]) -> Path | None:
+    """The newest commit in the Hub's cache that has all these files, as a folder."""
+    from huggingface_hub.constants import HF_HUB_CACHE
+    from huggingface_hub.file_download import repo_folder_name
+
+    folder = Path(HF_HUB_CACHE) / repo_folder_name(repo_id=hub, repo_type="dataset") / "snapshots"
+    held = [one for one in folder.glob("*") if all((one / name).is_file() for name in names)]
+    return max(held, key=lambda one: one.stat().st_mtime, default=None)

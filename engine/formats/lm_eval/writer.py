@@ -8,14 +8,17 @@ from __future__ import annotations
 
 import hashlib
 import math
+import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
-from typing import Any
+from typing import IO, Any
 
 import orjson
 
 from evalbench.engine.benchmarks.lm_eval.benchmark import LmEval
 from evalbench.engine.benchmarks.recorded import Recorded
+from evalbench.engine.calls import Outcome
 from evalbench.engine.config.roles import CANDIDATE
 from evalbench.engine.formats.files import Files
 from evalbench.engine.formats.reading import counted
@@ -30,6 +33,8 @@ _NAMES = {"accuracy": "acc"}
 """The harness's names of our metrics."""
 _ITS_OWN = f"{LmEval.name}/"
 """What the names of its own tasks begin with."""
+_OF = re.compile("/(?:task|group)=")
+"""Between a metric and the part of a group that it belongs to."""
 
 
 def write(run: RunReader, files: Files) -> list[str]:
@@ -37,25 +42,99 @@ def write(run: RunReader, files: Files) -> list[str]:
     task = file_name(run.spec.label.removeprefix(_ITS_OWN))
     model = file_name(run.candidate.replace("/", "__"))
     date = datetime.fromtimestamp(run.created, UTC).strftime("%Y-%m-%dT%H-%M-%S.%f")
-    written = failed = 0
-    with files.open(f"{model}/samples_{task}_{date}.jsonl") as file:
-        for held in run.walk():
-            values = _values(run, held)
-            if not values:
-                failed += 1
-                continue
-            written += 1
-            for line in _lines(run, held, values):
-                file.write(json_bytes(line) + b"\n")
-    files.json(f"{model}/results_{date}.json", _results(run, task, model, written))
-    notes = []
+    opened: dict[str, IO[bytes]] = {}
+    if not _is_its_own(run):
+        opened[task] = files.open(f"{model}/samples_{task}_{date}.jsonl")
+    written: Counter[str] = Counter()
+    asked: Counter[str] = Counter()
+    for held in run.walk():
+        own = str(held.sample.inputs["task"]) if _is_its_own(run) else task
+        asked[own] += 1
+        values = _values(run, held)
+        if values is None:
+            continue
+        written[own] += 1
+        if own not in opened:
+            opened[own] = files.open(f"{model}/samples_{file_name(own)}_{date}.jsonl")
+        for line in _lines(run, held, values):
+            opened[own].write(json_bytes(line) + b"\n")
+    if _is_its_own(run):
+        found = _its_own_results(run, asked, written)
+    else:
+        found = _results(run, task, written[task])
+    files.json(f"{model}/results_{date}.json", {**found, **_about(run, model)})
+    failed = asked.total() - written.total()
     if failed:
         lost = counted(failed, "sample")
-        notes.append(f"{lost} without a score left out: the harness knows none")
-    return notes
+        return [f"{lost} without a score left out: the harness knows none"]
+    return []
 
 
-def _results(run: RunReader, task: str, model: str, written: int) -> dict[str, Any]:
+def _its_own_results(
+    run: RunReader, asked: Mapping[str, int], written: Mapping[str, int]
+) -> dict[str, Any]:
+    """The tables of a run of its own tasks, as ``EvalAcc`` of the harness makes them."""
+    tasks, groups = run.meta["shared"]["tasks"], run.meta["shared"]["groups"]
+    top = run.meta["shared"]["task"]
+    tables: dict[str, dict[str, Any]] = {
+        name: {"name": name, "alias": one["alias"], "sample_len": written.get(name, 0)}
+        for name, one in tasks.items()
+    }
+    for one in groups:
+        size = sum(written.get(name, 0) for name in one["tasks"])
+        more = {"sample_len": size} if one["metrics"] else {}
+        tables[one["name"]] = {"alias": one["alias"], "name": one["name"], **more}
+    for name, metric in run.metrics.items():
+        key, owner = [*_OF.split(name, maxsplit=1), top][:2]
+        if owner not in tables:  # a tag with one task
+            owner = next(iter(tasks))
+        measure, _, filtered = key.rpartition(",")
+        tables[owner][key] = metric["value"]
+        if not measure.endswith("_stderr"):
+            tables[owner].setdefault(f"{measure}_stderr,{filtered}", "N/A")
+    named = [one["name"] for one in groups]
+    return {
+        "results": tables,
+        **({"groups": {name: tables[name] for name in named}} if named else {}),
+        "group_subtasks": {
+            **{name: [] for name in tasks},
+            **{one["name"]: one["children"] for one in groups},
+        },
+        "configs": {name: one["config"] for name, one in tasks.items()},
+        "versions": {one: tasks[one]["version"] for one in tasks}
+        | {one["name"]: one["version"] for one in groups},
+        "n-shot": {name: one["num_fewshot"] for name, one in tasks.items()},
+        "higher_is_better": {name: one["higher_is_better"] for name, one in tasks.items()},
+        "n-samples": {
+            name: {"original": asked.get(name, 0), "effective": written.get(name, 0)}
+            for name in tasks
+        },
+    }
+
+
+def _about(run: RunReader, model: str) -> dict[str, Any]:
+    """What was run, and with what."""
+    own = run.meta["shared"] if _is_its_own(run) else {}
+    return {
+        "config": {
+            "model": run.spec.candidate.provider,
+            "model_args": {"pretrained": run.candidate},
+            "limit": run.spec.settings.limit,
+            "random_seed": run.spec.settings.seed,
+            "gen_kwargs": run.spec.options.get("gen_kwargs") or {},
+        },
+        "git_hash": None,
+        "date": run.created,
+        "lm_eval_version": own.get("lm_eval_version"),
+        "evalbench_version": version(),
+        "model_source": run.spec.candidate.provider,
+        "model_name": run.candidate,
+        "model_name_sanitized": model,
+        "total_evaluation_time_seconds": str(run.status.seconds),
+    }
+
+
+def _results(run: RunReader, task: str, written: int) -> dict[str, Any]:
     plain = {name: held for name, held in run.metrics.items() if not held["group"]}
     title = run.status.title or task
     table: dict[str, Any] = {"alias": title}
@@ -84,21 +163,6 @@ def _results(run: RunReader, task: str, model: str, written: int) -> dict[str, A
         "n-shot": {task: shots},
         "higher_is_better": {task: {_named(run, name): True for name in list(plain)[:1]}},
         "n-samples": {task: {"original": run.size, "effective": written}},
-        "config": {
-            "model": run.spec.candidate.provider,
-            "model_args": {"pretrained": run.candidate},
-            "limit": run.spec.settings.limit,
-            "random_seed": run.spec.settings.seed,
-            "gen_kwargs": {},
-        },
-        "git_hash": None,
-        "date": run.created,
-        "lm_eval_version": None,
-        "evalbench_version": version(),
-        "model_source": run.spec.candidate.provider,
-        "model_name": run.candidate,
-        "model_name_sanitized": model,
-        "total_evaluation_time_seconds": str(run.status.seconds),
     }
 
 
@@ -124,19 +188,25 @@ def _stderr(metric: Mapping[str, Any]) -> float | str:
     return float((metric["high"] - metric["low"]) / (2 * Z95))
 
 
-def _values(run: RunReader, held: SampleRecord) -> dict[str, float]:
-    """Means over the scored epochs, the headline's first; empty if none is scored."""
+def _values(run: RunReader, held: SampleRecord) -> dict[str, float] | None:
+    """Means over the scored epochs, the headline's first; None if none is scored."""
     found: dict[str, list[float]] = {}
+    scored = False
     for score in held.scores.values():
-        value = run.grade(score, run.headline)
-        if value is not None:
+        if _is_its_own(run):
+            if score.outcome is Outcome.ERROR:
+                continue
+            # What is added up over documents, such as a length, is no metric of one.
+            numbers = {name: one for name, one in score.values.items() if "#" not in name}
+        else:
+            value = run.grade(score, run.headline)
+            if value is None:
+                continue
             numbers = {run.headline: value, **score.values}
-            if _is_its_own(run):
-                # What is added up over documents, such as a length, is no metric of one.
-                numbers = {name: one for name, one in score.values.items() if "#" not in name}
-            for name, number in numbers.items():
-                found.setdefault(_named(run, name), []).append(number)
-    return {name: sum(numbers) / len(numbers) for name, numbers in found.items()}
+        scored = True
+        for name, number in numbers.items():
+            found.setdefault(_named(run, name), []).append(number)
+    return {name: sum(own) / len(own) for name, own in found.items()} if scored else None
 
 
 def _lines(
@@ -144,11 +214,19 @@ def _lines(
 ) -> Iterator[dict[str, Any]]:
     """The lines of a document: one per filter that its values belong to."""
     by_filter: dict[str, dict[str, float]] = {}
+    if _is_its_own(run):
+        by_filter = {filtered: {} for filtered in _parsed(held)}
     for name, value in values.items():
         metric, _, filtered = name.partition(",")
         by_filter.setdefault(filtered or "none", {})[metric] = value
     for filtered, own in by_filter.items():
         yield _document(run, held, filtered, own)
+
+
+def _parsed(held: SampleRecord) -> Mapping[str, Any]:
+    """What the filters made of the first scored epoch's replies, by filter."""
+    parsed = next(iter(held.scores.values())).detail.get("parsed")
+    return parsed if isinstance(parsed, Mapping) else {}
 
 
 def _document(
@@ -193,10 +271,9 @@ def _document(
 def _filtered(held: SampleRecord, filtered: str) -> list[Any]:
     """What a filter of one of the harness's own tasks made of the first epoch's replies."""
     requests = held.sample.inputs.get("requests")
-    parsed = next(iter(held.scores.values())).detail.get("parsed")
-    if not isinstance(requests, list) or not isinstance(parsed, Mapping):
+    if not isinstance(requests, list):
         return []
-    found = parsed.get(filtered)
+    found = _parsed(held).get(filtered)
     return [found] if len(requests) == 1 else list(found or ())
 
 

@@ -3,22 +3,35 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import math
+import random
+import statistics
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from evalbench.engine.benchmark import Asked, Sample, Score, SequentialAsk
+from evalbench.engine.benchmark import Asked, Item, Sample, Score, SequentialAsk
 from evalbench.engine.benchmarks.lm_eval import benchmark, index
-from evalbench.engine.benchmarks.lm_eval.aggregation import aggregate, over_tasks, rows_of
+from evalbench.engine.benchmarks.lm_eval.aggregation import (
+    AGGREGATIONS,
+    aggregate,
+    over_tasks,
+    rows_of,
+)
 from evalbench.engine.benchmarks.lm_eval.benchmark import LmEval, LmEvalOptions
+from evalbench.engine.benchmarks.lm_eval.bootstrap import bootstrap_stderr
 from evalbench.engine.benchmarks.lm_eval.harness import Harness
 from evalbench.engine.calls import Capabilities, Outcome, Prompt, Reply
 from evalbench.engine.calls.options import parse_options
 from evalbench.engine.config import registry
+from evalbench.engine.config.spec import make_spec
 from evalbench.engine.errors import SpecError
+from evalbench.engine.formats import export_runs
 from evalbench.engine.scoring.tally import Tally
+from tests.finished import finished
 from tests.lm_eval_tasks import INDEX
 
 OPTIONS = parse_options(LmEval.options, {}, "lm-eval")
@@ -217,3 +230,89 @@ def test_names_and_what_they_need(monkeypatch: pytest.MonkeyPatch) -> None:
         adapted("lm-eval/gsm8k", choose=True, gen_kwargs="max_gen_toks")
     with pytest.raises(SpecError, match="has no tasks"):
         registry.benchmark_class("mmlu/anatomy")
+
+
+def test_bootstrapped_errors_are_those_of_the_library() -> None:
+    """Its loop, as in ``lm_eval.api.metrics.bootstrap_stderr``: 1,000 resamples for each seed."""
+    source = random.Random(5)
+    pairs = [(float(source.randrange(3)), float(source.randrange(3))) for _ in range(30)]
+    singles = [(source.gauss(-20, 5),) for _ in range(30)]
+    flags = [(float(a > 0), float(b > 0)) for a, b in pairs]
+    cases = [("matthews_corrcoef", pairs), ("f1", flags)]
+    for how, rows in [*cases, *((one, singles) for one in ("median", "perplexity", "nanmean"))]:
+        found = []
+        for seed in range(2):
+            drawing = random.Random(seed)
+            for _ in range(1000):
+                drawn = drawing.choices(rows, k=len(rows))
+                found.append(AGGREGATIONS[how]([(row, 1) for row in drawn]))
+        wanted = statistics.stdev(found)
+        assert bootstrap_stderr(rows, how, 2000) == pytest.approx(wanted, rel=1e-9), how
+    assert bootstrap_stderr(singles[:1], "median", 1000) is None
+
+
+def test_a_group_is_exported_as_the_library_writes_it(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A file of samples for each task, and results by task and group."""
+    monkeypatch.setenv("EVALBENCH_HOME", str(tmp_path / "home"))
+    monkeypatch.setattr(benchmark, "all_tasks", lambda: {"g": INDEX["all"]})
+
+    async def score(self: Harness, settings: Any, request: Any) -> Any:
+        right = request["doc_id"] % 2
+        values = {"acc,none": right} if request["task"] == "one" else {"em,first": right}
+        filtered = next(iter(values)).split(",")[1]
+        return {"values": values | {"x#0": 2.0}, "parsed": {filtered: "A"}}
+
+    monkeypatch.setattr(Harness, "score", score)
+    own = {
+        name: facts("generate_until", **{metric: "mean"})
+        | {"alias": name.title(), "version": 1.0, "num_fewshot": 2, "filters": [filtered]}
+        | {"higher_is_better": {metric: True}, "config": {"task": name}}
+        for name, metric, filtered in (("one", "acc", "none"), ("two", "em", "first"))
+    }
+    metrics = [{"metric": "acc", "filters": ["none"], "weight_by_size": True}]
+    group = {"name": "g", "alias": "G", "version": 1, "children": ["one", "two"]}
+    group |= {"tasks": ["one", "two"], "metrics": metrics}
+    shared = {"tasks": own, "groups": [group], "folder": ".", "task": "g"}
+    shared["lm_eval_version"] = "0.4.13"
+    items = [
+        Item(
+            {"task": task, "doc_id": number, "doc_hash": "h", "doc": {"q": number}, "repeats": 1}
+            | {"requests": [generate(f"{task} {number}?")]},
+            "A",
+            {"task": task},
+        )
+        for task, size in (("one", 4), ("two", 3))
+        for number in range(size)
+    ]
+    failed = "two 2?"
+
+    def say(sample: Sample, *_: object) -> Reply | None:
+        context = sample.inputs["requests"][0]["context"]
+        return None if context == failed else Reply(text="A")
+
+    run = finished(make_spec("lm-eval/g", "openai/gpt-4.1"), items, say, shared)
+    out = export_runs([run], "lm-eval", tmp_path / "out")
+    assert "1 samples without a score" in out.notes[0]
+    lines = {
+        path.name.split("_")[1]: [json.loads(line) for line in path.read_text().splitlines()]
+        for path in out.files
+        if path.name.startswith("samples")
+    }
+    assert {name: len(held) for name, held in lines.items()} == {"one": 4, "two": 2}
+    last = lines["two"][1]
+    assert (last["doc_id"], last["filter"], last["em"], last["metrics"]) == (1, "first", 1, ["em"])
+    assert (last["filtered_resps"], last["resps"]) == (["A"], [["A"]])
+    [path] = [path for path in out.files if path.name.startswith("results")]
+    told = json.loads(path.read_text())
+    one = told["results"]["one"]
+    assert (one["acc,none"], one["alias"], one["sample_len"]) == (0.5, "One", 4)
+    assert one["acc_stderr,none"] == pytest.approx(math.sqrt(1 / 3) / 2)
+    assert told["results"]["two"]["em,first"] == 0.5
+    assert told["groups"]["g"] == told["results"]["g"]
+    assert told["results"]["g"]["acc,none"] == 0.5
+    assert told["group_subtasks"]["g"] == ["one", "two"]
+    assert told["n-samples"]["two"] == {"original": 3, "effective": 2}
+    assert told["n-shot"] == {"one": 2, "two": 2}
+    assert told["lm_eval_version"] == "0.4.13"
