@@ -20,6 +20,8 @@ from bench.whole_cost import Cost, measure
 
 LETTERS = "ABCD"
 SHOTS = 5
+TAG = "bench"
+"""What all tasks are known by together."""
 
 Scores = dict[str, tuple[float, ...]]
 """Log-likelihoods of the four letters by the whole prompt text."""
@@ -72,6 +74,10 @@ class LmEval:
             for row in rows
         }
         return scores, cost
+
+    def newest_tasks(self) -> Path:
+        """The task files of the last round."""
+        return max(self.scratch.glob("tasks-*"), key=lambda one: int(one.name.rpartition("-")[2]))
 
     def write(
         self, prompts: Sequence[str], most: int, dtype: str, batch: int
@@ -130,6 +136,7 @@ def _choice_task(folder: Path, subject: str) -> str:
     title = subject.replace("_", " ")
     return f"""\
 task: bench_{subject}
+tag: {TAG}
 dataset_path: json
 dataset_kwargs:
   data_files:

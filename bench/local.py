@@ -31,9 +31,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from transformers import AutoTokenizer
 
 from bench.figures import Figure, declare, tell
-from bench.lm_eval_side import LETTERS, SHOTS, LmEval, Scores, environment
+from bench.lm_eval_side import LETTERS, SHOTS, TAG, LmEval, Scores, environment
 from bench.whole_cost import Cost, measure
 from bench.writing import write_benchmark
+from evalbench.engine.benchmarks.lm_eval.index import all_tasks
 from evalbench.engine.calls import Reply
 from evalbench.engine.journal import JournalReader
 from evalbench.providers.local.catalogue import DEFAULT, resolve
@@ -46,7 +47,8 @@ LEAST_WRITING = 1.6
 
 T = TypeVar("T")
 
-PARTS = ("likelihood-float32", "likelihood-bfloat16", "writing-float32", "start")
+PARTS = ("likelihood-float32", "likelihood-bfloat16", "tasks-float32", "writing-float32", "start")
+LEAST_TASKS = 2.0
 
 
 @dataclass(frozen=True)
@@ -63,6 +65,13 @@ class Evalbench:
             *("mmlu", "--data", str(data), "--family", "original", "--shots", str(SHOTS)),
             *("--limit", str(limit), "--dtype", dtype),
             *(part for subject in subjects for part in ("--subject", subject)),
+        )
+        return {prompt: reply.logprobs for prompt, reply in asked}, cost
+
+    def score_tasks(self, tasks: Path, dtype: str) -> tuple[Scores, Cost]:
+        """The same, by lm-evaluation-harness's own tasks."""
+        asked, cost = self._run(
+            *(f"lm-eval/{TAG}", "--include-path", str(tasks), "--dtype", dtype),
         )
         return {prompt: reply.logprobs for prompt, reply in asked}, cost
 
@@ -109,6 +118,8 @@ class Bench:
         kind, _, dtype = part.partition("-")
         if kind == "start":
             return self._start()
+        if kind == "tasks":
+            return self._tasks(dtype)
         return self._likelihood(dtype) if kind == "likelihood" else self._writing(dtype)
 
     def _likelihood(self, dtype: str) -> bool:
@@ -137,6 +148,31 @@ class Bench:
         )
         same = equal >= LEAST_EQUAL * len(ours) and (gap <= LARGEST_GAP or dtype != "float32")
         return (same or dtype != "float32") and ratio >= LEAST_RATIO[dtype]
+
+    def _tasks(self, dtype: str) -> bool:
+        """The library's own tasks: it loads them on both sides, and scores the replies."""
+        asked = self.options.mmlu, self.options.subject, self.options.questions, dtype
+        all_tasks()  # made once for each version of the library
+        theirs, ours, costs = self._in_turns(
+            lambda: self.theirs.score(*asked, batch=1),
+            lambda: self.ours.score_tasks(self.theirs.newest_tasks(), dtype),
+        )
+        gap = max(abs(a - b) for p in theirs for a, b in zip(theirs[p], ours[p], strict=True))
+        print(f"\nlm-eval tasks, {dtype}: {len(ours)} questions, batch 1 on the other side")
+        ratio = _print_costs(costs)
+        print(f"largest difference {gap:.6f} nats")
+        print(f"CPU ratio {ratio:.2f} (at least {LEAST_TASKS:g} wanted)")
+        self.figures.append(
+            Figure(
+                f"lm-eval tasks on a local model, {dtype}: CPU of its own run over ours",
+                ratio,
+                "times",
+                LEAST_TASKS,
+                at_least=True,
+                note=f"{len(ours)} questions, {gap:.6f} nats apart at most",
+            )
+        )
+        return theirs.keys() == ours.keys() and gap <= LARGEST_GAP and ratio >= LEAST_TASKS
 
     def _writing(self, dtype: str) -> bool:
         turns, most = _first_turns(self.options.mt_bench), self.options.tokens

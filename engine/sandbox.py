@@ -7,7 +7,8 @@ Time, memory, processes and output are limited. Without either, nothing is run, 
 explicitly allows programs to run with the user's rights.
 
 A program has *finished* if it ran to its end. One that exits early, for example by
-``os._exit(0)``, has not: a secret word that it does not know proves the end.
+``os._exit(0)``, has not: the secret word that is written at the end is missing. A program that
+looks for the word can forge it, as it can any test in its own process; it cannot do harm.
 """
 
 from __future__ import annotations

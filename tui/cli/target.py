@@ -233,6 +233,12 @@ def _benchmark_specs(args: argparse.Namespace, name: str) -> tuple[list[RunSpec]
     return new_specs(args, name, [DEFAULT_MODEL]), notes
 
 
+def _way(value: object) -> str:
+    if isinstance(value, bool):
+        return "with it" if value else "without it"
+    return f"with {value}"
+
+
 def _chosen(args: argparse.Namespace, specs: Sequence[RunSpec]) -> list[str]:
     """Notes on options not given that a benchmark chose by the model's capabilities."""
     said = []
@@ -240,7 +246,7 @@ def _chosen(args: argparse.Namespace, specs: Sequence[RunSpec]) -> list[str]:
         options = registry.benchmark_class(spec.benchmark).options
         told = given(args, options)
         said += [
-            f"{one.flag} was not given: {spec.model} is asked with {spec.options[one.name]}"
+            f"{one.flag} was not given: {spec.model} is asked {_way(spec.options[one.name])}"
             for one in options
             if one.name not in told and spec.options[one.name] != one.default
         ]
