@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from evalbench.engine.benchmark import Ask as AnyAsk
 from evalbench.engine.benchmark import Asked, DataSource, SequentialAsk, repeat_of, sample_ids
 from evalbench.engine.benchmarks.lm_eval import aggregation, benchmark
 from evalbench.engine.benchmarks.lm_eval.benchmark import LmEval
@@ -252,7 +253,7 @@ def warm() -> Iterator[Warm]:
 
 
 async def ours(
-    child: Harness, task: str, ask: SequentialAsk, docs: int | None = None, **given: Any
+    child: Harness, task: str, ask: AnyAsk, docs: int | None = None, **given: Any
 ) -> tuple[dict[tuple[str, int], Any], dict[str, Any]]:
     """The values of every document, and the metrics."""
     options = parse_options(LmEval.options, given, "lm-eval")
@@ -277,7 +278,7 @@ def compare(
     chat: str,
     folder: Path,
     warm: Warm,
-    ask: SequentialAsk,
+    ask: AnyAsk,
     theirs: Any,
     rounding: float = 0.0,
     docs: int | None = None,

@@ -43,12 +43,9 @@ def bootstrap_stderr(
     kinds = list(dict.fromkeys(documents))
     place = {kind: at for at, kind in enumerate(kinds)}
     numbers = np.array([place[one] for one in documents])
-    found = np.concatenate(
-        [
-            _statistics(numbers[drawn], kinds, how)
-            for drawn in _resamples(len(documents), iterations)
-        ]
-    )
+    found: list[float] = []
+    for drawn in _resamples(len(documents), iterations):
+        found += _statistics(numbers[drawn], kinds, how)
     return float(np.std(found, ddof=1))
 
 
@@ -67,15 +64,19 @@ def _resamples(n: int, iterations: int) -> Iterator[np.ndarray]:
             left -= rows
 
 
-def _statistics(drawn: np.ndarray, kinds: Sequence[tuple[float, ...]], how: str) -> np.ndarray:
+def _statistics(drawn: np.ndarray, kinds: Sequence[tuple[float, ...]], how: str) -> Sequence[float]:
     """The statistic of every resample of documents of these kinds."""
     n = drawn.shape[1]
+    found: Sequence[float]
     if how in ("nanmean", "perplexity", "median"):
         values = np.array([kind[0] for kind in kinds])[drawn]
         if how == "median":
-            return np.array(np.partition(values, n // 2, axis=1)[:, n // 2])
-        means = values.sum(axis=1) / n
-        return np.array(means if how == "nanmean" else np.exp(-means))
+            found = np.partition(values, n // 2, axis=1)[:, n // 2].tolist()
+        elif how == "nanmean":
+            found = (values.sum(axis=1) / n).tolist()
+        else:
+            found = np.exp(-values.sum(axis=1) / n).tolist()
+        return found
     shifted = drawn + len(kinds) * np.arange(len(drawn))[:, None]
     counts = np.bincount(shifted.ravel(), minlength=len(drawn) * len(kinds))
     counts = counts.reshape(len(drawn), len(kinds))
@@ -83,8 +84,8 @@ def _statistics(drawn: np.ndarray, kinds: Sequence[tuple[float, ...]], how: str)
         used = corpus_metric(how)
         sums = counts @ np.array(kinds)
         listed = (sums.astype(np.int64) if np.array_equal(sums, np.rint(sums)) else sums).tolist()
-        return np.array([float(used._compute_score_from_stats(row).score) for row in listed])
-    return np.array([_of_counts(row, kinds, how) for row in counts.tolist()])
+        return [float(used._compute_score_from_stats(row).score) for row in listed]
+    return [_of_counts(row, kinds, how) for row in counts.tolist()]
 
 
 def _of_counts(counts: Sequence[int], kinds: Sequence[tuple[float, ...]], how: str) -> float:

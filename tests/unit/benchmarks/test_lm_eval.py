@@ -7,7 +7,7 @@ import json
 import math
 import random
 import statistics
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -238,8 +238,9 @@ def test_bootstrapped_errors_are_those_of_the_library() -> None:
     pairs = [(float(source.randrange(3)), float(source.randrange(3))) for _ in range(30)]
     singles = [(source.gauss(-20, 5),) for _ in range(30)]
     flags = [(float(a > 0), float(b > 0)) for a, b in pairs]
-    cases = [("matthews_corrcoef", pairs), ("f1", flags)]
-    for how, rows in [*cases, *((one, singles) for one in ("median", "perplexity", "nanmean"))]:
+    cases: dict[str, Sequence[tuple[float, ...]]] = {"matthews_corrcoef": pairs, "f1": flags}
+    cases |= dict.fromkeys(("median", "perplexity", "nanmean"), singles)
+    for how, rows in cases.items():
         found = []
         for seed in range(2):
             drawing = random.Random(seed)
