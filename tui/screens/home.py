@@ -15,7 +15,6 @@ from textual.widgets import Input
 
 from evalbench.engine.runs.folder import Lock, RunFolder
 from evalbench.tui.screens.filtered import FilteredPage
-from evalbench.tui.state import figures
 from evalbench.tui.state.run_list import ORDERS, STATE_MARKS, RunLine, RunList, ordered
 from evalbench.tui.widgets.footer import Footer
 from evalbench.tui.widgets.table import Cell, Column, Table
@@ -337,8 +336,7 @@ class HomePage(FilteredPage):
             return
         if len(doomed) == 1:
             question = f"Delete {doomed[0].folder.id}?"
-            done = figures.counted(doomed[0].done, "sample")
-            note = f"{doomed[0].name} × {doomed[0].model}, {done}. "
+            note = f"{doomed[0].name} × {doomed[0].model}, samples {doomed[0].done}. "
         else:
             question = f"Delete the {len(doomed)} marked runs?"
             more = f" and {len(doomed) - 3} more" if len(doomed) > 3 else ""

@@ -93,7 +93,7 @@ class LeaderboardPage(Page):
         if line:
             rank = self._board.rank(line.model, line.benchmark)
             words = (
-                f"{line.folder.id} · {figures.counted(line.done, 'sample')} · {line.age}\n"
+                f"{line.folder.id} · samples {line.done} · {line.age}\n"
                 f"{self._took(line)} · by the intervals its place is {rank}\n{words}"
             )
         self.query_one("#about", Plain).show(words)

@@ -319,7 +319,7 @@ def test_mgsm_in_the_cache_of_the_hub_needs_no_network(
 ) -> None:
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
     monkeypatch.setattr("huggingface_hub.HfApi.dataset_info", lambda *_, **__: pytest.fail("asked"))
-    kind = benchmark_class("mgsm")
+    kind: Any = benchmark_class("mgsm")
     for commit, languages in (("a" * 40, kind.about.configs), ("b" * 40, ["de"])):
         folder = tmp_path / "datasets--juletxara--mgsm" / "snapshots" / commit
         folder.mkdir(parents=True)
