@@ -159,7 +159,11 @@ def compare(
 
 def _check(folders: Sequence[RunFolder]) -> None:
     if len({folder.path.resolve() for folder in folders}) < len(folders):
-        raise UsageError("a run is named twice", why="it cannot differ from itself")
+        raise UsageError(
+            "a run is named twice",
+            why="it cannot differ from itself",
+            hint="name two runs of evalbench runs",
+        )
     if len(folders) < 2:
         raise UsageError(
             "it takes two runs to compare",

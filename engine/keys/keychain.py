@@ -145,6 +145,8 @@ def unavailable(answer: Answer, provider: str, name: str, variable: str = "") ->
         case KeychainState.NO_KEYCHAIN:
             what = f"there is no key for {provider}"
             sought = f"neither in {variable} nor" if variable else "not"
+            if name != "default":
+                what, sought = f"there is no {provider} key named {name!r}", "not"
             why = f"{sought} in a keychain: {answer.why}"
             ways = [
                 export,

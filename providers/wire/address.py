@@ -60,6 +60,7 @@ def api_address(given: str | None, own: str, *, version: str, versioned: bool) -
     try:
         parts = urlsplit(given)
         well_formed = parts.scheme in ("http", "https") and bool(parts.hostname)
+        well_formed = well_formed and given.split() == [given]
         _ = parts.port
     except ValueError:
         well_formed = False
@@ -67,7 +68,7 @@ def api_address(given: str | None, own: str, *, version: str, versioned: bool) -
         raise SpecError(
             "base_url",
             "--base-url is not a web address",
-            why="it must begin with http:// or https:// and name a host",
+            why="it must begin with http:// or https:// and name a host, without spaces",
             hint="for example --base-url http://127.0.0.1:8000/v1",
         )
     if parts.username or parts.password or parts.query or parts.fragment:

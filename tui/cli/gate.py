@@ -104,9 +104,15 @@ def gate_code(code: int, wanted: Sequence[Gate], runs: Mapping[str, Metrics], *,
         json: also print a JSON line.
 
     Raises:
-        UsageError: a run has no such metric.
+        UsageError: a run that ended with a score has no such metric.
     """
-    below = {run: judged(wanted, metrics) for run, metrics in runs.items()}
+    try:
+        below = {run: judged(wanted, metrics) for run, metrics in runs.items()}
+    except UsageError as error:
+        if code in (0, 2):
+            raise
+        stderr().line(str(error))
+        return code
     for run, lines in below.items():
         for line in lines:
             stderr().line(f"failed: {run}: {line}")

@@ -173,7 +173,7 @@ def _existing(
         except OSError as error:
             raise DataError("it cannot be read", path=str(one), why=error.strerror or "") from None
         if not there:
-            raise DataError("there is no such file or folder", path=str(one))
+            raise DataError("there is no such file or folder", path=str(one), hint="check the path")
     wants_folder = kind in ("mmlu-experiment", "speceval")
     place = found[0]
     assert place

@@ -48,3 +48,8 @@ def test_only_a_run_that_went_well_gets_the_code(capsys: pytest.CaptureFixture[s
         assert gate_code(code, wanted, {"one": METRICS}, json=False) == shown
     assert gate_code(0, wanted, {}, json=False) == 0
     assert "failed: one: accuracy is 0.75, below 0.8" in capsys.readouterr().err
+    unknown = gates(["acuracy=1"])
+    with pytest.raises(UsageError):
+        gate_code(0, unknown, {"one": METRICS}, json=False)
+    assert gate_code(5, unknown, {"one": METRICS}, json=False) == 5
+    assert "no metric 'acuracy'" in capsys.readouterr().err
