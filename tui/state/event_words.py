@@ -105,6 +105,7 @@ _WORDS: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
     ),
     "batch-asks-again": lambda body: (
         f"without a reply in batch {body.get('batch')}, sent again: {_calls(body)}"
+        + (f" ({body.get('why')})" if body.get("why") else "")
     ),
     "batch-missing": lambda body: (
         f"batch {body.get('batch')} returned no result for {_calls(body)}"

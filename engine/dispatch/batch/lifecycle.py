@@ -14,7 +14,7 @@ from evalbench.engine.dispatch.batch.adoption import Adoption
 from evalbench.engine.dispatch.batch.context import BatchContext
 from evalbench.engine.dispatch.batch.creation import Cancelled, Creation
 from evalbench.engine.dispatch.batch.download import ONCE_MORE_S, Download, needs_user
-from evalbench.engine.dispatch.batch.reconciliation import Reconciliation
+from evalbench.engine.dispatch.batch.reconciliation import Reconciliation, told
 from evalbench.engine.dispatch.batch.results import Results
 from evalbench.engine.dispatch.batch.state import MOST_ATTEMPTS, Batch, Stage
 from evalbench.engine.dispatch.batch.waits import Abandoned, Waits
@@ -289,7 +289,8 @@ class Lifecycle:
         """Read what there is of results that never arrived completely."""
         results = Results(self._context.api, self.batch, download.file)
         if download.file.exists() and (await results.survey()).ours:
-            self._reconciliation.ask_again(await self._take(results), "")
+            again = await self._take(results)
+            self._reconciliation.ask_again(again, self._reconciliation.why)
             download.file.replace(self._context.folder / self.batch.results_file)
 
     async def _not_fetched(self, error: ProviderError) -> None:
@@ -307,7 +308,7 @@ class Lifecycle:
             raise Abandoned
         lost = CallRejected(
             f"the results of batch {batch.job.id if batch.job else batch.name} were not fetched",
-            why=_told(error),
+            why=told(error),
             possibly_billed=True,
         )
         calls = self._reconciliation.send_again(lost)
@@ -317,7 +318,7 @@ class Lifecycle:
     async def _set_aside(self, error: ProviderError) -> None:
         """Leave the batch to a later engine."""
         batch, context = self.batch, self._context
-        await context.put(batch, Stage.UNFETCHED, why=_told(error))
+        await context.put(batch, Stage.UNFETCHED, why=told(error))
         calls = self._reconciliation.set_aside()
         context.report("batch-not-fetched", batch=batch.name, calls=calls, why=batch.why)
 
@@ -357,7 +358,7 @@ class Lifecycle:
         missing = results.missing()
         # The same set after a crash: calls that are only asked again come last and are gone.
         executed = missing[: self._executed_of(len(missing), results)]
-        self._reconciliation.ask_again(again, "")
+        self._reconciliation.ask_again(again, self._reconciliation.why)
         left = [ident for ident in missing if ident not in has_reply]
         self._reconciliation.unanswered(left, executed=set(executed))
         await self._done()
@@ -409,7 +410,3 @@ class Lifecycle:
         if results.odd:
             context.report("batch-odd-lines", batch=batch.name, **results.odd)
         return again
-
-
-def _told(error: ProviderError) -> str:
-    return f"{error.what}: {error.why}" if error.why else error.what

@@ -30,6 +30,7 @@ class Reconciliation:
 
     Attributes:
         fatal: the first error among the results that means no call can succeed.
+        why: the first error among the results for which a call is asked again.
     """
 
     def __init__(self, batch: Batch, context: BatchContext, sink: ReplySink) -> None:
@@ -37,6 +38,7 @@ class Reconciliation:
         self._context = context
         self._sink = sink
         self.fatal: RunFatal | None = None
+        self.why = ""
 
     def preload(self, samples: Iterable[SampleCalls]) -> None:
         """Pass samples that were just read to the driver, so that it need not read them again."""
@@ -53,6 +55,7 @@ class Reconciliation:
             return False
         except ProviderError as error:
             if isinstance(error, TransientError) and self._worth_another(row.id):
+                self.why = self.why or told(error)
                 return False
             self._store(row, failed_reply(error, self._round(row.id)), ZERO)
             return True
@@ -229,6 +232,11 @@ class Reconciliation:
         batch.stage, batch.why = Stage.CANCELLED, why
         journal.forget_calls(batch.calls)
         journal.put_batch(batch.row())
+
+
+def told(error: ProviderError) -> str:
+    """What happened and why, in one line."""
+    return f"{error.what}: {error.why}" if error.why else error.what
 
 
 def _call(row: CallRow) -> Call:

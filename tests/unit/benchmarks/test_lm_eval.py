@@ -295,7 +295,7 @@ def test_a_group_is_exported_as_the_library_writes_it(
 
     run = finished(make_spec("lm-eval/g", "openai/gpt-4.1"), items, say, shared)
     out = export_runs([run], "lm-eval", tmp_path / "out")
-    assert "1 samples without a score" in out.notes[0]
+    assert "1 sample without a score" in out.notes[0]
     lines = {
         path.name.split("_")[1]: [json.loads(line) for line in path.read_text().splitlines()]
         for path in out.files

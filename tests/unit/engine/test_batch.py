@@ -232,6 +232,8 @@ async def test_a_fault_of_the_provider_is_asked_again_a_few_times(tmp_path: Path
     assert (state, driver.progress.failed) == (State.COMPLETE, 1)
     assert post.executed["question 3"] == 3
     assert post.executed["question 4"] == 1
+    again = [(body["calls"], body["why"]) for body in events(world, "batch-asks-again")]
+    assert again == [(1, "the line says so")] * 2
 
 
 def _without_some(lines: list[bytes]) -> list[bytes]:

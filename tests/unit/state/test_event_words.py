@@ -48,3 +48,10 @@ def test_one_is_told_as_one(kind: str, body: dict[str, object]) -> None:
 def test_an_estimate_and_a_list_of_batches_tell_one_as_one() -> None:
     assert count_words({"requests": 1}) == "1 call"
     assert count_words({"requests": 1200}) == "1,200 calls"
+
+
+def test_calls_that_a_batch_sends_again_say_why() -> None:
+    body: dict[str, object] = {"calls": 24, "batch": "b1", "why": "the model refuses temperature"}
+    assert event_words(Event(1, 0, "batch-asks-again", 1, body)) == (
+        "without a reply in batch b1, sent again: 24 calls (the model refuses temperature)"
+    )
