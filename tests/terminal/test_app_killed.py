@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import random
 from collections.abc import Callable
@@ -35,9 +36,16 @@ KILLS = 3
 def app_in(window: Terminal) -> psutil.Process:
     """The process that draws, as soon as it is there; its parent guards the terminal."""
     shell = psutil.Process(int(window.ask("pane_pid")))
-    guard = wait_until(shell.children, "the guard")[0]
-    found: psutil.Process = wait_until(guard.children, "the app")[0]
-    return found
+
+    def found() -> psutil.Process | None:
+        for guard in shell.children():
+            with contextlib.suppress(psutil.NoSuchProcess):  # ``clear``, which was there before it
+                for app in guard.children():
+                    return app
+        return None
+
+    app: psutil.Process = wait_until(found, "the app")
+    return app
 
 
 def has_done(run: RunFolder, samples: int) -> bool:

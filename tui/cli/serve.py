@@ -162,7 +162,8 @@ class _Waiting:
         words = f"waiting for {self._title}, {now - self._began:.0f} s" + (last and f": {last}")
         if self._drawn:
             self._due = now + _DRAW_EVERY_S
-            self._err.write(f"\r\x1b[K{words[: shutil.get_terminal_size().columns - 1]}")
+            # Room for the ^C that a terminal adds: on two lines, only one would be cleared.
+            self._err.write(f"\r\x1b[K{words[: shutil.get_terminal_size().columns - 3]}")
             self._err.flush()
             self._on_screen = True
         else:
