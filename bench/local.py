@@ -133,21 +133,24 @@ class Bench:
         equal = sum(_letter(theirs[prompt]) == _letter(ours[prompt]) for prompt in ours)
         gap = max(abs(a - b) for p in ours for a, b in zip(theirs[p], ours[p], strict=True))
         print(f"\nlog-likelihood, {dtype}: {len(ours)} questions, batch 1 on the other side")
-        ratio = _print_costs(costs)
-        print(f"equal letters {equal} of {len(ours)}, largest difference {gap:.6f} nats")
-        print(f"CPU ratio {ratio:.2f} (at least {LEAST_RATIO[dtype]:g} wanted)")
-        self.figures.append(
-            Figure(
-                f"local log-likelihood, {dtype}: CPU of lm-evaluation-harness over ours",
-                ratio,
-                "times",
-                LEAST_RATIO[dtype],
-                at_least=True,
-                note=f"{equal} of {len(ours)} letters equal, {gap:.6f} nats apart at most",
-            )
+        ratio = self._tell_ratio(
+            f"local log-likelihood, {dtype}: CPU of lm-evaluation-harness over ours",
+            costs,
+            LEAST_RATIO[dtype],
+            f"{equal} of {len(ours)} letters equal, {gap:.6f} nats apart at most",
         )
         same = equal >= LEAST_EQUAL * len(ours) and (gap <= LARGEST_GAP or dtype != "float32")
         return (same or dtype != "float32") and ratio >= LEAST_RATIO[dtype]
+
+    def _tell_ratio(
+        self, name: str, costs: tuple[list[Cost], list[Cost]], least: float, note: str
+    ) -> float:
+        """Print and keep a CPU ratio, and return it."""
+        ratio = _print_costs(costs)
+        print(note)
+        print(f"CPU ratio {ratio:.2f} (at least {least:g} wanted)")
+        self.figures.append(Figure(name, ratio, "times", least, at_least=True, note=note))
+        return ratio
 
     def _tasks(self, dtype: str) -> bool:
         """The library's own tasks: it loads them on both sides, and scores the replies."""
@@ -159,18 +162,11 @@ class Bench:
         )
         gap = max(abs(a - b) for p in theirs for a, b in zip(theirs[p], ours[p], strict=True))
         print(f"\nlm-eval tasks, {dtype}: {len(ours)} questions, batch 1 on the other side")
-        ratio = _print_costs(costs)
-        print(f"largest difference {gap:.6f} nats")
-        print(f"CPU ratio {ratio:.2f} (at least {LEAST_TASKS:g} wanted)")
-        self.figures.append(
-            Figure(
-                f"lm-eval tasks on a local model, {dtype}: CPU of its own run over ours",
-                ratio,
-                "times",
-                LEAST_TASKS,
-                at_least=True,
-                note=f"{len(ours)} questions, {gap:.6f} nats apart at most",
-            )
+        ratio = self._tell_ratio(
+            f"lm-eval tasks on a local model, {dtype}: CPU of its own run over ours",
+            costs,
+            LEAST_TASKS,
+            f"{len(ours)} questions, {gap:.6f} nats apart at most",
         )
         return theirs.keys() == ours.keys() and gap <= LARGEST_GAP and ratio >= LEAST_TASKS
 
