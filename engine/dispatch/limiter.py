@@ -268,7 +268,7 @@ class Limiter:
             size=size,
             wanted=wanted,
             now=now,
-            paced=self._line.locked() and self._paced,
+            paced=self._held_back,
         )
         if change:
             self._changed(size, change)
