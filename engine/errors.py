@@ -66,6 +66,11 @@ class EvalbenchError(Exception):
         self.why = why
         self.hint = hint
 
+    @property
+    def summary(self) -> str:
+        """What happened and why, in one line and without the hint."""
+        return f"{self.what}: {self.why}" if self.why else self.what
+
     def __str__(self) -> str:
         text = self.what
         if self.why:
@@ -370,6 +375,11 @@ def error_from_json(body: Mapping[str, str]) -> EvalbenchError:
         return SpecError(body.get("field", ""), body["what"], **text)
     error: EvalbenchError = kind(body["what"], **text)
     return error
+
+
+def counted(number: int, what: str) -> str:
+    """``1 answer``, ``2 answers``."""
+    return f"{number} {what}" + ("" if number == 1 else "s")
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

@@ -21,7 +21,7 @@ from typing import IO, Any, TypeVar, cast
 
 import orjson
 
-from evalbench.engine.errors import DataError
+from evalbench.engine.errors import DataError, counted
 from evalbench.engine.files import (
     RECORD,
     check_plain,
@@ -261,16 +261,13 @@ def _csv_with_header(path: Path) -> Iterator[tuple[int, Row]]:
             continue
         if len(cells) != len(header):
             raise DataError(
-                f"{_count(cells, 'cell')} where the header names {_count(header, 'column')}",
+                f"{counted(len(cells), 'cell')} where the header names"
+                f" {counted(len(header), 'column')}",
                 path=str(path),
                 line=number,
                 hint="quote cells that hold commas or line breaks",
             )
         yield number, dict(zip(header, cells, strict=True))
-
-
-def _count(found: Sequence[str], what: str) -> str:
-    return f"{len(found)} {what}{'' if len(found) == 1 else 's'}"
 
 
 def _check_header(path: Path, header: Sequence[str], line: int | None = None) -> None:

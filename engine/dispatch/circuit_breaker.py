@@ -217,7 +217,7 @@ class CircuitBreaker:
                 raise wait_too_long(error)
             raise RunFatal(
                 f"the provider did not respond for {LONGEST_S / 3600:g} hours",
-                why=f"{error.what}: {error.why}" if error.why else error.what,
+                why=error.summary,
                 hint="resume the run when the provider is back; what was answered is kept",
             )
         if not self.on:

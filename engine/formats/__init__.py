@@ -14,8 +14,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
-from evalbench.engine.errors import JournalError, JournalTooNew, UsageError, nearest
-from evalbench.engine.formats.reading import counted
+from evalbench.engine.errors import JournalError, JournalTooNew, UsageError, counted, nearest
 from evalbench.engine.runs.folder import RunFolder
 
 

@@ -18,8 +18,8 @@ from evalbench.engine.benchmark import judge_name
 from evalbench.engine.benchmarks.mt_bench.data import SPACE
 from evalbench.engine.calls import Usage
 from evalbench.engine.config.roles import CANDIDATE, JUDGE
+from evalbench.engine.errors import counted
 from evalbench.engine.formats.files import Files
-from evalbench.engine.formats.reading import counted
 from evalbench.engine.installed import version
 from evalbench.engine.journal import CallRow, ScoreRow
 from evalbench.engine.runs.reader import (

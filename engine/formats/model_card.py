@@ -12,8 +12,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from evalbench.engine.benchmarks.mt_bench.data import SPACE
+from evalbench.engine.errors import counted
 from evalbench.engine.formats.files import Files
-from evalbench.engine.formats.reading import counted
 from evalbench.engine.runs.reader import RunReader, file_name
 from evalbench.engine.terminal_text import visible
 

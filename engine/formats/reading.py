@@ -9,11 +9,6 @@ from evalbench.engine.errors import DataError
 from evalbench.engine.shapes import Check, Misfit
 
 
-def counted(number: int, what: str) -> str:
-    """``1 answer``, ``2 answers``."""
-    return f"{number} {what}" + ("" if number == 1 else "s")
-
-
 def latency_of(value: Any) -> float:
     """Seconds, if the value is a valid duration; else 0."""
     known = isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= 1e9

@@ -26,6 +26,7 @@ from evalbench.engine.errors import (
     ProviderError,
     ServerFault,
     SpecError,
+    counted,
     nearest,
 )
 from evalbench.providers.bedrock.batches import InvocationJobs, read_place
@@ -44,7 +45,7 @@ from evalbench.providers.wire.body import Opened, open_good, parsed, read_reply
 from evalbench.providers.wire.exchange import Answered, Prepared
 from evalbench.providers.wire.negotiation import Terms
 from evalbench.providers.wire.per_loop import OnePerLoop
-from evalbench.providers.wire.provider import NetworkProvider, counted, wire_name
+from evalbench.providers.wire.provider import NetworkProvider, wire_name
 from evalbench.providers.wire.scrub import SecretScrubber
 
 REGION_VARIABLES = ("AWS_REGION", "AWS_DEFAULT_REGION")
@@ -288,7 +289,7 @@ class Bedrock(NetworkProvider):
             if found := _IDENTITY.search(answered.body):
                 whose = f" of {self.scrub.identity(found[1].decode('utf-8', 'replace'))}"
         try:
-            sees = f"it sees {counted(len(await self.fetch_models()))} in {self._here}"
+            sees = f"it sees {counted(len(await self.fetch_models()), 'model')} in {self._here}"
         except AccessDenied:
             if not whose:
                 raise

@@ -26,6 +26,7 @@ from evalbench.engine.errors import (
     RateLimited,
     ServerFault,
     SpecError,
+    counted,
 )
 from evalbench.providers.chat.batches import REQUEST_ID, FileBatches
 from evalbench.providers.chat.errors import read_error
@@ -43,7 +44,7 @@ from evalbench.providers.wire.carried import Carrier
 from evalbench.providers.wire.exchange import Answered, Arrival, Prepared
 from evalbench.providers.wire.failures import error_response, json_body, quota
 from evalbench.providers.wire.negotiation import Terms
-from evalbench.providers.wire.provider import counted, wire_name
+from evalbench.providers.wire.provider import wire_name
 
 SYSTEM = "messages.system"
 """Stands for the system role among the things a model may refuse."""
@@ -288,7 +289,8 @@ class Compatible(ChatProvider):
         """Uses the path that requires the key."""
         if self.key is not None and not self.key.required:
             await self.clients.get()
-            return f"{self.title} answers; it offers {counted(len(await self.fetch_models()))}"
+            offered = counted(len(await self.fetch_models()), "model")
+            return f"{self.title} answers; it offers {offered}"
         if self.quirks.key_path == "/models":
             return await super().check_key()
         self.check_secret()

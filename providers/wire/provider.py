@@ -33,6 +33,7 @@ from evalbench.engine.errors import (
     RunFatal,
     ServerFault,
     TransientError,
+    counted,
     nearest,
 )
 from evalbench.providers.modelfacts import (
@@ -214,7 +215,7 @@ class NetworkProvider(Provider):
         self.check_secret()
         await self.clients.get()
         listed = await self.fetch_models()
-        return f"{self.title} accepts the key; it sees {counted(len(listed))}"
+        return f"{self.title} accepts the key; it sees {counted(len(listed), 'model')}"
 
     @override
     async def close(self) -> None:
@@ -350,8 +351,3 @@ def wire_name(call: Call) -> str:
     """The model's name as the provider knows it, where ``@`` is part of the name."""
     model = call.model
     return f"{model.name}@{model.revision}" if model.revision else model.name
-
-
-def counted(models: int) -> str:
-    """``1 model``, ``7 models``."""
-    return "1 model" if models == 1 else f"{models} models"

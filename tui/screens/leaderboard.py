@@ -73,9 +73,8 @@ class LeaderboardPage(Page):
         if here in self._board.models:
             table.cursor = self._board.models.index(here)
         models, benchmarks = len(self._board.models), len(self._board.benchmarks)
-        words = f"{models} models" if models != 1 else "1 model"
-        words += f", {benchmarks} benchmarks" if benchmarks != 1 else ", 1 benchmark"
-        self.query_one(TopLine).tell(right=words)
+        words = figures.counted(models, "model"), figures.counted(benchmarks, "benchmark")
+        self.query_one(TopLine).tell(right=", ".join(words))
         self._tell()
 
     def _model(self) -> str:

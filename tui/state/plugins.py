@@ -145,7 +145,7 @@ def _loaded(
         try:
             found[name] = load(name)
         except EvalbenchError as error:
-            broken.append(f"{error.what}: {error.why}")
+            broken.append(error.summary)
     return found
 
 

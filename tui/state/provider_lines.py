@@ -90,7 +90,7 @@ def _broken(name: str, error: EvalbenchError) -> dict[str, Any]:
         "prices_page": "",
         "batches": "no",
         "missing": "",
-        "problem": f"{error.what}: {error.why}" if error.why else error.what,
+        "problem": error.summary,
         "description": described,
     }
 

@@ -126,7 +126,7 @@ class Creation:
         except CallRejected as error:
             # The list was refused, not the batch.
             raise ServerFault(
-                f"batch {batch.name} cannot be looked for", why=f"{error.what}: {error.why}"
+                f"batch {batch.name} cannot be looked for", why=error.summary
             ) from None
         owned = context.owned()
         jobs = [

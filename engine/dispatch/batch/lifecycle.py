@@ -14,7 +14,7 @@ from evalbench.engine.dispatch.batch.adoption import Adoption
 from evalbench.engine.dispatch.batch.context import BatchContext
 from evalbench.engine.dispatch.batch.creation import Cancelled, Creation
 from evalbench.engine.dispatch.batch.download import ONCE_MORE_S, Download, needs_user
-from evalbench.engine.dispatch.batch.reconciliation import Reconciliation, told
+from evalbench.engine.dispatch.batch.reconciliation import Reconciliation
 from evalbench.engine.dispatch.batch.results import Results
 from evalbench.engine.dispatch.batch.state import MOST_ATTEMPTS, Batch, Stage
 from evalbench.engine.dispatch.batch.waits import Abandoned, Waits
@@ -308,7 +308,7 @@ class Lifecycle:
             raise Abandoned
         lost = CallRejected(
             f"the results of batch {batch.job.id if batch.job else batch.name} were not fetched",
-            why=told(error),
+            why=error.summary,
             possibly_billed=True,
         )
         calls = self._reconciliation.send_again(lost)
@@ -318,7 +318,7 @@ class Lifecycle:
     async def _set_aside(self, error: ProviderError) -> None:
         """Leave the batch to a later engine."""
         batch, context = self.batch, self._context
-        await context.put(batch, Stage.UNFETCHED, why=told(error))
+        await context.put(batch, Stage.UNFETCHED, why=error.summary)
         calls = self._reconciliation.set_aside()
         context.report("batch-not-fetched", batch=batch.name, calls=calls, why=batch.why)
 

@@ -55,7 +55,7 @@ class Reconciliation:
             return False
         except ProviderError as error:
             if isinstance(error, TransientError) and self._worth_another(row.id):
-                self.why = self.why or told(error)
+                self.why = self.why or error.summary
                 return False
             self._store(row, failed_reply(error, self._round(row.id)), ZERO)
             return True
@@ -232,11 +232,6 @@ class Reconciliation:
         batch.stage, batch.why = Stage.CANCELLED, why
         journal.forget_calls(batch.calls)
         journal.put_batch(batch.row())
-
-
-def told(error: ProviderError) -> str:
-    """What happened and why, in one line."""
-    return f"{error.what}: {error.why}" if error.why else error.what
 
 
 def _call(row: CallRow) -> Call:

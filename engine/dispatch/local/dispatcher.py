@@ -288,7 +288,7 @@ class LocalDispatcher(Dispatcher):
         if lost:
             self._report("worker-lost", worker=slot, why=lost, waiting=waiting)
         if error:
-            self._report("worker-given-up", worker=slot, why=f"{error.what}: {error.why}")
+            self._report("worker-given-up", worker=slot, why=error.summary)
 
     def _count_loss(self, replica: Replica, why: str) -> EvalbenchError | None:
         """Why no more workers are started in a slot that lost its worker too often."""

@@ -21,8 +21,9 @@ from evalbench.engine.benchmarks.code.common import EFFORTS
 from evalbench.engine.benchmarks.code.parsers import read_choice
 from evalbench.engine.config.spec import make_spec
 from evalbench.engine.data.reading import whole_of
+from evalbench.engine.errors import counted
 from evalbench.engine.formats.bedrock.problems import item_of
-from evalbench.engine.formats.reading import counted, fitting, latency_of, malformed
+from evalbench.engine.formats.reading import fitting, latency_of, malformed
 from evalbench.engine.formats.recorded import Place, Recorded, RecordedReply, stands_for
 from evalbench.engine.shapes import flag, maybe, whole
 from evalbench.engine.shapes import record as record_of

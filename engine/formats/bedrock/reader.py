@@ -17,7 +17,7 @@ from evalbench.engine.benchmarks.code.common import EFFORTS
 from evalbench.engine.benchmarks.code.parsers import read_prediction
 from evalbench.engine.config.spec import make_spec
 from evalbench.engine.data.reading import read_json, whole_of
-from evalbench.engine.errors import DataError
+from evalbench.engine.errors import DataError, counted
 from evalbench.engine.formats.bedrock.choice import (
     CONFIG,
     RESULTS,
@@ -27,7 +27,7 @@ from evalbench.engine.formats.bedrock.choice import (
     told_in,
 )
 from evalbench.engine.formats.bedrock.problems import PROGRAMS, item_of, read_programs
-from evalbench.engine.formats.reading import counted, fitting, latency_of, malformed
+from evalbench.engine.formats.reading import fitting, latency_of, malformed
 from evalbench.engine.formats.recorded import Place, Recorded, RecordedReply, stands_for
 
 MOST_GENERATIONS = 10_000

@@ -20,8 +20,8 @@ from evalbench.engine.benchmarks.mt_bench.ratings import read_rating, read_winne
 from evalbench.engine.config.roles import JUDGE
 from evalbench.engine.config.spec import make_spec
 from evalbench.engine.data.reading import Row, read_rows, whole_of
-from evalbench.engine.errors import DataError
-from evalbench.engine.formats.reading import counted, fitting, malformed
+from evalbench.engine.errors import DataError, counted
+from evalbench.engine.formats.reading import fitting, malformed
 from evalbench.engine.formats.recorded import (
     NOT_RECORDED,
     Place,

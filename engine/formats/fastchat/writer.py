@@ -10,9 +10,8 @@ from evalbench.engine.benchmarks.mt_bench.data import compared_with
 from evalbench.engine.benchmarks.mt_bench.metrics import TURNS
 from evalbench.engine.benchmarks.mt_bench.ratings import read_rating, read_winner
 from evalbench.engine.config.roles import CANDIDATE
-from evalbench.engine.errors import UsageError
+from evalbench.engine.errors import UsageError, counted
 from evalbench.engine.formats.files import Files
-from evalbench.engine.formats.reading import counted
 from evalbench.engine.journal import CallRow
 from evalbench.engine.runs.reader import (
     RunReader,

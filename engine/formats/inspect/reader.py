@@ -14,9 +14,9 @@ import zstandard
 
 from evalbench.engine.benchmark import Item
 from evalbench.engine.data.reading import read_json, unreadable
-from evalbench.engine.errors import DataError
+from evalbench.engine.errors import DataError, counted
 from evalbench.engine.files import RECORD, check_plain, check_unpacked, parse_json
-from evalbench.engine.formats.reading import counted, fitting, malformed
+from evalbench.engine.formats.reading import fitting, malformed
 from evalbench.engine.formats.recorded import Place, Recorded, RecordedReply, known_as
 from evalbench.engine.formats.scored import (
     LARGEST_SCORE,

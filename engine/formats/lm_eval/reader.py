@@ -11,9 +11,9 @@ import orjson
 
 from evalbench.engine.benchmark import Item
 from evalbench.engine.data.reading import read_json, unreadable, whole_of
-from evalbench.engine.errors import DataError
+from evalbench.engine.errors import DataError, counted
 from evalbench.engine.files import lines_of, open_plain, parse_json
-from evalbench.engine.formats.reading import counted, fitting, malformed
+from evalbench.engine.formats.reading import fitting, malformed
 from evalbench.engine.formats.recorded import Place, Recorded, RecordedReply
 from evalbench.engine.formats.scored import (
     LARGEST_SCORE,

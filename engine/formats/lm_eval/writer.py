@@ -20,8 +20,8 @@ from evalbench.engine.benchmarks.lm_eval.benchmark import LmEval
 from evalbench.engine.benchmarks.recorded import Recorded
 from evalbench.engine.calls import Outcome
 from evalbench.engine.config.roles import CANDIDATE
+from evalbench.engine.errors import counted
 from evalbench.engine.formats.files import Files
-from evalbench.engine.formats.reading import counted
 from evalbench.engine.installed import version
 from evalbench.engine.journal import CallRow
 from evalbench.engine.runs.reader import RunReader, SampleRecord, file_name, role_of

@@ -10,8 +10,8 @@ from evalbench.engine.benchmark import Item
 from evalbench.engine.benchmarks.mmlu.subjects import category_tag
 from evalbench.engine.config.spec import make_spec
 from evalbench.engine.data.reading import SUFFIXES, Row, read_json, read_rows, whole_of
-from evalbench.engine.errors import DataError
-from evalbench.engine.formats.reading import counted, fitting, malformed
+from evalbench.engine.errors import DataError, counted
+from evalbench.engine.formats.reading import fitting, malformed
 from evalbench.engine.formats.recorded import Recorded, RecordedReply, stands_for
 from evalbench.engine.scoring.letters import LETTERS
 from evalbench.engine.shapes import either, maybe, record, text

@@ -9,8 +9,8 @@ from typing import Any
 
 from evalbench.engine.benchmarks.mmlu.data import UNREAD
 from evalbench.engine.calls import Outcome
+from evalbench.engine.errors import counted
 from evalbench.engine.formats.files import Files
-from evalbench.engine.formats.reading import counted
 from evalbench.engine.installed import require
 from evalbench.engine.runs.reader import RunReader, SampleSummary
 from evalbench.engine.scoring.letters import LETTERS, LOGLIKELIHOOD

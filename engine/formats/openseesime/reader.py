@@ -11,8 +11,8 @@ from evalbench.engine.benchmark import Item
 from evalbench.engine.benchmarks.openseesime.data import simulation
 from evalbench.engine.config.spec import make_spec
 from evalbench.engine.data.reading import Row, read_rows
-from evalbench.engine.errors import DataError
-from evalbench.engine.formats.reading import counted, malformed
+from evalbench.engine.errors import DataError, counted
+from evalbench.engine.formats.reading import malformed
 from evalbench.engine.formats.recorded import Place, Recorded, RecordedReply, stands_for
 from evalbench.engine.runs.sanitize import uncell
 from evalbench.engine.scoring.literals import NotALiteral, literal

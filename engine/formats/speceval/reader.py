@@ -13,8 +13,8 @@ from evalbench.engine.benchmarks.spec.data import Spec, contestant, is_time, rea
 from evalbench.engine.config.roles import JUDGE, answers_model
 from evalbench.engine.config.spec import make_spec
 from evalbench.engine.data.reading import read_json
-from evalbench.engine.errors import DataError
-from evalbench.engine.formats.reading import counted, fitting
+from evalbench.engine.errors import DataError, counted
+from evalbench.engine.formats.reading import fitting
 from evalbench.engine.formats.recorded import Place, Recorded, RecordedReply, known_as, stands_for
 from evalbench.engine.shapes import anything, either, flag, maybe, number, record, text, whole
 
