@@ -62,8 +62,6 @@ demo: .make/local
 test: .make/dev
 	$(PYTEST) -m 'not slow' $(SMALL_SHARE) $(PYTEST_ARGS)
 
-# These wait for nothing.
-quick: JOBS = logical
 quick: lint imports
 	$(PYTEST) -m 'pure and not slow' $(SHARE) tests/unit $(PYTEST_ARGS)
 

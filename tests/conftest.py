@@ -34,6 +34,14 @@ for _name in ("CI", "GITHUB_STEP_SUMMARY", "NO_COLOR", "FORCE_COLOR", "COLUMNS",
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
+# What many tests wait for is a disk that confirms what was written. Memory does so at once, where
+# there is enough of it (a container's is often 64 MB).
+_MEMORY = Path("/dev/shm")
+if "PYTEST_DEBUG_TEMPROOT" not in os.environ and os.access(_MEMORY, os.W_OK | os.X_OK):
+    _room = os.statvfs(_MEMORY)
+    if _room.f_bavail * _room.f_frsize > 4 << 30 and not _room.f_flag & os.ST_NOEXEC:
+        os.environ["PYTEST_DEBUG_TEMPROOT"] = str(_MEMORY)
+
 # What nohup, or the background of a script, lets its children ignore is what many tests are about.
 if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
     signal.signal(signal.SIGHUP, signal.SIG_DFL)

@@ -436,10 +436,10 @@ async def test_a_profile_is_read_anew_once_when_it_expired(
     await provider.answer(ask(SONNET))
     sim.fault(
         status=403, message="The security token included in the request is expired",
-        headers={"x-amzn-errortype": "ExpiredTokenException"}, path="/converse", times=8,
+        headers={"x-amzn-errortype": "ExpiredTokenException"}, path="/converse", attempts=1,
     )  # fmt: skip
     store(tmp_path, "another-session-token-of-a-new-login")
-    calls = [provider.answer(ask(SONNET, seed=n)) for n in range(8)]
+    calls = [provider.answer(ask(SONNET, max_tokens=100 + n)) for n in range(8)]
     replies = await asyncio.gather(*calls)
     assert all(reply.text for reply in replies)
     assert len(converses(sim)) == 1 + 8 + 8
