@@ -182,6 +182,15 @@ class RoleSpec:
         thinks = self.provider().capabilities(self.ref.name).thinks
         return THINKING_ROOM if thinks or params.effort else 0
 
+    def require_packages(self) -> None:
+        """Fail if the provider needs packages for this model that are not installed.
+
+        Raises:
+            UsageError: that, with the command that installs them.
+        """
+        provider = self.provider()
+        require(provider.extra, self.model, *provider.modules_for(self.ref.name))
+
     def check(
         self,
         needs: Iterable[str],
@@ -201,8 +210,8 @@ class RoleSpec:
             NoSuchModel: the provider has no such model.
             UsageError: packages that it needs are not installed.
         """
+        self.require_packages()
         provider, name = self.provider(), self.ref.name
-        require(provider.extra, self.model, *provider.modules_for(name))
         provider.check_model(name)
         able = provider.capabilities(name)
         if self.batched and self.batch_terms() is None:

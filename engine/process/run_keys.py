@@ -70,6 +70,7 @@ def find_keys(specs: Sequence[RunSpec]) -> list[dict[str, ResolvedKey]]:
     """Look up the keys of every spec by role, in the environment, keychain, or as specified.
 
     Raises:
+        UsageError: packages that a provider needs are not installed; no key helps then.
         KeyUnavailable: a required key was not found; nothing was started.
     """
     return [
@@ -412,6 +413,8 @@ def _find_key(part: RoleSpec, env_file: str | None) -> ResolvedKey:
     named = part.settings.key
     if named and looks_like_key(named):
         raise not_here()
+    if part.key_need is not None:
+        part.require_packages()
     named = named if provider != "huggingface" else None
     file = Path(env_file) if env_file else None
     profile = part.provider_options.get("profile")

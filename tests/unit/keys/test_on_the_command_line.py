@@ -47,6 +47,13 @@ def test_no_run_starts_with_a_key_for_a_name(key: str) -> None:
     assert key not in str(caught.value)
 
 
+def test_a_missing_package_is_told_before_a_missing_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
+    monkeypatch.setattr("evalbench.engine.installed.find_spec", lambda name: None)
+    with pytest.raises(UsageError, match="needs anthropic, which this installation lacks"):
+        find_keys([make_spec("quickstart", "anthropic/claude-haiku-4-5")])
+
+
 @pytest.mark.parametrize(
     ("backend", "state"),
     [("InFile", KeychainState.ABSENT), ("Locked", KeychainState.LOCKED)],
