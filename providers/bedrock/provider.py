@@ -88,7 +88,11 @@ class Bedrock(NetworkProvider):
     price_table: ClassVar[str] = "aws"
     trace_name: ClassVar[str] = "aws.bedrock"
     extra: ClassVar[str] = "bedrock"
-    address_variables: ClassVar[tuple[str, ...]] = ("AWS_ENDPOINT_URL",)
+    # As boto3: that of the service before that of all.
+    address_variables: ClassVar[tuple[str, ...]] = (
+        "AWS_ENDPOINT_URL_BEDROCK_RUNTIME",
+        "AWS_ENDPOINT_URL",
+    )
     modules: ClassVar[tuple[str, ...]] = ("boto3",)
     takes_batches: ClassVar[bool] = True
     batch_lacks: ClassVar[str] = (

@@ -43,6 +43,9 @@ def test_every_sdk_has_its_variable(monkeypatch: pytest.MonkeyPatch) -> None:
         assert with_address(provider, {"base_url": "https://mine.test"}) == {
             "base_url": "https://mine.test"
         }
+    # Of a service's own variable and that of all of AWS, boto3 reads the former.
+    monkeypatch.setenv("AWS_ENDPOINT_URL_BEDROCK_RUNTIME", "https://runtime.test")
+    assert with_address("bedrock", {})["base_url"] == "https://runtime.test"
     # Not every server that speaks the protocol is meant by OpenAI's variable.
     assert "base_url" not in with_address("groq", {})
 
