@@ -53,8 +53,9 @@ class KeyRef:
             case KeySource.FILE:
                 return f"{self.provider} key from {self.name} ({self.variable})"
             case KeySource.PROFILE:
-                profile = f"profile {self.name!r}" if self.name else "what its own tools use here"
-                return f"{self.provider} credentials of {profile}"
+                if self.name:
+                    return f"{self.provider} credentials of profile {self.name!r}"
+                return f"{self.provider} credentials that its SDK finds by itself"
         return f"{self.provider} without a key"
 
     def to_json(self) -> dict[str, str]:

@@ -11,7 +11,6 @@ from typing import Any
 from evalbench.engine.errors import (
     AccessDenied,
     BadKey,
-    ConnectionFailed,
     NoSuchModel,
     Overloaded,
     ProviderError,
@@ -38,7 +37,7 @@ from evalbench.providers.wire.failures import (
 )
 from evalbench.providers.wire.lenient import as_object, as_text
 from evalbench.providers.wire.scrub import SecretScrubber
-from evalbench.providers.wire.transport import connection_error
+from evalbench.providers.wire.transport import connection_error, unreachable
 
 NAMES = {
     400: "ValidationException",
@@ -320,11 +319,9 @@ def explain(
         case "ParamValidationError":
             return rejected(ErrorResponse(0, why), who, "boto3 does not take this call")
     if name in _NEVER_CONNECTED:
-        return ConnectionFailed(
-            f"cannot reach {who.title} at {who.address.host}", why=scrub.text(_root(error), 300),
-            hint="check the network and --region" if who.address.official
-            else "check that the server runs and that --base-url is right",
-        )  # fmt: skip
+        reason = scrub.text(_root(error), 300)
+        hint = "check the network and --region"
+        return unreachable(who.title, who.address, reason, (name,), hint)
     if name.endswith(("ConfigError", "ConfigurationError", "ConfigParseError")):
         return RunFatal("AWS's configuration cannot be used", why=why, hint="check ~/.aws/config")
     return connection_error(error, who.title, who.address, scrub)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import re
 import ssl
+from collections.abc import Iterable
 from urllib.parse import urlsplit
 
 from evalbench.engine.errors import ConnectionFailed, ProviderError, RunFatal, system_limit
@@ -33,7 +34,9 @@ _NEVER_CONNECTED = frozenset(
         "gaierror",
     }
 )
-_PROXY = frozenset({"ClientProxyConnectionError", "ClientHttpProxyError", "ProxyError"})
+_PROXY = frozenset(
+    {"ClientProxyConnectionError", "ClientHttpProxyError", "ProxyError", "ProxyConnectionError"}
+)
 _TLS = frozenset({"ClientConnectorCertificateError", "ClientConnectorSSLError", "ClientSSLError"})
 
 
@@ -68,16 +71,31 @@ def connection_error(
     if _TLS.intersection(names) or any(isinstance(link, ssl.SSLError) for link in chain):
         return _unsafe(address, reason)
     if left is False or _NEVER_CONNECTED.intersection(names):
-        if proxy := proxy_for(address.url):
-            return _not_through(proxy, who, address, reason, at_fault=bool(_PROXY & set(names)))
-        return ConnectionFailed(
-            f"cannot reach {who} at {address.host}",
-            why=reason,
-            hint="check the network"
-            if address.official
-            else "check that the server runs and that its address is right (--base-url)",
-        )
+        return unreachable(who, address, reason, names)
     return _cut(address, reason)
+
+
+def unreachable(
+    who: str, address: Address, reason: str, names: Iterable[str], hint: str = "check the network"
+) -> ProviderError:
+    """No connection was made: the network, the address or a proxy is to blame.
+
+    Args:
+        who: the provider, as users know it.
+        address: where the request was to go.
+        reason: what the system said.
+        names: the types of the exceptions, which tell whether the proxy refused.
+        hint: what to do if the address is the provider's own.
+    """
+    if proxy := proxy_for(address.url):
+        return _not_through(proxy, who, address, reason, at_fault=bool(_PROXY.intersection(names)))
+    return ConnectionFailed(
+        f"cannot reach {who} at {address.host}",
+        why=reason,
+        hint=hint
+        if address.official
+        else "check that the server runs and that its address is right (--base-url)",
+    )
 
 
 def _not_through(

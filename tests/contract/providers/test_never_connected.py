@@ -78,11 +78,12 @@ async def test_a_handshake_that_outlasts_the_deadline(make: Make, serve: Serve, 
     assert not error.possibly_billed
 
 
-async def never_billed_behind_a_proxy(make: Make, name: str) -> None:
+async def never_billed_behind_a_proxy(make: Make, name: str) -> e.EvalbenchError:
     provider, model = at(make, name, "https://somewhere.example/v1")
     error = await failure(provider, ask(model))
     assert type(error) is e.ConnectionFailed
     assert not error.possibly_billed
+    return error
 
 
 @pytest.mark.parametrize("name", CARRIED)
@@ -98,4 +99,7 @@ async def test_a_proxy_that_does_not_run(
     make: Make, free_port: int, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HTTPS_PROXY", f"http://127.0.0.1:{free_port}")
-    await never_billed_behind_a_proxy(make, name)
+    error = await never_billed_behind_a_proxy(make, name)
+    assert error.what.startswith(f"the proxy 127.0.0.1:{free_port} cannot be used to reach ")
+    assert "HTTPS_PROXY" in error.hint
+    assert "NO_PROXY=somewhere.example" in error.hint
