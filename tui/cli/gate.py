@@ -5,10 +5,13 @@ from __future__ import annotations
 import argparse
 import math
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from evalbench.engine.errors import UsageError, nearest
+from evalbench.engine.config.spec import RunSpec, build_benchmark
+from evalbench.engine.errors import EvalbenchError, UsageError, nearest
+from evalbench.engine.scoring.tally import Tally
 from evalbench.engine.terminal_text import one_line
 from evalbench.tui.cli.output import stderr, stdout
 
@@ -54,7 +57,8 @@ def gates(texts: Sequence[str]) -> list[Gate]:
 
 
 def _gate(text: str) -> Gate:
-    name, sign, number = text.partition("=")
+    # The name of a group's metric has one of its own: accuracy/subject=anatomy.
+    name, sign, number = text.rpartition("=")
     name, dot, bound = name.strip().rpartition(".")
     if not dot or bound not in ("low", "high", "value"):
         name, bound = f"{name}{dot}{bound}", "value"
@@ -69,6 +73,24 @@ def _gate(text: str) -> Gate:
             hint="for example --fail-under accuracy=0.8, or accuracy.low=0.8",
         )
     return Gate(name, bound, least)  # type: ignore[arg-type]
+
+
+def misspelt(wanted: Sequence[Gate], specs: Sequence[RunSpec]) -> tuple[str, ...]:
+    """Notes on metrics that no run is known to have, said before anything is asked.
+
+    Not errors: some benchmarks know their metrics only when there are samples.
+    """
+    known: set[str] = set()
+    for spec in specs:
+        with suppress(EvalbenchError):
+            known.update(metric.name for metric in build_benchmark(spec).metrics(Tally()))
+    return tuple(
+        f"--fail-under: no metric {gate.metric!r} is known so far; {near}"
+        for gate in wanted
+        if "/" not in gate.metric
+        and gate.metric not in known
+        and (near := nearest(gate.metric, known))
+    )
 
 
 def judged(wanted: Sequence[Gate], metrics: Metrics) -> list[str]:

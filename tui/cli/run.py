@@ -17,7 +17,7 @@ from evalbench.engine.runs.grid import Grid, grid_of
 from evalbench.tui.cli import key_hosts
 from evalbench.tui.cli.confirm import Declined, can_ask, confirmed
 from evalbench.tui.cli.follow import View
-from evalbench.tui.cli.gate import Gate, declare_gate, gate_code, gates
+from evalbench.tui.cli.gate import Gate, declare_gate, gate_code, gates, misspelt
 from evalbench.tui.cli.launch import declare_following, declare_run_dir, end_hook, launch
 from evalbench.tui.cli.output import stderr, stdout
 from evalbench.tui.cli.parser import Parser, add_options, given
@@ -97,6 +97,7 @@ def execute(args: argparse.Namespace) -> int:
 
     key_hosts.check(args, specs)
     notes += key_hosts.told(args, specs)
+    notes += misspelt(wanted, specs)
 
     begun_here: list[RunFolder] = []
     on_end = end_hook(args)

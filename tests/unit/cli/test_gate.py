@@ -6,11 +6,13 @@ from typing import Any
 
 import pytest
 
+from evalbench.engine.config.spec import make_spec
 from evalbench.engine.errors import UsageError
-from evalbench.tui.cli.gate import FAILED, gate_code, gates, judged
+from evalbench.tui.cli.gate import FAILED, gate_code, gates, judged, misspelt
 
 METRICS: dict[str, dict[str, Any]] = {
     "accuracy": {"value": 0.75, "low": 0.6, "high": 0.85},
+    "accuracy/subject=anatomy": {"value": 0.5, "low": 0.3, "high": 0.7},
     "rating": {"value": None, "low": None, "high": None},
 }
 
@@ -26,6 +28,8 @@ def test_what_is_below_is_told() -> None:
         ("accuracy.high=0.8", False),
         ("accuracy.high=0.9", True),
         ("rating=1", True),
+        ("accuracy/subject=anatomy=0.4", False),
+        ("accuracy/subject=anatomy.low=0.4", True),
     ):
         assert bool(judged(gates([text]), METRICS)) == below, text
 
@@ -40,6 +44,15 @@ def test_an_unknown_metric_is_told_with_the_nearest() -> None:
     with pytest.raises(UsageError) as error:
         judged(gates(["acuracy=1"]), METRICS)
     assert "accuracy" in error.value.hint
+
+
+def test_a_misspelt_metric_is_noted_before_the_start() -> None:
+    specs = [make_spec("quickstart", "local/smollm2-135m-instruct")]
+    assert misspelt(gates(["accuracy.low=0.5"]), specs) == ()
+    (note,) = misspelt(gates(["acuracy=0.5"]), specs)
+    assert "no metric 'acuracy' is known so far; did you mean accuracy" in note
+    # A group's, which exists once one of its samples is scored.
+    assert misspelt(gates(["accuracy/kind=logic=0.5"]), specs) == ()
 
 
 def test_only_a_run_that_went_well_gets_the_code(capsys: pytest.CaptureFixture[str]) -> None:
