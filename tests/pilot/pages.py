@@ -23,7 +23,7 @@ from evalbench.engine.runs.folder import all_runs
 from evalbench.engine.runs.status import State
 from evalbench.tui.app import EvalbenchApp
 from evalbench.tui.commands import COMMANDS
-from evalbench.tui.screens import key_entry, keys, new_probe, starting
+from evalbench.tui.screens import key_entry, keys, probe, starting
 from evalbench.tui.screens.batches import BatchesPage
 from evalbench.tui.screens.choose import Choose
 from evalbench.tui.screens.compare import ComparePage
@@ -38,9 +38,9 @@ from evalbench.tui.screens.leaderboard import LeaderboardPage
 from evalbench.tui.screens.machine import MachinePage
 from evalbench.tui.screens.models import ModelsPage
 from evalbench.tui.screens.new import NewRunPage
-from evalbench.tui.screens.new_probe import Probe
 from evalbench.tui.screens.own import OwnPage
 from evalbench.tui.screens.page import Page
+from evalbench.tui.screens.probe import Probe
 from evalbench.tui.screens.providers import ProvidersPage
 from evalbench.tui.screens.run import RunPage
 from evalbench.tui.screens.run_charts import RunChartsPage
@@ -416,7 +416,7 @@ async def _probed(patch: pytest.MonkeyPatch) -> None:
     async def answered(*_words: str) -> list[dict[str, Any]]:
         return [told]
 
-    patch.setattr(new_probe, "run_command", answered)
+    patch.setattr(probe, "run_command", answered)
 
 
 @shot("probe", Probe, _probed)

@@ -22,10 +22,9 @@ from evalbench.tui.commands import commands
 from evalbench.tui.screens.choose import Choose
 from evalbench.tui.screens.dialogs import Confirm, Enter, Trouble
 from evalbench.tui.screens.key_entry import set_key
-from evalbench.tui.screens.new_pickers import Pickers
-from evalbench.tui.screens.new_probe import Probe
-from evalbench.tui.screens.new_takes import SETTLED_S, Takes
+from evalbench.tui.screens.new_panels import SETTLED_S, EstimatePanel, Pickers
 from evalbench.tui.screens.page import Page
+from evalbench.tui.screens.probe import Probe
 from evalbench.tui.screens.starting import start
 from evalbench.tui.state.cli_child import run_command
 from evalbench.tui.state.draft import Draft, Fix, fault_words, help_words
@@ -79,8 +78,8 @@ class NewRunPage(Page):
     NewRunPage #result { height: auto; padding: 0 2; }
     NewRunPage.-tall Pickers { height: 35%; min-height: 12; max-height: 24; }
     NewRunPage.-wide FieldGrid { grid-size: 3; }
-    NewRunPage.-tall.-middling Takes > Plain { margin-bottom: 1; }
-    NewRunPage.-tall.-wide Takes > Plain { margin-bottom: 1; }
+    NewRunPage.-tall.-middling EstimatePanel > Plain { margin-bottom: 1; }
+    NewRunPage.-tall.-wide EstimatePanel > Plain { margin-bottom: 1; }
     NewRunPage.-tall.-middling #lower, NewRunPage.-tall.-wide #lower { layout: horizontal; }
     NewRunPage.-tall.-middling #form, NewRunPage.-tall.-wide #form { width: 2fr; height: 1fr; }
     NewRunPage.-tall.-middling #result, NewRunPage.-tall.-wide #result {
@@ -117,7 +116,7 @@ class NewRunPage(Page):
         yield Plain(id="about")
         with Container(id="lower"):
             yield Form(id="form")
-            yield Takes(self._error_lines, id="result")
+            yield EstimatePanel(self._error_lines, id="result")
         yield Footer()
 
     def on_mount(self) -> None:
@@ -360,7 +359,7 @@ class NewRunPage(Page):
 
     def _settle(self) -> None:
         """Show the command line and errors now, and the estimate once nothing changes any more."""
-        draft, takes = self._draft, self.query_one(Takes)
+        draft, takes = self._draft, self.query_one(EstimatePanel)
         faults = {
             name: draft.as_fields(fault_words(error)) for name, error in draft.faults().items()
         }
@@ -434,7 +433,7 @@ class NewRunPage(Page):
             await self.action_fix()
 
     def _tell_state(self) -> None:
-        self.query_one(Takes).tell_state(about_answering(self._draft, self._offered.keys))
+        self.query_one(EstimatePanel).tell_state(about_answering(self._draft, self._offered.keys))
         self.query_one(TopLine).tell(right=self._draft.title)
 
     def action_estimate(self) -> None:
@@ -479,7 +478,7 @@ class NewRunPage(Page):
 
     async def _agreed(self) -> bool:
         """Ask before an expensive run, or one of unknown cost; the rule of the command line."""
-        takes = self.query_one(Takes)
+        takes = self.query_one(EstimatePanel)
         try:
             estimate = await takes.estimate(self._draft.words())
         except EvalbenchError as error:

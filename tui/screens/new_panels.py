@@ -1,35 +1,99 @@
-"""The estimate and command line of the run being set up."""
+"""The panels of a new run: its three pickers, and its estimate."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from textual import work
+from textual import events, work
 from textual.app import ComposeResult
-from textual.containers import VerticalScroll
+from textual.containers import Horizontal, VerticalScroll
 from textual.timer import Timer
 from textual.worker import Worker
 
 from evalbench.engine.errors import EvalbenchError
 from evalbench.tui.state.cli_child import run_command
 from evalbench.tui.state.money_words import Estimate, estimate_lines
+from evalbench.tui.widgets.picker import Picker
+from evalbench.tui.widgets.table import Column
 from evalbench.tui.widgets.text import Plain
+
+_MODEL_COLUMNS = (
+    Column("name"),
+    Column("context", 9, right=True),
+    Column("$/M in–out", 13, right=True),
+    Column("retires", 11),
+)
+"""If these do not fit, the line about the model has the same information."""
+
+_ROOM = ((56, 4), (44, 3))
+"""Picker widths from which this many of these columns are shown; below, only the name."""
+
+
+class Pickers(Horizontal):
+    """Benchmark, provider, model. They grow with the screen, and fold if it is small."""
+
+    DEFAULT_CSS = """
+    Pickers { height: 8; }
+    Pickers #benchmark { width: 22; }
+    Pickers #provider { width: 25; }
+    Pickers #model { width: 1fr; }
+    Pickers.-roomy #benchmark { width: 1fr; }
+    Pickers.-roomy #provider { width: 1fr; }
+    Pickers.-roomy #model { width: 2fr; }
+    Pickers.-folded { height: 3; }
+    Pickers.-folded Table { display: none; }
+    """
+
+    def compose(self) -> ComposeResult:
+        """In the order of choosing."""
+        yield Picker(
+            "benchmark", (Column("name"),), hint="Type to filter", id="benchmark", goes_on=True
+        )
+        yield Picker(
+            "provider",
+            (Column("name"), Column("key", 8)),
+            hint="Type to filter",
+            id="provider",
+            goes_on=True,
+        )
+        yield Picker(
+            "model",
+            _MODEL_COLUMNS[:1],
+            hint="Type to filter, or a name",
+            id="model",
+            typed="use",
+            goes_on=True,
+        )
+
+    def on_resize(self, event: events.Resize) -> None:
+        """Show more columns for each model if there is room."""
+        self.set_class(event.size.width >= 100, "-roomy")
+        room = event.size.width // 2 if event.size.width >= 100 else event.size.width - 47
+        columns = next((columns for cells, columns in _ROOM if room >= cells), 1)
+        self.query_one("#model", Picker).replace_columns(_MODEL_COLUMNS[:columns])
+
+    def fold(self, *, folded: bool) -> None:
+        """Show only what was chosen, to leave room for the others."""
+        self.set_class(folded, "-folded")
+        for picker in self.query(Picker):
+            picker.fold(folded)
+
 
 SETTLED_S = 0.6
 """Seconds without a change before a new estimate is requested."""
 
 
-class Takes(VerticalScroll, can_focus=False):
+class EstimatePanel(VerticalScroll, can_focus=False):
     """Mode and key, calls, tokens and cost, and the equivalent command line.
 
     The estimate comes from a separate command, which any change cancels.
     """
 
     DEFAULT_CSS = """
-    Takes #state { height: auto; color: $text-muted; }
-    Takes #takes { height: auto; min-height: 3; }
-    Takes #takes.-bad { color: $text-error; }
-    Takes #command { height: auto; color: $text-primary; }
+    EstimatePanel #state { height: auto; color: $text-muted; }
+    EstimatePanel #takes { height: auto; min-height: 3; }
+    EstimatePanel #takes.-bad { color: $text-error; }
+    EstimatePanel #command { height: auto; color: $text-primary; }
     """
 
     def __init__(self, told: Callable[[EvalbenchError], list[str]], *, id: str) -> None:
