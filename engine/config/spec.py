@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -24,7 +25,6 @@ from evalbench.engine.calls.options import (
     values_of,
 )
 from evalbench.engine.config import registry
-from evalbench.engine.config.cluster_address import check_address
 from evalbench.engine.config.env_file import variables_of
 from evalbench.engine.config.roles import (
     ANSWERS,
@@ -381,7 +381,7 @@ def make_spec(
     seconds_of("batch_fallback", chosen.batch_fallback)
     seconds_of("wait_for_server", chosen.wait_for_server)
     if chosen.candidate.mode == "cluster":
-        check_address(chosen.address)
+        check_cluster_address(chosen.address)
     owner = f"provider {ref.provider}"
     with_own = {**standing(provider, provider.options), **(provider_options or {})}
     theirs = with_address(ref.provider, parse_options(provider.options, with_own, owner, environ))
@@ -647,3 +647,28 @@ def suite_budget(path: Path) -> Decimal | None:
         return None  # reported when it is loaded as a suite
     amount: Decimal | None = BUDGET.parse(given)
     return amount
+
+
+def check_cluster_address(address: str) -> None:
+    """Reject anything but the address of a cluster that this process can join.
+
+    Raises:
+        SpecError: with the alternative.
+    """
+    told = os.environ.get("RAY_ADDRESS", "") if address == "auto" else address
+    if told.startswith("ray://"):
+        raise SpecError(
+            "address",
+            f"{told} is an address of Ray Client",
+            why="every call would go through its proxy, and a lost connection ends all workers",
+            hint="start evalbench on a node of the cluster with --address auto, for example"
+            " by ssh, sbatch or ray job submit; evalbench attach follows it from elsewhere",
+        )
+    host, colon, port = address.rpartition(":")
+    if address != "auto" and not (host and colon and port.isdecimal()):
+        raise SpecError(
+            "address",
+            f"--address cannot be {address!r}",
+            why="it is auto, or HOST:PORT of the cluster's head",
+            hint="--address auto, on a node of the cluster",
+        )

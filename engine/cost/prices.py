@@ -13,17 +13,22 @@ from collections.abc import Iterable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal, InvalidOperation
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
+
+import orjson
 
 from evalbench.engine.calls import BaseProvider, ModelRef
 from evalbench.engine.config import registry
 from evalbench.engine.cost import price_file
 from evalbench.engine.cost.listed_prices import find_listed
-from evalbench.engine.cost.price_cache import PriceCache
 from evalbench.engine.cost.unit_prices import ZERO, Mode, Rates, UnitPrices
 from evalbench.engine.errors import SpecError
-from evalbench.engine.paths import config_dir
+from evalbench.engine.files import parse_json, read_plain
+from evalbench.engine.paths import cache_dir, config_dir, make_private, write_file
+from evalbench.engine.shapes import anything, maybe, record, table_of
+from evalbench.engine.stored import PRICES
 
 _STANDARD_TIERS = frozenset({"", "auto", "default", "standard", "standard_only"})
 _RATES = {
@@ -34,6 +39,8 @@ _RATES = {
 }
 _BEYOND_TOKENS = ("requests_kcount", "output_reasoning_mtok")
 """Charges for ordinary calls that token rates cannot express; a model with one has no price."""
+
+_KEPT = record({"stamp": anything, "known": table_of(maybe(PRICES))})
 
 
 class PriceBook:
@@ -309,3 +316,37 @@ def _rates_beyond(prices: Any, start: int) -> Rates:
                 values[name] = tier.price
         values.setdefault(name, None if price is None else _base(price))
     return Rates(**values)
+
+
+class PriceCache:
+    """The table's answers of one day, by query; discarded with a new day or table."""
+
+    def __init__(self, at: datetime) -> None:
+        self._path = cache_dir() / "prices.json"
+        self._stamp = [version("genai-prices"), at.astimezone(UTC).date().isoformat()]
+        self._known: dict[str, dict[str, object] | None] = {}
+        try:
+            held = parse_json(read_plain(self._path))
+            _KEPT(held)
+            if held["stamp"] == self._stamp:
+                self._known = held["known"]
+        except (OSError, ValueError):
+            return
+
+    def knows(self, question: str) -> bool:
+        """Whether the answer is known, even if there is no price."""
+        return question in self._known
+
+    def answer(self, question: str) -> UnitPrices | None:
+        """The cached answer."""
+        held = self._known[question]
+        return UnitPrices.from_json(held) if held else None
+
+    def keep(self, question: str, prices: UnitPrices | None) -> None:
+        """Cache an answer, if the cache can be written."""
+        self._known[question] = prices.to_json() if prices else None
+        try:
+            make_private(self._path.parent)
+            write_file(self._path, orjson.dumps({"stamp": self._stamp, "known": self._known}))
+        except OSError:
+            return

@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from evalbench.engine.calls import MediaPart, ModelRef, Prompt
 from evalbench.engine.calls.token_rules import MediaTokens, TokenRules
 from evalbench.engine.config import registry
-from evalbench.engine.data.image_size import image_size
-from evalbench.engine.data.video_length import video_length
+from evalbench.engine.data.media_headers import image_size, video_length
 from evalbench.engine.errors import SpecError
 
 _MESSAGE_TOKENS = 4

@@ -18,7 +18,7 @@ from evalbench.engine.calls.messages import prompt_to_json
 from evalbench.engine.config.roles import JUDGE, RoleSpec
 from evalbench.engine.config.spec import RunSpec, build_benchmark
 from evalbench.engine.data.dataset import read_header, read_samples
-from evalbench.engine.data.image_size import image_size
+from evalbench.engine.data.media_headers import image_size
 from evalbench.engine.execution.ask import bind
 
 

@@ -20,7 +20,7 @@ from evalbench.engine.compat import override
 from evalbench.engine.errors import AccessDenied
 from evalbench.engine.inference_servers import ServerProgram
 from evalbench.providers.chat.errors import error_object
-from evalbench.providers.compatible import routes
+from evalbench.providers.compatible import openrouter
 from evalbench.providers.compatible.programs import LLAMA_CPP
 from evalbench.providers.compatible.provider import Compatible, CompatibleOptions
 from evalbench.providers.compatible.quirks import Quirks
@@ -115,15 +115,15 @@ class OpenRouter(Compatible):
 
     def _line(self, entry: Mapping[str, Any]) -> ModelInfo:
         line = super()._line(entry)
-        self._told[line.name] = routes.facts_of(entry)
-        return replace(line, rates=routes.rates_of(entry))
+        self._told[line.name] = openrouter.facts_of(entry)
+        return replace(line, rates=openrouter.rates_of(entry))
 
     @override
     def read(self, answered: Answered, prepared: Prepared) -> Reply:
         """The reply reports its own cost."""
         reply = super().read(answered, prepared)
         usage = reply.raw.get("usage") if isinstance(reply.raw, Mapping) else None
-        return replace(reply, billed=routes.billed(usage))
+        return replace(reply, billed=openrouter.billed(usage))
 
     @override
     def prepare(self, call: Call) -> Prepared:

@@ -18,7 +18,7 @@ from evalbench.providers.local.budget import Budget
 from evalbench.providers.local.catalogue import Source
 from evalbench.providers.local.determinism import explain_nondeterminism, make_deterministic
 from evalbench.providers.local.generation import Generation
-from evalbench.providers.local.memory_check import check_memory
+from evalbench.providers.local.loading import check_memory
 from evalbench.providers.local.model import LoadedModel
 from evalbench.providers.local.options import LocalOptions
 from evalbench.providers.local.prefixes import Prefixes

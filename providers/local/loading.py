@@ -1,7 +1,9 @@
-"""From a folder of safetensors to a model that is ready to run."""
+"""From a folder of safetensors to a model on its devices, ready to run."""
 
 from __future__ import annotations
 
+import logging
+from dataclasses import replace
 from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
@@ -10,24 +12,31 @@ from typing import Any
 import torch
 import transformers
 
-from evalbench.engine.errors import WorkerFailed
-from evalbench.engine.hardware.fit import parse_bytes
+from evalbench.engine.calls.options import values_of
+from evalbench.engine.errors import ProviderError, WorkerFailed
+from evalbench.engine.hardware.devices import DeviceMemory
+from evalbench.engine.hardware.fit import Loading, Work, fit, flag, parse_bytes
+from evalbench.engine.installed import install_command
 from evalbench.providers.local.cache import cache_argument
 from evalbench.providers.local.catalogue import FolderModel
 from evalbench.providers.local.chat import ChatTemplate
-from evalbench.providers.local.memory import limit_device
+from evalbench.providers.local.memory import free_bytes, limit_device
 from evalbench.providers.local.model import LoadedModel
 from evalbench.providers.local.options import LocalOptions
-from evalbench.providers.local.placement import devices_of, placement, quantization
+from evalbench.providers.local.packing_check import layer_kinds, learn_packing
 from evalbench.providers.local.products import multiplies, widen_products
+from evalbench.providers.local.shapes import footprint
 from evalbench.providers.local.threads import choose_threads
-from evalbench.providers.local.trial import layer_kinds, learn_packing
 from evalbench.providers.local.vision_config import configuration, sees
 
 _DEFAULT_CONTEXT = 2048
 _UNSET_LENGTH = 10**9
 _FLASH = "flash_attention_2"
 _FLASH_FROM = (8, 0)
+_SHARE = 0.8
+"""A model whose weights take more than this fraction of one card is spread over all of them."""
+_SHORTEST = 64
+"""Tokens of prompt and answer that every model should have room for."""
 
 
 def load(folder: Path, settings: LocalOptions, sharing: int = 1) -> LoadedModel:
@@ -86,7 +95,7 @@ def load(folder: Path, settings: LocalOptions, sharing: int = 1) -> LoadedModel:
     model.tokens_run = 0
     model.info = {
         "device": _device_name(device),
-        "devices": len(devices_of(network, device)),
+        "devices": len(_devices_of(network, device)),
         "dtype": str(dtype).removeprefix("torch."),
         "products": str(products).removeprefix("torch."),
         "quantize": quantize,
@@ -182,7 +191,7 @@ def _load_network(
     kind = transformers.AutoModelForImageTextToText if vision else transformers.AutoModelForCausalLM
     problem: Exception | None = None
     form = str(dtype).removeprefix("torch.") if quantize == "none" else quantize
-    how = {**placement(folder, device, form), **quantization(quantize, products)}
+    how = {**_placement(folder, device, form), **_quantization(quantize, products)}
     for attention in attention_order(device, dtype):
         try:
             network = kind.from_pretrained(
@@ -226,3 +235,94 @@ def _context_tokens(config: Any, tokenizer: Any) -> int:
             return int(value)
     value = getattr(tokenizer, "model_max_length", None) or _UNSET_LENGTH
     return int(value) if value < _UNSET_LENGTH else _DEFAULT_CONTEXT
+
+
+def _placement(folder: Path, device: torch.device, form: str) -> dict[str, Any]:
+    """The ``from_pretrained`` arguments that place a model on devices.
+
+    Args:
+        folder: the model's files.
+        device: where it runs.
+        form: its number format, ``8bit`` or ``4bit``.
+    """
+    if device.type == "cpu":
+        return {}
+    if device.type == "cuda" and torch.cuda.device_count() > 1:
+        try:
+            weights = footprint(FolderModel(folder)).weights(form)
+        except ProviderError:
+            weights = sum(file.stat().st_size for file in folder.glob("*.safetensors"))
+        if weights > _SHARE * free_bytes(device):
+            return {"device_map": "auto"}
+    return {"device_map": {"": device}}
+
+
+def _quantization(quantize: str, products: torch.dtype) -> dict[str, Any]:
+    """The ``from_pretrained`` arguments that quantise the linear layers.
+
+    Args:
+        quantize: ``none``, ``4bit`` or ``8bit``.
+        products: number format in which 4-bit layers multiply.
+
+    Raises:
+        WorkerFailed: bitsandbytes is not installed.
+    """
+    if quantize == "none":
+        return {}
+    if find_spec("bitsandbytes") is None:
+        raise WorkerFailed(
+            f"--quantize {quantize} needs a package that is not installed",
+            why="bitsandbytes holds the quantised layers",
+            hint=install_command("gpu"),
+        )
+    if quantize == "8bit":
+        # It warns about every pass through every layer.
+        logging.getLogger("bitsandbytes").setLevel(logging.ERROR)
+        config = transformers.BitsAndBytesConfig(load_in_8bit=True)
+    else:
+        config = transformers.BitsAndBytesConfig(
+            load_in_4bit=True,
+            bnb_4bit_quant_type="nf4",
+            bnb_4bit_use_double_quant=True,
+            bnb_4bit_compute_dtype=products,
+        )
+    return {"quantization_config": config}
+
+
+def _devices_of(network: Any, device: torch.device) -> list[torch.device]:
+    """The devices that hold parts of a model, starting with the one that takes its input."""
+    parts = getattr(network, "hf_device_map", None) or {}
+    found = [
+        torch.device("cuda", one) if isinstance(one, int) else torch.device(one)
+        for one in parts.values()
+    ]
+    return list(dict.fromkeys(found)) or [device]
+
+
+def check_memory(folder: Path, settings: LocalOptions) -> None:
+    """Refuse weights that do not fit in memory, before they are read.
+
+    On Linux a process that uses too much main memory gets no error; it is killed.
+
+    Raises:
+        WorkerFailed: with the figures and what would help.
+    """
+    try:
+        size = footprint(FolderModel(folder))
+    except ProviderError:
+        return
+    device = choose_device(settings.device)
+    chosen = str(choose_dtype(settings.dtype, device)).removeprefix("torch.")
+    available = DeviceMemory(device.type, device.type, free_bytes(device), 0)
+    options = values_of(replace(settings, dtype=chosen))
+    found = fit(size, available, Loading.chosen(options, available), Work(_SHORTEST, 1))
+    form, need = next(iter(found.least.items()))
+    if need <= found.free:
+        return
+    smaller = [flag(name) for name, bytes_ in found.least.items() if bytes_ <= found.free]
+    raise WorkerFailed(
+        "the model does not fit into memory",
+        why=f"in {form} it takes at least {need / 1e9:.1f} GB; {found.free / 1e9:.1f} GB "
+        + ("are allowed by --memory-limit" if settings.memory_limit else "are free"),
+        hint=" or ".join(smaller) or "choose a smaller model",
+    )

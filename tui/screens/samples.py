@@ -539,7 +539,7 @@ class SamplesPage(SeekingPage):
     @work(exclusive=True, group="export")
     async def action_export(self) -> None:
         """See ``commands.py``."""
-        from evalbench.engine.formats.selected_samples import export_samples
+        from evalbench.engine.formats import export_samples
 
         folder, numbers = self._watch.folder, self._rows.numbers
         count = figures.counted(len(numbers), "sample")

@@ -27,8 +27,8 @@ from evalbench.engine.benchmarks.custom.file import (
     together,
 )
 from evalbench.engine.data.hub_set import load_splits
-from evalbench.engine.data.image_size import image_size, image_type
 from evalbench.engine.data.images import MOST_PIXELS
+from evalbench.engine.data.media_headers import image_size, image_type
 from evalbench.engine.data.reading import SUFFIXES, Row, read_rows, shards
 from evalbench.engine.errors import DataError, nearest
 from evalbench.engine.limited import LimitedProcess, LimitExceeded, WorkFailed

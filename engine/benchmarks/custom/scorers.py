@@ -13,10 +13,10 @@ from importlib.metadata import entry_points
 from string import ascii_uppercase
 from typing import Any
 
+from evalbench.engine.benchmarks.custom import drop
 from evalbench.engine.benchmarks.mt_bench.ratings import VERDICT
 from evalbench.engine.installed import install_command, missing_modules
 from evalbench.engine.scoring import (
-    drop,
     letters,
     letters_lenient,
     numbers,

@@ -20,7 +20,7 @@ from evalbench.engine.benchmark import (
     Score,
     answer_outcome,
 )
-from evalbench.engine.benchmarks.programs.replies import PROGRAM, read_program
+from evalbench.engine.benchmarks.programs.parsers import PROGRAM, read_program
 from evalbench.engine.calls import Outcome, Reply, generate
 from evalbench.engine.calls.options import setting, setting_of
 from evalbench.engine.calls.templates import Template, chosen_templates, fill, prompt_option

@@ -14,7 +14,7 @@ import pytest
 from evalbench.engine.benchmark import Asked, DataSource, Item, Sample, Score
 from evalbench.engine.benchmarks.programs import benchmark
 from evalbench.engine.benchmarks.programs.benchmark import HumanEval, Mbpp, ProgramBenchmark
-from evalbench.engine.benchmarks.programs.replies import read_program
+from evalbench.engine.benchmarks.programs.parsers import read_program
 from evalbench.engine.calls import Outcome, Reply
 from evalbench.engine.errors import DataError
 from evalbench.engine.sandbox import Unconfined

@@ -18,8 +18,7 @@ from typing import Any
 import pytest
 
 from evalbench.engine.calls import Call, ModelRef, Reply, generate
-from evalbench.engine.config.cluster_address import check_address
-from evalbench.engine.config.spec import make_spec
+from evalbench.engine.config.spec import check_cluster_address, make_spec
 from evalbench.engine.dispatch.base import SendLog
 from evalbench.engine.dispatch.local import worker_actor as carriers
 from evalbench.engine.dispatch.local.cluster import (
@@ -52,23 +51,23 @@ def node(ident: str, host: str, *, alive: bool = True, **resources: float) -> di
 @pytest.mark.parametrize("address", ["auto", "10.0.0.1:6379", "head.example:6379"])
 def test_addresses_of_a_cluster(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("RAY_ADDRESS", raising=False)
-    check_address(address)
+    check_cluster_address(address)
 
 
 @pytest.mark.parametrize("address", ["", "head", "head:", ":6379", "head:port"])
 def test_what_is_no_address_is_refused(address: str) -> None:
     with pytest.raises(SpecError, match="--address cannot be"):
-        check_address(address)
+        check_cluster_address(address)
 
 
 def test_ray_client_is_refused_with_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(SpecError, match="address of Ray Client") as error:
-        check_address("ray://head:10001")
+        check_cluster_address("ray://head:10001")
     assert "on a node of the cluster" in error.value.hint
     monkeypatch.setenv("RAY_ADDRESS", "ray://head:10001")
     with pytest.raises(SpecError, match="Ray Client"):
-        check_address("auto")
-    check_address("head:6379")
+        check_cluster_address("auto")
+    check_cluster_address("head:6379")
 
 
 def test_every_gpu_is_a_place_and_nodes_without_one_are_left_out() -> None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evalbench.engine.data.image_size import image_size, image_type
+from evalbench.engine.data.media_headers import image_size, image_type
 from evalbench.providers.modelfacts.token_rules import claude_version, token_rules
 
 STANDARD = ("claude-sonnet-4-5-20250929", "claude-haiku-4-5", "claude-3-5-sonnet-20241022")

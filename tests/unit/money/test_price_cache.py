@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from evalbench.engine.calls import ModelRef
-from evalbench.engine.cost.price_cache import PriceCache
-from evalbench.engine.cost.prices import PriceBook
+from evalbench.engine.cost.prices import PriceBook, PriceCache
 
 CLAUDE = ModelRef("anthropic", "claude-sonnet-4-5")
 

@@ -9,7 +9,7 @@ import pytest
 
 from evalbench.engine.calls import MediaPart, generate, user
 from evalbench.engine.cost.tokens import input_tokens
-from evalbench.engine.data.video_length import video_length
+from evalbench.engine.data.media_headers import video_length
 from evalbench.providers.modelfacts.token_rules import token_rules
 
 

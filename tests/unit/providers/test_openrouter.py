@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from evalbench.providers.compatible.routes import billed, facts_of, rates_of
+from evalbench.providers.compatible.openrouter import billed, facts_of, rates_of
 from evalbench.providers.modelfacts import ModelFacts
 
 
