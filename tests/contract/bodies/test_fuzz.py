@@ -4,6 +4,7 @@ Half of the cases allow a second attempt, which gets an answer.
 
 ``EVALBENCH_FUZZ_CASES`` says how many responses are tried in all, over all protocols and by
 real clients; they are dealt out to tests of at most 500, which pytest-xdist runs side by side.
+Each of these has cases of its own, also from a fixed seed (``--hypothesis-seed``, ``--share``).
 """
 
 from __future__ import annotations
@@ -11,13 +12,14 @@ from __future__ import annotations
 import asyncio
 import math
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
 
 import orjson
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
 from evalbench.engine.calls import Outcome, Reply
@@ -118,9 +120,41 @@ def ends_the_run(response: Response) -> bool:
     return not 200 <= response.status < 300 or any(hint in response.body for hint in hints)
 
 
+def fixed_seed(config: pytest.Config) -> object:
+    """What cases are drawn from; None for fresh ones each time."""
+    given_seed = config.getoption("--hypothesis-seed")
+    return 0 if given_seed is None and settings().derandomize else given_seed
+
+
+def seeded(test: Callable[[], None], base: object, name: str, shard: int) -> Callable[[], None]:
+    """A test whose cases are no other shard's.
+
+    Left alone, Hypothesis draws every shard's from the seed, or from the source of the test.
+    """
+    return test if base is None else seed(f"{base} {name} {shard}")(test)
+
+
+def test_shards_have_cases_of_their_own() -> None:
+    def tried(shard: int) -> list[int]:
+        drawn: list[int] = []
+
+        @settings(max_examples=20, derandomize=True, database=None)
+        @given(st.integers())
+        def one(case: int) -> None:
+            drawn.append(case)
+
+        seeded(one, 0, "compatible", shard)()
+        return drawn
+
+    assert tried(0) == tried(0)
+    assert tried(0) != tried(1)
+
+
 @pytest.mark.parametrize("shard", range(_SHARDS))
 @pytest.mark.parametrize("name", LANES)
-def test_whatever_a_server_sends(name: str, shard: int, tmp_path: Path) -> None:
+def test_whatever_a_server_sends(
+    name: str, shard: int, tmp_path: Path, pytestconfig: pytest.Config
+) -> None:
     lane = LANES[name]
     with asyncio.Runner() as runner:
         context = bench(lane, tmp_path, KEY)
@@ -133,6 +167,7 @@ def test_whatever_a_server_sends(name: str, shard: int, tmp_path: Path) -> None:
             deadline=None,
             database=None,
             suppress_health_check=list(HealthCheck),
+            phases=(Phase.generate, Phase.shrink),  # to explain a failure takes minutes
         )
         @given(cases(lane), st.none() | answers(lane))
         def one(case: Case, answer: Case | None) -> None:
@@ -141,7 +176,7 @@ def test_whatever_a_server_sends(name: str, shard: int, tmp_path: Path) -> None:
                 watch.check_line(case.body, case)
 
         try:
-            one()
+            seeded(one, fixed_seed(pytestconfig), name, shard)()
         finally:
             runner.run(context.__aexit__(None, None, None))
     assert watch.asked_again or watch.seen < _ENOUGH
