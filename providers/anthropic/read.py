@@ -6,17 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from evalbench.engine.calls import Outcome, Reply, Usage
-from evalbench.providers.wire.body import BrokenOff
 from evalbench.providers.wire.exchange import Arrival
 from evalbench.providers.wire.lenient import as_object, as_text, sum_of
-
-_OUTCOMES = {
-    "max_tokens": Outcome.TRUNCATED,
-    "model_context_window_exceeded": Outcome.TRUNCATED,
-    "refusal": Outcome.REFUSED,
-}
-_BROKEN = ("error", "abort", "aborted")
-"""Stop reasons that gateways give for an incomplete answer."""
+from evalbench.providers.wire.stops import outcome_of
 
 
 def read_message(body: Mapping[str, Any], arrival: Arrival) -> Reply:
@@ -41,9 +33,7 @@ def read_message(body: Mapping[str, Any], arrival: Arrival) -> Reply:
         elif block.get("type") == "thinking":
             thinking.append(as_text(block.get("thinking")))
     stop = as_text(body.get("stop_reason"))
-    if stop.lower() in _BROKEN:
-        raise BrokenOff(stop)
-    outcome = _OUTCOMES.get(stop.lower(), Outcome.OK)
+    outcome = outcome_of(stop)
     answer = "".join(text)
     if outcome is Outcome.REFUSED and not answer:
         answer = as_text(as_object(body.get("stop_details")).get("explanation"))

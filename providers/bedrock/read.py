@@ -5,19 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from evalbench.engine.calls import Outcome, Reply, Usage
+from evalbench.engine.calls import Reply, Usage
 from evalbench.providers.wire.exchange import Arrival
 from evalbench.providers.wire.lenient import as_object, as_text, sum_of
-
-_OUTCOMES = {
-    "max_tokens": Outcome.TRUNCATED,
-    "model_context_window_exceeded": Outcome.TRUNCATED,
-    "guardrail_intervened": Outcome.FILTERED,
-    "content_filtered": Outcome.FILTERED,
-    "refusal": Outcome.REFUSED,
-}
-"""All others are answers, including ``malformed_model_output``: the model failed to produce the
-format, and asking again would cost as much."""
+from evalbench.providers.wire.stops import outcome_of
 
 
 def read_converse(body: Mapping[str, Any], arrival: Arrival, model: str) -> Reply:
@@ -32,6 +23,7 @@ def read_converse(body: Mapping[str, Any], arrival: Arrival, model: str) -> Repl
 
     Raises:
         KeyError, TypeError, ValueError: the body is not an answer.
+        BrokenOff: the answer is incomplete.
     """
     text: list[str] = []
     thinking: list[str] = []
@@ -46,7 +38,7 @@ def read_converse(body: Mapping[str, Any], arrival: Arrival, model: str) -> Repl
     router = as_object(as_object(body.get("trace")).get("promptRouter"))
     return Reply(
         text="".join(text),
-        outcome=_OUTCOMES.get(stop, Outcome.OK),
+        outcome=outcome_of(stop),
         reasoning="\n\n".join(thought for thought in thinking if thought),
         stop_reason=stop,
         usage=read_usage(body.get("usage")),

@@ -9,7 +9,6 @@ from typing import Any
 
 from evalbench.engine.calls import Outcome, Reply
 from evalbench.engine.errors import ProviderError
-from evalbench.providers.chat.stops import outcome_of
 from evalbench.providers.wire.exchange import Answered
 from evalbench.providers.wire.failures import (
     ErrorResponse,
@@ -26,6 +25,7 @@ from evalbench.providers.wire.failures import (
 )
 from evalbench.providers.wire.lenient import as_list, as_object, as_text, decode, told_status
 from evalbench.providers.wire.scrub import SecretScrubber
+from evalbench.providers.wire.stops import known
 
 _FILTERED = frozenset(
     {
@@ -181,7 +181,7 @@ def _is_whole(choice: Mapping[str, Any]) -> bool:
     """Whether a choice reports that its answer ended normally."""
     said = as_object(choice.get("message")).get("content") or choice.get("text")
     stop = as_text(choice.get("finish_reason")).lower()
-    return bool(said) and outcome_of(stop) is not None and bool(stop) and not choice.get("error")
+    return bool(said) and known(stop) is not None and bool(stop) and not choice.get("error")
 
 
 def _filter_of(error: Mapping[str, Any] | None, said: ErrorResponse) -> str:

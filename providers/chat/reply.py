@@ -7,10 +7,9 @@ from typing import Any
 
 from evalbench.engine.calls import Outcome, Reply, Usage
 from evalbench.engine.calls.replies import token_count
-from evalbench.providers.chat.stops import outcome_of
-from evalbench.providers.wire.body import BrokenOff
 from evalbench.providers.wire.exchange import Arrival
 from evalbench.providers.wire.lenient import as_list, as_object, as_text, encode
+from evalbench.providers.wire.stops import outcome_of
 
 _TEXTS = (None, "text", "output_text")
 _NO_TEXT = "the content was no text; its JSON stands for it"
@@ -27,8 +26,6 @@ def read_chat(body: Mapping[str, Any], arrival: Arrival) -> Reply:
     message = _message(choice)
     stop = as_text(choice.get("finish_reason"))
     outcome = outcome_of(stop)
-    if outcome is None:
-        raise BrokenOff(stop[:100])
     text, notes = _text(message.get("content"))
     if refusal := as_text(message.get("refusal")):
         text, outcome = text or refusal, Outcome.REFUSED

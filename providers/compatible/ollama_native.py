@@ -10,11 +10,10 @@ from dataclasses import replace
 from typing import Any
 
 from evalbench.engine.calls import Reply, Usage
-from evalbench.providers.chat.stops import outcome_of
 from evalbench.providers.compatible.prepare import TEXT
-from evalbench.providers.wire.body import BrokenOff
 from evalbench.providers.wire.exchange import Arrival, Prepared
 from evalbench.providers.wire.lenient import as_object, as_text, encode, told_status
+from evalbench.providers.wire.stops import outcome_of
 
 _OPTIONS = {
     "max_tokens": "num_predict",
@@ -83,12 +82,9 @@ def read_native(body: Mapping[str, Any], arrival: Arrival) -> Reply:
     text = body["response"] if message is None else message["content"]
     thoughts = (body if message is None else message).get("thinking")
     stop = as_text(body.get("done_reason"))
-    outcome = outcome_of(stop)
-    if outcome is None:
-        raise BrokenOff(stop[:100])
     return Reply(
         text=text if isinstance(text, str) else encode(text).decode(),
-        outcome=outcome,
+        outcome=outcome_of(stop),
         reasoning=as_text(thoughts),
         stop_reason=stop,
         usage=Usage(body.get("prompt_eval_count"), body.get("eval_count")),

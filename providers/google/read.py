@@ -6,27 +6,19 @@ from collections.abc import Mapping
 from typing import Any
 
 from evalbench.engine.calls import Outcome, Reply, Usage
-from evalbench.providers.wire.body import BrokenOff
 from evalbench.providers.wire.exchange import Arrival
 from evalbench.providers.wire.lenient import as_list, as_object, as_text, sum_of
+from evalbench.providers.wire.stops import outcome_of
 
-_OUTCOMES = {
-    "STOP": Outcome.OK,
-    "MAX_TOKENS": Outcome.TRUNCATED,
-    # Asking again would make the model continue, at extra cost; that is never done automatically.
-    "CONTINUATION": Outcome.TRUNCATED,
+_OWN = {
     "": Outcome.TRUNCATED,
+    "finish_reason_unspecified": Outcome.TRUNCATED,
+    "language": Outcome.FILTERED,
+    "other": Outcome.FILTERED,
+    "image_other": Outcome.FILTERED,
+    "no_image": Outcome.FILTERED,
 }
-"""Finish reasons that are not filters. With an unknown reason, a text counts as an answer."""
-_FILTERS = frozenset(
-    {
-        *("SAFETY", "RECITATION", "LANGUAGE", "OTHER", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII"),
-        *("IMAGE_SAFETY", "IMAGE_PROHIBITED_CONTENT", "IMAGE_RECITATION", "IMAGE_OTHER"),
-        *("MODEL_ARMOR", "NO_IMAGE"),
-    }
-)
-"""Finish reasons set by the provider's filters."""
-_BROKEN = "MALFORMED_RESPONSE"
+"""Finish reasons that other providers do not give, or mean otherwise."""
 
 
 def read_content(body: Mapping[str, Any], arrival: Arrival) -> Reply:
@@ -36,7 +28,7 @@ def read_content(body: Mapping[str, Any], arrival: Arrival) -> Reply:
 
     Raises:
         KeyError, IndexError, TypeError, AttributeError: the body is not an answer.
-        BrokenOff: Google reports that the model's answer was malformed.
+        BrokenOff: the answer was malformed, or is incomplete.
     """
     if "candidates" not in body and "promptFeedback" not in body:
         # Nothing was generated; the API reports only the prompt's tokens.
@@ -48,14 +40,11 @@ def read_content(body: Mapping[str, Any], arrival: Arrival) -> Reply:
         if "text" in part:
             (thoughts if part.get("thought") else text).append(part["text"])
     stop = as_text(candidate.get("finishReason"))
-    if stop == _BROKEN:
-        raise BrokenOff(stop)
+    outcome = outcome_of(stop, _OWN)
     if text and not any(isinstance(one, str) for one in text):
         raise TypeError("its text is none")
     answer = "".join(map(as_text, text))
-    filtered = stop in _FILTERS or not answer
-    outcome = _OUTCOMES.get(stop, Outcome.FILTERED if filtered else Outcome.OK)
-    if not answer and stop in ("", "STOP"):
+    if not answer and (outcome is Outcome.OK or not stop):
         outcome = Outcome.FILTERED
         stop = as_text(as_object(body.get("promptFeedback")).get("blockReason")) or stop
     return Reply(

@@ -43,7 +43,8 @@ def keyless(
     raw: bytes, scrub: SecretScrubber, content_type: str = ""
 ) -> tuple[Any, tuple[str, ...]]:
     """The result of :func:`decode` for a body, without the key."""
-    value, notes = decode(scrub.exact(raw), content_type)
+    # Cut out of two-byte characters, a key would take half of one with it.
+    value, notes = decode(raw if b"\0" in raw[:4] else scrub.exact(raw), content_type)
     if notes:
         # In another encoding the key would consist of other bytes.
         value = orjson.loads(scrub.exact(encode(value)))

@@ -17,13 +17,17 @@ from evalbench.engine.calls import Call, ModelRef, Outcome, Reply, Usage
 from evalbench.engine.config import registry
 from evalbench.engine.journal import JournalReader
 from evalbench.engine.journal.schema import SLOT_BITS
+from evalbench.providers.wire.body import keyless
 from evalbench.providers.wire.exchange import Answered
+from evalbench.providers.wire.scrub import SecretScrubber
 from evalbench.tui.state.sample_view import reply_facts
 from tests.contract.bodies.bench import PROMPT, Bench, bench
+from tests.contract.bodies.cases import KEY as LONG_KEY
 from tests.contract.bodies.cases import Token, put, written
 from tests.contract.bodies.lanes import LANES, Lane
 from tests.contract.bodies.server import Response
 from tests.contract.providers.conftest import KEY, pair_of_aws
+from tests.spellings import remains, spellings
 
 pytestmark = pytest.mark.share(3)
 
@@ -128,6 +132,19 @@ def test_what_stands_around_a_body_does_not_hide_it(
 ) -> None:
     reply = at_once(name, spoil(orjson.dumps(body(name))))
     assert (reply.text, len(reply.notes)) == ("Answer: B", 1)
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-be", "utf-32"])
+@pytest.mark.parametrize(
+    "how", ["as it is", "base64 of quoted-printable", "hex of quoted-printable"]
+)
+def test_a_key_in_another_encoding_costs_no_answer(encoding: str, how: str) -> None:
+    told = f"Answer: B\n{spellings(LONG_KEY)[how]}\n"
+    raw = written(body("compatible", told)).encode(encoding)
+    read, notes = keyless(raw, SecretScrubber(LONG_KEY))
+    assert read["choices"][0]["message"]["content"].startswith("Answer: B\n")
+    assert not remains(LONG_KEY, orjson.dumps(read).decode())
+    assert notes
 
 
 @pytest.mark.parametrize(("way", "name"), WAYS)
@@ -269,30 +286,61 @@ def test_an_error_beside_a_whole_answer_is_none(way: Way, name: str, error: Any)
     assert (reply.text, reply.outcome) == ("Answer: B", Outcome.OK)
 
 
-@pytest.mark.parametrize(("way", "name"), CHAT_WAYS)
+STOPS: dict[str, Any] = dict.fromkeys(CHATS, ("choices", 0, "finish_reason")) | {
+    "openai-responses": ("status",),
+    "anthropic": ("stop_reason",),
+    "google": ("candidates", 0, "finishReason"),
+    "bedrock": ("stopReason",),
+    "ollama": ("done_reason",),
+}
+
+
+@pytest.mark.parametrize(("way", "name"), WAYS)
 @pytest.mark.parametrize(
-    "stop", ["error", "abort", "insufficient_system_resource", "network_error", "what_is_this"]
+    "stop",
+    [
+        *("error", "abort", "insufficient_system_resource", "network_error"),
+        *("MALFORMED_RESPONSE", "what_is_this"),
+    ],
 )
 def test_an_answer_that_broke_off_is_none(way: Way, name: str, stop: str) -> None:
-    odd = put(body(name), ("choices", 0, "finish_reason"), stop)
+    odd = put(body(name), STOPS[name], stop)
     with pytest.raises(e.ServerFault, match=f"broke the answer off: {stop}") as caught:
         way(name, orjson.dumps(odd))
     assert caught.value.possibly_billed
 
 
-@pytest.mark.parametrize(("way", "name"), CHAT_WAYS)
+@pytest.mark.parametrize(
+    ("way", "name"), [(way, name) for way, name in WAYS if name != "openai-responses"]
+)
 @pytest.mark.parametrize(
     ("stop", "outcome"),
     [
         ("max_tokens", Outcome.TRUNCATED), ("MAX_TOKENS", Outcome.TRUNCATED),
         ("length", Outcome.TRUNCATED), ("STOP", Outcome.OK), ("end_turn", Outcome.OK),
         ("tool_calls", Outcome.OK), ("content_filter", Outcome.FILTERED),
-        ("SAFETY", Outcome.FILTERED), (None, Outcome.OK), (5, Outcome.OK), ({}, Outcome.OK),
+        ("SAFETY", Outcome.FILTERED), ("refusal", Outcome.REFUSED),
+        ("malformed_model_output", Outcome.OK), ("CONTINUATION", Outcome.TRUNCATED),
+        (None, Outcome.OK), (5, Outcome.OK), ({}, Outcome.OK),
     ],
 )  # fmt: skip
 def test_why_it_ended_in_many_words(way: Way, name: str, stop: Any, outcome: Outcome) -> None:
-    odd = put(body(name), ("choices", 0, "finish_reason"), stop)
+    if name == "google" and not isinstance(stop, str):
+        outcome = Outcome.TRUNCATED  # Google's word for an answer that goes on
+    odd = put(body(name), STOPS[name], stop)
     assert way(name, orjson.dumps(odd)).outcome is outcome
+
+
+def test_reasons_that_only_google_gives() -> None:
+    for stop, outcome in (
+        ("OTHER", Outcome.FILTERED),
+        ("LANGUAGE", Outcome.FILTERED),
+        ("FINISH_REASON_UNSPECIFIED", Outcome.TRUNCATED),
+    ):
+        odd = put(body("google"), STOPS["google"], stop)
+        assert at_once("google", orjson.dumps(odd)).outcome is outcome
+    with pytest.raises(e.ServerFault, match="broke the answer off: OTHER"):
+        at_once("anthropic", orjson.dumps(put(body("anthropic"), STOPS["anthropic"], "OTHER")))
 
 
 AZURE = {

@@ -44,7 +44,6 @@ def chat(stop: str, content: Any = "B", **fields: Any) -> dict[str, Any]:
         ("max_tokens", Outcome.TRUNCATED),
         ("model_context_window_exceeded", Outcome.TRUNCATED),
         ("refusal", Outcome.REFUSED),
-        ("something_new", Outcome.OK),
     ],
 )
 def test_anthropic_stop_reasons(stop: str, outcome: Outcome) -> None:
