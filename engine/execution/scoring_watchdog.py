@@ -1,18 +1,20 @@
 """Interrupts scoring that blocks the whole process.
 
 A benchmark's ``solve`` shares one thread with everything else: an endless loop in it would
-block every other sample, and commands too. A system timer checks once a second whether the
-same step of the same ``solve`` is still running; after enough checks an exception is raised
-in it, which fails only that sample. The cost is a microsecond or two per step. C code that
-never checks for signals cannot be interrupted this way: a stop then ends the process.
+block every other sample, and commands too. A system timer looks once a second whether the
+same step of the same ``solve`` is still running; after enough looks an exception is raised
+in it, which fails only that sample. Steps are not recorded: the timer finds the running one on
+the stack. C code that never checks for signals cannot be interrupted this way: a stop then ends
+the process.
 """
 
 from __future__ import annotations
 
+import asyncio
 import signal
 import threading
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Generator
+from collections.abc import Awaitable, Callable
 from types import FrameType
 from typing import Any, TypeVar
 
@@ -42,8 +44,9 @@ class ScoringWatchdog:
     """
 
     def __init__(self) -> None:
-        self._in: _Steps | None = None
-        self._step = self._seen = self._looks = 0
+        self._seen: FrameType | None = None
+        self._turned = False
+        self._looks = 0
         self._stopping = False
         self._before: Any = None
 
@@ -63,18 +66,14 @@ class ScoringWatchdog:
         signal.setitimer(signal.ITIMER_REAL, left, every)
         signal.signal(signal.SIGALRM, self._before)
 
-    def solve(
-        self,
-        row: int,
-        solving: Coroutine[Any, Any, T],
-        seconds: int,
-        tell: Tell | None = None,
-    ) -> Awaitable[T]:
-        """Wrap a ``solve``; its result is awaited once.
+    async def solve(
+        self, row: int, solving: Awaitable[T], seconds: int, tell: Tell | None = None
+    ) -> T:
+        """Await a ``solve``.
 
         Args:
             row: the sample's row.
-            solving: the coroutine that ``solve`` returned.
+            solving: what ``solve`` returned.
             seconds: how long one step may take.
             tell: called when a step takes long.
 
@@ -82,7 +81,10 @@ class ScoringWatchdog:
             ScoringTimeout: a step took too long.
             Interrupted: a step was long and the run is stopping.
         """
-        return _Steps(self, row, solving, seconds, tell)
+        try:
+            return await solving
+        except _Now:
+            raise self._late(seconds) from None
 
     def stop_soon(self) -> None:
         """Interrupt long steps so that a stop can end. Safe to call from a signal handler."""
@@ -90,17 +92,24 @@ class ScoringWatchdog:
         self._looks += 1  # the same step may have been seen a moment ago
 
     def _look(self, _: int, frame: FrameType | None) -> None:
-        step = self._in
-        if step is None or self._step != self._seen:
-            self._seen, self._looks = self._step, 0
+        step, in_benchmark = _running(frame)
+        if step is None or step is not self._seen or self._turned:
+            self._seen, self._turned, self._looks = step, False, 0
+            if step is not None:
+                # A task takes one step in one turn of its loop.
+                asyncio.get_running_loop().call_soon(self._turn)
             return
         self._looks += 1
+        row, seconds, tell = (step.f_locals[name] for name in ("row", "seconds", "tell"))
         # Counted, not measured: a process that was suspended is not late.
-        if self._looks >= _TOLD_AFTER and step.tell:
-            step.tell(step.row, self._looks)
-        late = self._looks >= step.seconds or (self._stopping and self._looks >= _TOLD_AFTER)
-        if late and _in_benchmark(frame):
+        if self._looks >= _TOLD_AFTER and tell:
+            tell(row, self._looks)
+        late = self._looks >= seconds or (self._stopping and self._looks >= _TOLD_AFTER)
+        if late and in_benchmark:
             raise _Now
+
+    def _turn(self) -> None:
+        self._turned = True
 
     def _late(self, seconds: int) -> Exception:
         if self._looks < seconds:
@@ -108,54 +117,17 @@ class ScoringWatchdog:
         return ScoringTimeout(f"scoring took longer than {seconds} s")
 
 
-class _Steps:
-    """A coroutine whose every step is visible to the watchdog."""
+def _running(frame: FrameType | None) -> tuple[FrameType | None, bool]:
+    """The frame of the running :meth:`ScoringWatchdog.solve`, if any.
 
-    __slots__ = ("_solving", "_watch", "row", "seconds", "tell")
-
-    def __init__(
-        self,
-        watch: ScoringWatchdog,
-        row: int,
-        solving: Coroutine[Any, Any, Any],
-        seconds: int,
-        tell: Tell | None,
-    ) -> None:
-        self._watch = watch
-        self.row = row
-        self._solving = solving
-        self.seconds = seconds
-        self.tell = tell
-
-    def __await__(self) -> Generator[Any, Any, Any]:
-        watch, solving = self._watch, self._solving
-        given: Any = None
-        failure: BaseException | None = None
-        while True:
-            watch._step += 1
-            watch._in = self
-            try:
-                waits = solving.throw(failure) if failure else solving.send(given)
-            except StopIteration as done:
-                return done.value
-            except _Now:
-                raise watch._late(self.seconds) from None
-            finally:
-                watch._in = None
-            given, failure = None, None
-            try:
-                given = yield waits
-            except BaseException as error:  # passed to the coroutine, whatever it is
-                failure = error
-
-
-def _in_benchmark(frame: FrameType | None) -> bool:
-    """Whether the step is in the benchmark's code or something it calls, not in ours."""
-    while frame is not None:
-        name = str(frame.f_globals.get("__name__", ""))
-        if frame.f_code is _Steps.__await__.__code__:
-            return True
-        if name.startswith(_OURS):
-            return False
+    And whether the step is in the benchmark's code or something it calls, not in ours.
+    """
+    in_benchmark = frame is not None and frame.f_code is not _SOLVE
+    while frame is not None and frame.f_code is not _SOLVE:
+        if str(frame.f_globals.get("__name__", "")).startswith(_OURS):
+            in_benchmark = False
         frame = frame.f_back
-    return False
+    return frame, in_benchmark
+
+
+_SOLVE = ScoringWatchdog.solve.__code__
