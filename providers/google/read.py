@@ -8,7 +8,7 @@ from typing import Any
 from evalbench.engine.calls import Outcome, Reply, Usage
 from evalbench.providers.wire.exchange import Arrival
 from evalbench.providers.wire.lenient import as_list, as_object, as_text, sum_of
-from evalbench.providers.wire.stops import outcome_of
+from evalbench.providers.wire.stops import known, outcome_of
 
 _OWN = {
     "": Outcome.TRUNCATED,
@@ -19,6 +19,7 @@ _OWN = {
     "no_image": Outcome.FILTERED,
 }
 """Finish reasons that other providers do not give, or mean otherwise."""
+_BROKEN = "MALFORMED_RESPONSE"
 
 
 def read_content(body: Mapping[str, Any], arrival: Arrival) -> Reply:
@@ -40,10 +41,14 @@ def read_content(body: Mapping[str, Any], arrival: Arrival) -> Reply:
         if "text" in part:
             (thoughts if part.get("thought") else text).append(part["text"])
     stop = as_text(candidate.get("finishReason"))
-    outcome = outcome_of(stop, _OWN)
     if text and not any(isinstance(one, str) for one in text):
         raise TypeError("its text is none")
     answer = "".join(map(as_text, text))
+    if answer or stop == _BROKEN:
+        outcome = outcome_of(stop, _OWN)
+    else:
+        # Google's new reasons for giving no answer are those of new filters.
+        outcome = _OWN.get(stop.lower()) or known(stop) or Outcome.FILTERED
     if not answer and (outcome is Outcome.OK or not stop):
         outcome = Outcome.FILTERED
         stop = as_text(as_object(body.get("promptFeedback")).get("blockReason")) or stop
