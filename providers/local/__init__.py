@@ -25,8 +25,8 @@ from evalbench.engine.installed import install_command
 from evalbench.providers.local import backends
 from evalbench.providers.local.catalogue import KNOWN, FolderModel, KnownModel, resolve
 from evalbench.providers.local.chat import check_template
+from evalbench.providers.local.footprints import footprint, known_footprint, packed_bytes
 from evalbench.providers.local.options import TRANSFORMERS, LocalOptions
-from evalbench.providers.local.shapes import footprint, known_footprint, packed_bytes
 from evalbench.providers.local.vision_config import configuration, image_tokens, may_see
 
 _NEEDS = ("torch", "transformers", "safetensors", "huggingface_hub", "gguf")

@@ -110,7 +110,7 @@ def remembered(cache: Cache, tokens: tuple[int, ...], row: int = 0) -> Prefix:
     return Prefix(tokens, tuple(seen)).cut(len(tokens))
 
 
-def _seen(cache: Cache) -> Iterator[tuple[Tensor, Tensor]]:
+def _seen(cache: Any) -> Iterator[tuple[Tensor, Tensor]]:
     return (layer.seen for layer in cache.layers)
 
 
@@ -186,7 +186,7 @@ class Slots:
     def __init__(self, count: int, layers: int) -> None:
         self.count = count
         self.lengths: list[int] = []
-        self._layers = [_SlotLayer(self) for _ in range(layers)]
+        self._layers: list[Any] = [_SlotLayer(self) for _ in range(layers)]
         self.cache = Cache(layers=self._layers)
         self.rows = self.at = torch.empty(0, dtype=torch.long)
         self.width = 0

@@ -11,6 +11,7 @@ import contextlib
 import functools
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import gguf
 import torch
@@ -29,7 +30,7 @@ def convert(file: Path, target: Path, form: str = "float32") -> None:
     transformers.utils.logging.disable_progress_bar()
     with _read_once():
         tokenizer = transformers.AutoTokenizer.from_pretrained(file.parent, gguf_file=file.name)
-        model = transformers.AutoModelForCausalLM.from_pretrained(
+        model: Any = transformers.AutoModelForCausalLM.from_pretrained(
             file.parent, gguf_file=file.name, dtype=getattr(torch, form)
         )
     # The weights are plain numbers by now, but transformers still treats them as quantised and

@@ -39,8 +39,8 @@ from tqdm import tqdm
 
 from evalbench.engine.errors import AccessDenied, NoSuchModel, ProviderError, WorkerFailed
 from evalbench.providers.local.catalogue import HubModel
+from evalbench.providers.local.headers import safetensors_shapes
 from evalbench.providers.local.progress import ReportProgress
-from evalbench.providers.local.shapes import safetensors_shapes
 
 _WANTED = ("*.json", "*.safetensors", "*.jinja", "*.txt", "*.model")
 _COMMIT = re.compile("[0-9a-f]{40}")
@@ -164,7 +164,7 @@ def _need_space(model: HubModel, wanted: Iterable[DryRunFileInfo]) -> None:
     Raises:
         WorkerFailed: with the space needed and available.
     """
-    needed = sum(info.file_size for info in wanted if info.will_download)
+    needed = sum(info.file_size or 0 for info in wanted if info.will_download)
     folder = Path(constants.HF_HUB_CACHE)
     there = next(path for path in (folder, *folder.parents) if path.is_dir())
     free = shutil.disk_usage(there).free

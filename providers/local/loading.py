@@ -20,12 +20,12 @@ from evalbench.engine.installed import install_command
 from evalbench.providers.local.cache import cache_argument
 from evalbench.providers.local.catalogue import FolderModel
 from evalbench.providers.local.chat import ChatTemplate
+from evalbench.providers.local.footprints import footprint
 from evalbench.providers.local.memory import free_bytes, limit_device
 from evalbench.providers.local.model import LoadedModel
 from evalbench.providers.local.options import LocalOptions
 from evalbench.providers.local.packing_check import layer_kinds, learn_packing
 from evalbench.providers.local.products import multiplies, widen_products
-from evalbench.providers.local.shapes import footprint
 from evalbench.providers.local.threads import choose_threads
 from evalbench.providers.local.vision_config import configuration, sees
 

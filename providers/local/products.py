@@ -67,20 +67,20 @@ def widen_products(network: Any) -> None:
 
 
 class _WideLinear(torch.nn.Linear):  # type: ignore[misc]
-    def forward(self, rows: Tensor) -> Tensor:
-        if rows.numel() < _FEW_ROWS * self.in_features:
-            return super().forward(rows)
-        return widened_product(rows, self.weight, self.bias).to(rows.dtype)
+    def forward(self, input: Tensor) -> Tensor:  # noqa: A002
+        if input.numel() < _FEW_ROWS * self.in_features:
+            return super().forward(input)
+        return widened_product(input, self.weight, self.bias).to(input.dtype)
 
 
 class _WideConv1D(Conv1D):  # type: ignore[misc]
     """GPT-2's linear layer, whose weights are transposed."""
 
-    def forward(self, rows: Tensor) -> Tensor:
-        if rows.numel() < _FEW_ROWS * self.nx:
-            plain: Tensor = super().forward(rows)
+    def forward(self, x: Tensor) -> Tensor:
+        if x.numel() < _FEW_ROWS * self.nx:
+            plain: Tensor = super().forward(x)
             return plain
-        return widened_product(rows, self.weight.T, self.bias).to(rows.dtype)
+        return widened_product(x, self.weight.T, self.bias).to(x.dtype)
 
 
 _WIDENED: dict[type, type] = {torch.nn.Linear: _WideLinear, Conv1D: _WideConv1D}

@@ -168,7 +168,7 @@ def _known(model: KnownModel, progress: ReportProgress) -> Weights:
 
 def _from_gguf(file: Path, origin: str, progress: ReportProgress) -> Weights:
     """A GGUF file, converted once."""
-    from evalbench.providers.local.shapes import footprint
+    from evalbench.providers.local.footprints import footprint
 
     told = footprint(FolderModel(file.parent, file))
     form = "bfloat16" if told.parameters >= _LARGE else "float32"

@@ -22,7 +22,7 @@ from evalbench.providers.local.catalogue import (
     PackagedWeights,
     resolve,
 )
-from evalbench.providers.local.shapes import footprint
+from evalbench.providers.local.footprints import footprint
 from tests.contract.local import tiny
 from tests.contract.local.wheels import make_wheel
 from tests.simulator.hub import Hub, Repository

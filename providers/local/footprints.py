@@ -16,10 +16,9 @@ from typing import Any
 from evalbench.engine.calls.footprint import Footprint
 from evalbench.engine.errors import NoSuchModel
 from evalbench.providers.local.catalogue import FolderModel, HubModel, KnownModel, Source
-from evalbench.providers.local.gguf_header import read_gguf
+from evalbench.providers.local.headers import read_gguf, safetensors_shapes
 
 _CONTEXT = 2048
-_LARGEST_HEADER = 100_000_000
 _NAMES = {
     "hidden": ("hidden_size", "n_embd", "d_model"),
     "layers": ("num_hidden_layers", "n_layer", "num_layers"),
@@ -152,20 +151,6 @@ def _of_folder(source: FolderModel) -> Footprint:
 
 def _vocabulary(config: Mapping[str, Any]) -> int:
     return _number(config.get("text_config") or config, "vocabulary")
-
-
-def safetensors_shapes(file: Path) -> list[list[int]]:
-    """The shapes of all tensors in a file, from its header.
-
-    Raises:
-        ValueError, OSError: it is not a safetensors file.
-    """
-    with file.open("rb") as source:
-        length = int.from_bytes(source.read(8), "little")
-        if length > _LARGEST_HEADER:
-            raise ValueError(f"{file.name} is no safetensors file")
-        header = json.loads(source.read(length))
-    return [tensor["shape"] for name, tensor in header.items() if name != "__metadata__"]
 
 
 def _of_gguf(file: Path) -> Footprint:

@@ -1,13 +1,15 @@
-"""The header of a GGUF file: model metadata, and the shapes of its tensors.
+"""The headers of files of weights: the shapes of their tensors, and what GGUF files say of a model.
 
-The ``gguf`` package reads it too, but creates an object for every token of the vocabulary, which
-takes seconds.
+The ``gguf`` package reads its files too, but creates an object for every token of the vocabulary,
+which takes seconds.
 
-Layout: https://github.com/ggml-org/ggml/blob/master/docs/gguf.md
+Layouts: https://github.com/ggml-org/ggml/blob/master/docs/gguf.md and
+https://huggingface.co/docs/safetensors/index#format
 """
 
 from __future__ import annotations
 
+import json
 import mmap
 import struct
 from pathlib import Path
@@ -29,6 +31,8 @@ _FORMATS = {
     12: "d",
 }
 _TEXT, _LIST = 8, 9
+_LARGEST_HEADER = 100_000_000
+"""Bytes; the safetensors library reads no larger one."""
 
 
 class _Reader:
@@ -97,3 +101,17 @@ def read_gguf(file: Path) -> tuple[dict[str, Any], list[list[int]]]:
         except (struct.error, KeyError, IndexError) as error:
             raise ValueError(f"{file.name} is cut or no GGUF file: {error}") from error
     return told, shapes
+
+
+def safetensors_shapes(file: Path) -> list[list[int]]:
+    """The shapes of all tensors in a file, from its header.
+
+    Raises:
+        ValueError, OSError: it is not a safetensors file.
+    """
+    with file.open("rb") as source:
+        length = int.from_bytes(source.read(8), "little")
+        if length > _LARGEST_HEADER:
+            raise ValueError(f"{file.name} is no safetensors file")
+        header = json.loads(source.read(length))
+    return [tensor["shape"] for name, tensor in header.items() if name != "__metadata__"]

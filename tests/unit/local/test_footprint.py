@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from evalbench.engine.errors import NoSuchModel
-from evalbench.providers.local import shapes
+from evalbench.providers.local import footprints
 from evalbench.providers.local.catalogue import KNOWN, FolderModel, resolve
-from evalbench.providers.local.gguf_header import read_gguf
-from evalbench.providers.local.shapes import footprint, known_footprint, of_config
+from evalbench.providers.local.footprints import footprint, known_footprint, of_config
+from evalbench.providers.local.headers import read_gguf
 
 CONFIG = {
     "hidden_size": 8,
@@ -148,7 +148,7 @@ def test_the_table_is_what_transformers_builds(name: str) -> None:
     import torch
     import transformers
 
-    table = Path(shapes.__file__).with_name("configs.json")
+    table = Path(footprints.__file__).with_name("configs.json")
     config = json.loads(table.read_text())[name]["config"]
     kind = config.pop("model_type")
     with torch.device("meta"):
