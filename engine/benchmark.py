@@ -131,9 +131,11 @@ class Ask(Protocol):
         reply's outcome is ok, truncated, refused or filtered; a call that failed raises and the
         sample counts as failed.
         """
+        ...
 
     async def many(self, asks: Sequence[Asked]) -> list[Reply]:
         """Ask independent questions concurrently; replies in order."""
+        ...
 
 
 async def ask_judges(ask: Ask, asks: Sequence[Asked], *, at_least_one: bool = True) -> list[Reply]:

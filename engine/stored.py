@@ -8,7 +8,7 @@ expect anything invalid.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, TypedDict
+from typing import Any, Required, TypedDict
 
 from evalbench.engine.shapes import (
     LAST_SECOND,
@@ -94,10 +94,10 @@ class BatchStatus(TypedDict, total=False):
     are decimal dollars as text.
     """
 
-    name: str
+    name: Required[str]
     role: str
     model: str
-    stage: str
+    stage: Required[str]
     requests: int
     bytes: int
     id: str
@@ -119,12 +119,12 @@ class BatchStatus(TypedDict, total=False):
 class TraceStatus(TypedDict, total=False):
     """Progress of a traces destination: ``sent`` and ``left`` count calls, ``refused`` spans."""
 
-    to: str
-    service: str
+    to: Required[str]
+    service: Required[str]
     content: bool
-    sent: int
-    left: int | None
-    refused: int
+    sent: Required[int]
+    left: Required[int | None]
+    refused: Required[int]
     why: str
     project: str
     log_stream: str

@@ -254,9 +254,11 @@ class EvalbenchApp(AppInterface):
 
     def _display(self, screen: Screen[Any], renderable: RenderableType | None) -> None:
         """Write to the terminal only what has changed."""
+        # Textual also passes updates, which are not what its annotation says.
+        shown: Any = renderable
         if isinstance(renderable, CompositorUpdate) and not self.is_inline:
-            renderable = self._painted.less(renderable)
-        super()._display(screen, renderable)
+            shown = self._painted.less(renderable)
+        super()._display(screen, shown)
 
     def _fatal_error(self) -> None:
         """End after an exception without printing local variables, as Textual would."""

@@ -57,7 +57,8 @@ class Painted:
             self.forget()
             return update.render_segments(console)
         if width != self._width or height != len(self._lines):
-            self._width, self._lines = width, [None] * height
+            self._width = width
+            self._lines = [None] * height
         runs: list[_Run] = []
         for y, parts in enumerate(lines):
             before = self._lines[y]

@@ -157,7 +157,7 @@ class BatchApi(ABC):
         """
 
     @abstractmethod
-    def fetch(self, job: BatchJob, into: Path) -> Awaitable[None]:
+    def fetch(self, job: BatchJob, into: Path, /) -> Awaitable[None]:
         """Write all result lines, successes and errors, as sent by the provider.
 
         Streams: a result file may be larger than memory. ``into`` may contain the remains of

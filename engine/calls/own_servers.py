@@ -50,10 +50,10 @@ def _typed(
     flag: str, about: str, unset: str, *, kind: type = str, sign: str = "", **more: Any
 ) -> Any:
     option = Option(flag, kind, None, about, many=bool(sign), **more)
-    return field(
-        **{"default_factory": dict} if sign else {"default": None},
-        metadata={"typed": ServerSetting(option, unset, sign)},
-    )
+    about_it = {"typed": ServerSetting(option, unset, sign)}
+    if sign:
+        return field(default_factory=dict, metadata=about_it)
+    return field(default=None, metadata=about_it)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

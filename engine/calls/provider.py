@@ -215,7 +215,7 @@ class BaseProvider(ABC):
     extra: ClassVar[str] = ""
     modules: ClassVar[tuple[str, ...]] = ()
     address_variables: ClassVar[tuple[str, ...]] = ()
-    own_address: ClassVar[str | None] = None
+    own_address: ClassVar[str] = ""
     own_headers: ClassVar[Mapping[str, str]] = {}
     own_query: ClassVar[Mapping[str, str]] = {}
     configured: ClassVar[bool] = False
@@ -240,7 +240,7 @@ class BaseProvider(ABC):
     @classmethod
     def address_in(cls, settings: Mapping[str, Any]) -> str:
         """The address that results from settings, where parts of it are set by the user."""
-        return str(settings.get("base_url") or cls.own_address or "")
+        return str(settings.get("base_url") or cls.own_address)
 
     @classmethod
     def batch_discount(cls, model: str) -> Literal["", "all", "uncached"]:

@@ -719,11 +719,12 @@ class Redactor:
             return data
         try:
             parsed, end = _LENIENT.raw_decode(text, len(text) - len(text.lstrip(_BEFORE_JSON)))
-            fresh = json.dumps(self._cleaned(parsed), ensure_ascii=False) + text[end:]
-            return self._cut_bytes(fresh.encode("utf-8", "surrogateescape"))
-        except UnicodeEncodeError:  # halves of characters that were escaped
-            fresh = json.dumps(self._cleaned(parsed)) + text[end:]
-            return self._cut_bytes(fresh.encode("utf-8", "surrogateescape"))
+            cleaned = self._cleaned(parsed)
+            try:
+                fresh = json.dumps(cleaned, ensure_ascii=False).encode("utf-8", "surrogateescape")
+            except UnicodeEncodeError:  # halves of characters that were escaped
+                fresh = json.dumps(cleaned).encode()
+            return self._cut_bytes(fresh + text[end:].encode("utf-8", "surrogateescape"))
         except (ValueError, RecursionError):
             return self._cut_bytes(data)
 

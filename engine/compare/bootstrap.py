@@ -74,7 +74,7 @@ def _resampled(sums: Array, sizes: Array, resamples: int, draw: Any) -> Array:
     units = len(sums)
     # As complex numbers, which sort many times faster than rows of two.
     both, counts = np.unique(sums + 1j * sizes, return_counts=True)
-    kinds = np.stack([both.real, both.imag], axis=1)
+    kinds = np.stack([np.real(both), np.imag(both)], axis=1)
     totals = []
     if _DEAR * len(kinds) <= units:
         step = max(1, _AT_A_TIME // len(kinds))

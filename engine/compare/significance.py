@@ -164,7 +164,8 @@ def wilcoxon(differences: Array) -> float:
         return 1.0
     from scipy.stats import wilcoxon as of_scipy
 
-    return float(of_scipy(differences, zero_method="wilcox").pvalue)
+    result: Any = of_scipy(differences, zero_method="wilcox")
+    return float(result.pvalue)
 
 
 def detectable(differences: Array) -> float | None:

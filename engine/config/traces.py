@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from typing import Any
 from urllib.parse import SplitResult, urlsplit
@@ -101,12 +102,12 @@ def completed(given: TraceSettings, env_file: str | None) -> TraceSettings:
 
 def _address(name: str, given: str) -> SplitResult:
     flag = "--" + name.replace("_", "-")
-    try:
+    parts = None
+    with suppress(ValueError):
         parts = urlsplit(given)
-        known = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
-    except ValueError:
-        known = None
-    if not known:
+        if not (parts.scheme in ("http", "https") and parts.hostname and parts.port != 0):
+            parts = None
+    if parts is None:
         raise SpecError(
             name, f"{flag} takes an address", hint=f"for example {flag} http://localhost:4318"
         )

@@ -57,7 +57,9 @@ def load_splits(
         if beside or not hub.split:
             names = datasets.get_dataset_split_names(hub.name, config, revision=commit)
         split = hub.split or ("test" if "test" in names else names[0])
-        wanted = dict.fromkeys([split, *([beside] if beside in names else [])])
+        wanted: list[str] = [split]
+        if beside in names and beside != split:
+            wanted.append(beside)
         return {
             one: datasets.load_dataset(
                 hub.name, config, split=one, revision=commit, cache_dir=str(cache)

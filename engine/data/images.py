@@ -88,8 +88,8 @@ def _encoded(image: Image, longest: int) -> Picture:
         image = _on_white(image)
     scale = longest / max(image.size)
     if scale < 1:
-        size = tuple(max(1, round(side * scale)) for side in image.size)
-        image = image.resize(size, _pillow().Resampling.LANCZOS)
+        width, height = (max(1, round(side * scale)) for side in image.size)
+        image = image.resize((width, height), _pillow().Resampling.LANCZOS)
     width, height = image.size
     data = _saved(image, "PNG", optimize=False)
     if len(data) <= MOST_BYTES:
@@ -147,11 +147,11 @@ def frames(data: bytes, wanted: int, sampling: str, longest: int) -> list[Frame]
     if not data:
         raise Unreadable("the video is empty")
     try:
-        with av.open(io.BytesIO(data)) as video:
+        with av.open(io.BytesIO(data), "r") as video:
             _check_pixels(video.streams.video[0].width, video.streams.video[0].height)
             total = video.streams.video[0].frames or sum(1 for _ in video.decode(video=0))
         chosen = places(total, wanted, sampling)
-        with av.open(io.BytesIO(data)) as video:
+        with av.open(io.BytesIO(data), "r") as video:
             found = list(_taken(video, chosen, longest))
     except (Unreadable, DataError):
         raise
@@ -177,7 +177,7 @@ def whole_video(data: bytes) -> Video | None:
     except ImportError:
         raise _missing("av") from None
     try:
-        with av.open(io.BytesIO(data)) as video:
+        with av.open(io.BytesIO(data), "r") as video:
             _check_pixels(video.streams.video[0].width, video.streams.video[0].height)
             frame = next(video.decode(video=0))
             seconds = float(video.duration or 0) / av.time_base

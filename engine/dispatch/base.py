@@ -42,6 +42,7 @@ class Dispatcher(Protocol):
     @property
     def window(self) -> int:
         """How many samples should be in progress to keep this dispatcher busy."""
+        ...
 
     @property
     def ready_at(self) -> float | None:
@@ -62,6 +63,7 @@ class Dispatcher(Protocol):
         Raises:
             RunFatal: no call of the run can be answered.
         """
+        ...
 
     def halt(self) -> None:
         """Send nothing more: calls that are not in flight raise :class:`Halted`."""
@@ -71,6 +73,7 @@ class Dispatcher(Protocol):
 
     def gauges(self) -> Gauges:
         """Numbers for display: in flight, waiting, memory and so on."""
+        ...
 
     async def close(self) -> None:
         """Release all resources. Calls still in flight are cut off."""

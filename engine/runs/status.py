@@ -105,8 +105,9 @@ class Status:
         """
         STATUS(value)
         known = cls.__dataclass_fields__.keys() - {"unreadable"}
-        held = {name: part for name, part in value.items() if name in known}
-        return cls(**held | {"state": State(held.get("state", State.CREATED))})
+        held: dict[str, Any] = {name: part for name, part in value.items() if name in known}
+        held["state"] = State(held.get("state", State.CREATED))
+        return cls(**held)
 
     @property
     def name(self) -> str:

@@ -27,6 +27,7 @@ class SpanSender(Protocol):
 
     def send(self, spans: list[Span]) -> SendResult:
         """Post spans in one request."""
+        ...
 
 
 class Exporter:

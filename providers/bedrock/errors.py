@@ -116,7 +116,7 @@ def read_error(
         source: where the credentials came from, for the hint.
     """
     body = json_body(answered)
-    fields = None
+    fields: dict[str, object] | None = None
     if isinstance(body, dict) and ("message" in body or "Message" in body):
         fields = {"message": body.get("message") or body.get("Message")}
     kind = error_type(answered) or _from_json(body) or _from_xml(answered, "Code")

@@ -31,7 +31,7 @@ def main(words: list[str]) -> int:
     parser.add_argument("--metrics", action="store_true")
     given = parser.parse_args(words)
 
-    import xllamacpp
+    import xllamacpp  # pyright: ignore[reportMissingImports]  # in no extra
 
     params = xllamacpp.CommonParams()
     params.model.path = given.model

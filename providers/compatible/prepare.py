@@ -137,7 +137,7 @@ def prepare(call: Call, terms: Terms, quirks: Quirks, who: str) -> Prepared:
     if is_raw(call):
         if not quirks.raw_text:
             raise raw_text_refused(who)
-        if len(messages) > 1 or any(isinstance(part, MediaPart) for part in messages[0].parts):
+        if len(messages) != 1 or any(isinstance(part, MediaPart) for part in messages[0].parts):
             raise CallRejected(f"{who} continues one raw text, without turns or images")
         body["prompt"] = messages[0].text
         path = TEXT

@@ -53,14 +53,15 @@ async def put(place: str, file: Path, idle_s: float, title: str, address: Addres
     client = await asyncio.to_thread(_bare_client)
     try:
         async with while_it_moves(idle_s, title) as moved:
-            for _ in range(_MOST_MOVES):
+            left = _MOST_MOVES
+            while True:
                 response = await _sent(
                     client, place, file, moved, Address(place, address.official), title
                 )
                 place = urljoin(place, response.headers.get("location") or "")
-                if response.status_code not in _MOVED or not is_fit(place, address):
-                    break
-            return Answered(response.status_code, response.headers, response.content)
+                left -= 1
+                if not left or response.status_code not in _MOVED or not is_fit(place, address):
+                    return Answered(response.status_code, response.headers, response.content)
     finally:
         await client.aclose()
 

@@ -7,7 +7,7 @@ import re
 import ssl
 from dataclasses import dataclass
 from typing import NamedTuple
-from urllib.parse import unquote, urlsplit
+from urllib.parse import SplitResult, unquote, urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 from evalbench.engine.errors import RunFatal, SpecError
@@ -57,14 +57,8 @@ def api_address(given: str | None, own: str, *, version: str, versioned: bool) -
             hint="give it with --base-url, for example http://127.0.0.1:8000/v1",
         )
     given = given.strip().strip("'\"")
-    try:
-        parts = urlsplit(given)
-        well_formed = parts.scheme in ("http", "https") and bool(parts.hostname)
-        well_formed = well_formed and given.split() == [given]
-        _ = parts.port
-    except ValueError:
-        well_formed = False
-    if not well_formed:
+    parts = _split(given)
+    if parts is None:
         raise SpecError(
             "base_url",
             "--base-url is not a web address",
@@ -85,6 +79,18 @@ def api_address(given: str | None, own: str, *, version: str, versioned: bool) -
         path = path.removesuffix(f"/{version}")
     url = f"{parts.scheme}://{parts.netloc}{path}"
     return Address(url, official=url == own)
+
+
+def _split(given: str) -> SplitResult | None:
+    """The parts of a web address; None if it is none."""
+    if given.split() != [given]:
+        return None
+    try:
+        parts = urlsplit(given)
+        _ = parts.port
+    except ValueError:
+        return None
+    return parts if parts.scheme in ("http", "https") and parts.hostname else None
 
 
 class CaFile(NamedTuple):

@@ -190,8 +190,9 @@ class WireBatches(BatchApi):
         Raises:
             DeadlineExceeded: the timeout expired.
         """
+        deadline = asyncio.timeout(self.provider.timeout)
         try:
-            async with asyncio.timeout(self.provider.timeout) as deadline:
+            async with deadline:
                 return await request
         except TimeoutError:
             if not deadline.expired():

@@ -18,12 +18,15 @@ class Carrier(FileCarrier, Protocol):
     @property
     def clients(self) -> OnePerLoop[Any]:
         """Sends requests."""
+        ...
 
     async def post(self, prepared: Prepared) -> Answered:
         """Send a request; raises ProviderError if no complete response arrived."""
+        ...
 
     async def fetch(self, path: str) -> Answered:
         """GET a path; raises as :meth:`post`."""
+        ...
 
 
 class CarriedProvider(NetworkProvider):

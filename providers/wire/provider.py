@@ -231,8 +231,9 @@ class NetworkProvider(Provider):
         await self.get_ready(call)
         name = wire_name(call)
         attempt = new_attempt()
+        deadline = asyncio.timeout(self.timeout)
         try:
-            async with asyncio.timeout(self.timeout) as deadline:
+            async with deadline:
                 with self.scrub.errors():
                     return self.scrub.reply(await self.attempt(call))
         except TimeoutError:

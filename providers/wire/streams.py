@@ -86,6 +86,7 @@ class FileCarrier(Protocol):
         Raises:
             ProviderError: no complete response arrived.
         """
+        ...
 
     async def download(self, path: str, into: Path, idle_s: float) -> Answered:
         """Append the content of a path to a file; the response is returned without its body.
@@ -93,6 +94,7 @@ class FileCarrier(Protocol):
         An unsuccessful response leaves the file alone and is returned with its body. Raises as
         :meth:`upload`, and RunFatal if the file cannot be written.
         """
+        ...
 
 
 @contextlib.asynccontextmanager
@@ -106,6 +108,7 @@ async def while_it_moves(idle_s: float, title: str) -> AsyncIterator[Callable[[]
         DeadlineExceeded: after ``idle_s`` seconds without progress.
     """
     loop = asyncio.get_running_loop()
+    deadline = asyncio.timeout(idle_s)
     over = False
 
     def put_off() -> None:
@@ -116,7 +119,7 @@ async def while_it_moves(idle_s: float, title: str) -> AsyncIterator[Callable[[]
         loop.call_soon_threadsafe(put_off)
 
     try:
-        async with asyncio.timeout(idle_s) as deadline:
+        async with deadline:
             try:
                 yield moved
             finally:

@@ -148,8 +148,9 @@ def _all(args: argparse.Namespace) -> Iterator[tuple[str, Listed]]:
 
 
 def _listed(name: str, env_file: Path | None) -> Listed:
+    need, secret = None, ""
     try:
-        need, secret = _need(name), ""
+        need = _need(name)
         if need:
             # The keychain is queried only for keys that were set, not once per provider.
             ref, secret = find_key(name, replace(need, required=False), env_file=env_file)

@@ -107,7 +107,7 @@ def png(chart: Chart) -> bytes:
     rows = _rows(chart)
     height = min(_MOST_IN, _FRAME_IN + _ROW_IN * rows)
     # Names are literal: a dollar sign starts no formula, and any script may occur.
-    style = {"text.parse_math": False, "font.size": 9, "font.family": "DejaVu Sans"}
+    style: Any = {"text.parse_math": False, "font.size": 9, "font.family": "DejaVu Sans"}
     out = io.BytesIO()
     with mpl.rc_context(style), warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph .* missing")

@@ -97,7 +97,7 @@ class Page(Screen[None]):
             (self.app.size.width, self.HORIZONTAL_BREAKPOINTS),
             (self.app.size.height, self.VERTICAL_BREAKPOINTS),
         ):
-            self.add_class(max((least, name) for least, name in points if side >= least)[1])
+            self.add_class(max((least, name) for least, name in points or () if side >= least)[1])
 
     @on(events.Resize)
     async def _take_turns(self) -> None:

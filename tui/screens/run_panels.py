@@ -138,8 +138,8 @@ def work_lines(view: RunView, *, compact: bool, plain: bool) -> list[Line]:
             lines.append([(f"{figures.count(role.from_journal)} taken from the journal", "dim")])
         if role.reused:
             lines.append([f"{figures.count(role.reused)} reused from earlier runs, free"])
-    if activity := activity_words(gauges.get("progress")):
-        progress = gauges["progress"]
+    progress = gauges.get("progress") or {}
+    if activity := activity_words(progress):
         lines.append([(activity, "warn")])
         if progress.get("total"):
             lines.append([Bar((progress.get("done") or 0) / progress["total"], "warn")])

@@ -93,9 +93,9 @@ class Fold(Vertical, can_focus=True):
 class Everything(Scroll):
     """A sample's content. Long texts are laid out as the user scrolls to them."""
 
-    def watch_scroll_y(self, old: float, new: float) -> None:
+    def watch_scroll_y(self, old_value: float, new_value: float) -> None:
         """Prepare the next part before the end of the last one is reached."""
-        super().watch_scroll_y(old, new)
+        super().watch_scroll_y(old_value, new_value)
         self.call_after_refresh(self._go_on)
 
     async def _go_on(self) -> None:

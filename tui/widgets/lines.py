@@ -23,6 +23,7 @@ class Elastic(Protocol):
 
     def draw(self, width: int) -> list[tuple[str, str]]:
         """(text, tone) pieces of exactly ``width`` cells."""
+        ...
 
 
 Piece = str | tuple[str, str] | Elastic

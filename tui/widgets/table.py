@@ -48,9 +48,11 @@ class Rows(Protocol):
 
     def __len__(self) -> int:
         """How many rows there are."""
+        ...
 
     def row(self, index: int) -> Sequence[Cell]:
         """The cells of one row, one for each column."""
+        ...
 
 
 class ListRows(Rows):
@@ -67,7 +69,10 @@ class ListRows(Rows):
         return self._rows[index]
 
 
-class Table(ScrollView, PaintsFocus, can_focus=True):
+# In Textual, ``ScrollView.scroll_to`` takes less than that of its base class.
+class Table(  # pyright: ignore[reportIncompatibleMethodOverride]
+    ScrollView, PaintsFocus, can_focus=True
+):
     """Rows with a fixed header and a cursor.
 
     Foreign text is safe in every cell. Call :meth:`show` if the rows may have changed: only

@@ -585,7 +585,7 @@ def _columns_in(read: Any) -> frozenset[str]:
     from jinja2 import nodes
 
     taken: set[str] = set()
-    made = set(_JINJAS_OWN)
+    made: set[str] = set(_JINJAS_OWN)
     for name in read.find_all(nodes.Name):
         (taken if name.ctx == "load" else made).add(name.name)
     for macro in read.find_all(nodes.Macro):

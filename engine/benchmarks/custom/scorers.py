@@ -172,13 +172,14 @@ def _function_problem(name: str) -> tuple[str, str] | None:
 
 
 def _schema_problem(schema: str) -> tuple[str, str] | None:
-    import jsonschema
+    from jsonschema import SchemaError
+    from jsonschema.validators import validator_for
 
     try:
-        jsonschema.validators.validator_for(value := json.loads(schema)).check_schema(value)
+        validator_for(value := json.loads(schema)).check_schema(value)
     except (ValueError, RecursionError) as error:
         return "schema", f"is not JSON: {error}"
-    except jsonschema.SchemaError as error:
+    except SchemaError as error:
         return "schema", f"is no JSON schema: {error.message}"
     return None
 
@@ -388,10 +389,10 @@ def _json(one: Scoring, reply: str, accepted: list[str]) -> Read:
         return Read(None, 0.0)
     right = True
     if one.schema:
-        import jsonschema
+        from jsonschema.validators import validator_for
 
         schema = json.loads(one.schema)
-        right = jsonschema.validators.validator_for(schema)(schema).is_valid(value)
+        right = validator_for(schema)(schema).is_valid(value)
     if right and accepted:
         right = any(value == _loaded(gold) for gold in accepted)
     return Read(json.dumps(value)[:200], float(right))

@@ -118,7 +118,9 @@ CORPUS_METRICS = ("bleu", "chrf", "chrf++", "ter")
 
 def corpus_metric(name: str) -> Any:
     """A new metric of sacrebleu, by one of these names."""
-    from sacrebleu.metrics import BLEU, CHRF, TER
+    from sacrebleu.metrics.bleu import BLEU
+    from sacrebleu.metrics.chrf import CHRF
+    from sacrebleu.metrics.ter import TER
 
     if name == "chrf++":
         return CHRF(word_order=2)

@@ -11,7 +11,7 @@ import random
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import orjson
 
@@ -167,7 +167,7 @@ def _stream(draw: Draw, last: Place) -> Iterator[tuple[Place, Row]]:
         import datasets
 
         datasets.disable_progress_bars()
-        stream = datasets.load_dataset(
+        stream: Any = datasets.load_dataset(
             draw.name, split="test", revision=draw.revision, streaming=True
         )
         # As tables, rows keep their images and videos as stored, undecoded.

@@ -57,8 +57,9 @@ def _fetched(hub: str, languages: tuple[str, ...], source: DataSource) -> tuple[
         from huggingface_hub import HfApi, hf_hub_download
 
         commit = HfApi().dataset_info(hub, timeout=ANSWER_S).sha or "main"
-        where = {"repo_type": "dataset", "revision": commit}
-        return [Path(hf_hub_download(hub, name, **where)) for name in names], commit
+        return [
+            Path(hf_hub_download(hub, name, repo_type="dataset", revision=commit)) for name in names
+        ], commit
 
 
 def _cached(hub: str, names: list[str]) -> Path | None:

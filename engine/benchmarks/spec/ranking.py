@@ -90,7 +90,7 @@ def read_verdict(reply: str) -> Verdict | None:
         return _verdict(only)
     found = list(_LABELLED.finditer(text))
     first = [one for one in found if _STARTS.fullmatch(one["before"])]
-    verdicts = {_verdict(one) for one in first or found} - {None}
+    verdicts: set[Verdict] = {verdict for one in first or found if (verdict := _verdict(one))}
     return verdicts.pop() if len(verdicts) == 1 else None
 
 

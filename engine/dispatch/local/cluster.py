@@ -180,6 +180,7 @@ class RayWorkerSlot:
     async def start(self, command: WorkerCommand, env: Mapping[str, str]) -> WorkerHandle:
         """Start a worker in this slot."""
         import ray
+        from ray.exceptions import RayError
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
         from evalbench.engine.dispatch.local.worker_actor import WorkerActor, versions
@@ -187,17 +188,16 @@ class RayWorkerSlot:
         share = self._cluster.share
         there = NodeAffinitySchedulingStrategy(self._spot.ident, soft=False)
         needs = {"num_cpus": 0, "num_gpus": share} if self._spot.card else {"num_cpus": share}
-        actor = (
-            ray.remote(WorkerActor)
-            .options(scheduling_strategy=there, max_concurrency=_AT_ONCE, max_restarts=0, **needs)
-            .remote()
-        )
+        made: Any = ray.remote(WorkerActor)
+        actor = made.options(
+            scheduling_strategy=there, max_concurrency=_AT_ONCE, max_restarts=0, **needs
+        ).remote()
         handle = RayWorkerHandle(actor, self._cluster, self.node)
         try:
             refuse_other_versions(self.node, versions(), await actor.about.remote())
             more = {**command.env, **env}
             handle.pid = await actor.start.remote(command.argv, more, sys.executable)
-        except ray.exceptions.RayError as error:
+        except RayError as error:
             await handle.end()
             raise NodeLost(_reason(error)) from error
         except BaseException:
@@ -226,24 +226,24 @@ class RayWorkerHandle:
 
     async def drain(self) -> None:
         """Wait until everything sent is on its way."""
-        import ray
+        from ray.exceptions import RayError
 
         try:
             await self._sent
-        except ray.exceptions.RayError:
+        except RayError:
             # The reader finds out why.
             return
 
     async def read(self) -> frames.WorkerFrame | None:
         """The next frame; None at the end."""
-        import ray
+        from ray.exceptions import RayError
 
         while not self._held:
             if self.code is not None:
                 return None
             try:
                 bodies, self.code, log = await self._actor.receive.remote(_PATIENCE_S)
-            except ray.exceptions.RayError as error:
+            except RayError as error:
                 raise NodeLost(_reason(error)) from error
             self._held.extend(bodies)
             if log:

@@ -52,6 +52,7 @@ class WorkerHandle(Protocol):
 
     def last_log_line(self) -> str:
         """The last line in its log; empty if there is none."""
+        ...
 
 
 class WorkerSlot(Protocol):
@@ -60,14 +61,17 @@ class WorkerSlot(Protocol):
     @property
     def name(self) -> str:
         """The display name; empty if there is only one slot."""
+        ...
 
     @property
     def node(self) -> str:
         """The machine; empty for this one."""
+        ...
 
     @property
     def sharing(self) -> int:
         """How many workers share that machine's CPUs."""
+        ...
 
     async def start(self, command: WorkerCommand, env: Mapping[str, str]) -> WorkerHandle:
         """Start a worker in this slot.
@@ -77,6 +81,7 @@ class WorkerSlot(Protocol):
             NodeLost: the machine is gone.
             WorkerFailed: the machine cannot be used.
         """
+        ...
 
 
 class SlotPool(Protocol):
@@ -93,6 +98,7 @@ class SlotPool(Protocol):
     @property
     def here(self) -> bool:
         """Whether the slots are on this machine, whose GPUs the engine reads itself."""
+        ...
 
     async def slots(self) -> Sequence[WorkerSlot]:
         """The worker slots, in the order in which to use them.
@@ -100,9 +106,11 @@ class SlotPool(Protocol):
         Raises:
             EvalbenchError: there can be none.
         """
+        ...
 
     def cards(self) -> list[dict[str, Any]]:
         """Latest readings of other machines' GPUs, see :class:`..gpu.Card`, with ``node``."""
+        ...
 
     async def close(self) -> None:
         """Release all resources."""

@@ -32,8 +32,6 @@ def write(run: RunReader, files: Files) -> list[str]:
         body = io.BytesIO()
         pyarrow.parquet.write_table(held, body)
         files.raw(name, body.getvalue())
-        if name == _QUESTIONS:
-            digest = _hash(body)
     files.json(
         "config.json",
         {
@@ -41,7 +39,7 @@ def write(run: RunReader, files: Files) -> list[str]:
             "model": _model(run),
             "save_frequency": 10,
             "df_path": _QUESTIONS,
-            "data_hash": digest,
+            "data_hash": _hash(body),
             "created_at": _stamp(run.created),
             "last_updated": _stamp(run.status.updated),
         },

@@ -66,7 +66,10 @@ def test_events_are_told(kind: str, body: dict[str, Any], words: str) -> None:
 
 
 def test_what_was_not_paid_stands_beside_what_was() -> None:
-    batches: list[BatchStatus] = [{"saved": "0.25"}, {"saved": "0.5"}, {"saved": ""}]
+    batches: list[BatchStatus] = [
+        {"name": f"b{number}", "stage": "ended", "saved": saved}
+        for number, saved in enumerate(("0.25", "0.5", ""))
+    ]
     status = Status("run", spend_usd=0.75, batches=batches)
     pairs = money_pairs(status, RunFacts({}, reused={"a": 2}))
     assert pairs == {
