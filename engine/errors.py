@@ -118,12 +118,11 @@ class NotApproved(UsageError):
         self,
         what: str,
         *,
-        why: str = "",
-        hint: str = "",
-        low: float | None = None,
-        high: float | None = None,
+        hint: str,
+        low: float | None,
+        high: float | None,
     ) -> None:
-        super().__init__(what, why=why, hint=hint)
+        super().__init__(what, hint=hint)
         self.low = low
         self.high = high
 

@@ -261,10 +261,10 @@ def record(
     return check
 
 
-def too_deep(value: Any, deepest: int = DEEPEST) -> bool:
-    """Whether lists and objects are nested more deeply than this."""
+def too_deep(value: Any) -> bool:
+    """Whether lists and objects are nested more deeply than ``DEEPEST``."""
     level = [value]
-    for _ in range(deepest):
+    for _ in range(DEEPEST):
         level = [part for held in level for part in _parts(held) if isinstance(part, dict | list)]
         if not level:
             return False

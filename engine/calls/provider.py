@@ -184,7 +184,7 @@ class BaseProvider(ABC):
         extra: the extra that installs the packages it needs;  modules: those it imports.
         address_variables: environment variables from which its SDK takes its address.
         own_address: its default address; may contain ``{parts}`` to fill in. Empty if it has
-            none and the user has to give one.
+            none and the user has to give one; None if it is the SDK's own affair.
         own_headers, own_query: headers and query parameters of every request; values may
             refer to ``${VARIABLE}``.
         configured: whether it is a server described by the user.
@@ -215,7 +215,7 @@ class BaseProvider(ABC):
     extra: ClassVar[str] = ""
     modules: ClassVar[tuple[str, ...]] = ()
     address_variables: ClassVar[tuple[str, ...]] = ()
-    own_address: ClassVar[str] = ""
+    own_address: ClassVar[str | None] = None
     own_headers: ClassVar[Mapping[str, str]] = {}
     own_query: ClassVar[Mapping[str, str]] = {}
     configured: ClassVar[bool] = False
@@ -240,7 +240,7 @@ class BaseProvider(ABC):
     @classmethod
     def address_in(cls, settings: Mapping[str, Any]) -> str:
         """The address that results from settings, where parts of it are set by the user."""
-        return str(settings.get("base_url") or cls.own_address)
+        return str(settings.get("base_url") or cls.own_address or "")
 
     @classmethod
     def batch_discount(cls, model: str) -> Literal["", "all", "uncached"]:

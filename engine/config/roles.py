@@ -282,7 +282,7 @@ def with_address(provider: str, settings: Mapping[str, Any]) -> dict[str, Any]:
     if found := environment_address(provider):
         return {**settings, "base_url": found[1]}
     cls = registry.provider_class(provider)
-    own = cls.own_address
+    own = cls.own_address or ""
     # Defined by the user: their own server, or an address with parts to fill in.
     if cls.configured or "{" in own:
         return {**settings, "base_url": cls.address_in(settings)}

@@ -135,7 +135,6 @@ def with_variables(
     secret: str,
     texts: Sequence[str],
     env_file: Path | None = None,
-    timeout: float = UNATTENDED_S,
 ) -> str:
     """A key and the secrets that headers and query parameters refer to, as one secret.
 
@@ -147,7 +146,6 @@ def with_variables(
         secret: its key.
         texts: headers and parameters that contain ``${VARIABLE}``.
         env_file: a ``.env`` file to read first.
-        timeout: time limit for the keychain in seconds.
 
     Raises:
         KeyUnavailable: a variable was not found, or the keychain did not answer.
@@ -167,7 +165,7 @@ def with_variables(
                 hint=f"keep it in the keychain: evalbench keys set {provider} --name {name}; or"
                 f" export {name}=…, or name a file of variables with --env-file FILE",
             )
-        held[name] = _from_keychain(provider, KeyNeed((name,)), name, timeout)[1]
+        held[name] = _from_keychain(provider, KeyNeed((name,)), name, UNATTENDED_S)[1]
     return bundled(secret, {name: clean_value(held[name], name) for name in names})
 
 

@@ -61,12 +61,12 @@ class ScrubbedFormatter(logging.Formatter):
     """A log formatter that scrubs every line, including tracebacks.
 
     Attributes:
-        secrets: what to remove; keys found later are added.
+        secrets: what to remove; keys are added when they are found.
     """
 
-    def __init__(self, fmt: str | None = None, secrets: Iterable[str] = ()) -> None:
+    def __init__(self, fmt: str) -> None:
         super().__init__(fmt)
-        self.secrets = set(secrets)
+        self.secrets: set[str] = set()
 
     def format(self, record: logging.LogRecord) -> str:
         """The scrubbed line."""

@@ -69,14 +69,14 @@ def uncell(text: str) -> str:
     return text[1:] if marked else text
 
 
-def json_bytes(value: Any, *, indent: bool = False, default: Any = None) -> bytes:
+def json_bytes(value: Any, *, indent: bool = False) -> bytes:
     """JSON that is inert in a terminal and when embedded in a web page.
 
     Every reader gets the same value: anything that could take effect is just written as an
     escape.
     """
     option = orjson.OPT_NON_STR_KEYS | (orjson.OPT_INDENT_2 if indent else 0)
-    body = orjson.dumps(value, option=option, default=default)
+    body = orjson.dumps(value, option=option)
     return _ACTIVE.sub(_escape, body)
 
 

@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Sequence
-from itertools import accumulate
+from collections.abc import Hashable, Sequence
 from math import fsum
-from typing import Literal
-
-Level = Literal["nominal", "ordinal", "interval", "ratio"]
 
 
 def cohen_kappa(pairs: Sequence[tuple[float, float]], *, quadratic: bool = False) -> float | None:
@@ -67,56 +63,35 @@ def fleiss_kappa(items: Sequence[Sequence[Hashable]]) -> float | None:
     return None if expected == 1 else (observed - expected) / (1 - expected)
 
 
-def krippendorff_alpha(
-    items: Sequence[Sequence[float | None]], level: Level = "interval"
-) -> float | None:
-    """Krippendorff's alpha of any number of raters, who may have missed items.
+def krippendorff_alpha(items: Sequence[Sequence[float | None]]) -> float | None:
+    """Krippendorff's alpha for ratings on an interval scale, of any number of raters.
+
+    Raters may have missed items.
 
     ``1 - D_o / D_e``. With ``n_uc`` ratings of item ``u`` that are ``c``, ``m_u`` ratings of
     ``u``, ``n_c`` ratings that are ``c`` and ``n`` in all, over items of two ratings and more::
 
-        D_o = 1/n · Σ_u Σ_ck n_uc · n_uk · δ²(c, k) / (m_u - 1)
-        D_e = 1/n · Σ_ck n_c · n_k · δ²(c, k) / (n - 1)
-
-    ``δ²`` is 1 for different ratings (nominal), the square of their distance in ranks, ties at
-    their middle (ordinal), ``(c - k)²`` (interval), or ``((c - k) / (c + k))²`` (ratio).
+        D_o = 1/n · Σ_u Σ_ck n_uc · n_uk · (c - k)² / (m_u - 1)
+        D_e = 1/n · Σ_ck n_c · n_k · (c - k)² / (n - 1)
 
     Source: K. Krippendorff, "Computing Krippendorff's Alpha-Reliability" (2011), sections C-F.
 
     Args:
         items: the ratings of each item, one place per rater.
-        level: what differences between ratings mean.
 
     Returns:
         None if it is undefined: fewer than two items with two ratings, or only one rating.
     """
     rated = [[rating for rating in item if rating is not None] for item in items]
     paired = [ratings for ratings in rated if len(ratings) > 1]
-    values = sorted({rating for ratings in paired for rating in ratings})
-    if len(paired) < 2 or len(values) < 2:
-        return None
     counts = Counter(rating for ratings in paired for rating in ratings)
-    apart = _distances(values, counts, level)
+    if len(paired) < 2 or len(counts) < 2:
+        return None
 
     def disagreement(held: Counter[float]) -> float:
         # Exact, so that the order of ratings does not matter.
-        return fsum(n * m * apart(c, k) for c, n in held.items() for k, m in held.items())
+        return fsum(n * m * (c - k) ** 2 for c, n in held.items() for k, m in held.items())
 
     observed = sum(disagreement(Counter(ratings)) / (len(ratings) - 1) for ratings in paired)
     expected = disagreement(counts) / (counts.total() - 1)
     return None if expected == 0 else 1 - observed / expected
-
-
-def _distances(
-    values: Sequence[float], counts: Counter[float], level: Level
-) -> Callable[[float, float], float]:
-    """The squared distance between two ratings."""
-    if level == "nominal":
-        return lambda c, k: float(c != k)
-    if level == "ratio":
-        return lambda c, k: ((c - k) / (c + k)) ** 2 if c + k else 0.0
-    if level == "interval":
-        return lambda c, k: (c - k) ** 2
-    ends = dict(zip(values, accumulate(counts[value] for value in values), strict=True))
-    ranks = {value: ends[value] - counts[value] / 2 for value in values}
-    return lambda c, k: (ranks[c] - ranks[k]) ** 2

@@ -47,7 +47,7 @@ class Azure(Compatible):
     name: ClassVar[str] = "azure"
     title: ClassVar[str] = "Azure OpenAI"
     price_table: ClassVar[str] = "azure"
-    own_address: ClassVar[str] = "{endpoint}/openai/v1"
+    own_address: ClassVar[str | None] = "{endpoint}/openai/v1"
     published: ClassVar[Published] = Published(
         limits="by region, model and deployment: tokens and requests a minute",
         limits_page="https://learn.microsoft.com/azure/ai-foundry/openai/quotas-limits",

@@ -53,7 +53,7 @@ class Ollama(Compatible):
     name: ClassVar[str] = "ollama"
     title: ClassVar[str] = "Ollama"
     free: ClassVar[bool] = True
-    own_address: ClassVar[str] = "http://127.0.0.1:11434/v1"
+    own_address: ClassVar[str | None] = "http://127.0.0.1:11434/v1"
     key: ClassVar[KeyNeed | None] = KeyNeed(("OLLAMA_API_KEY",), required=False)
     settings = OllamaOptions()
     quirks: ClassVar[Quirks] = Quirks(raw_text=True)

@@ -82,8 +82,9 @@ def make_class(name: str, table: Mapping[str, Any]) -> type[Compatible]:
         made["key_header"] = given.key_header
     made_class: type[Compatible] = type(_class_name(name), (base,), made)
     # An invalid address is reported here, with its table, and not by a run.
-    if "{" not in made_class.own_address:
-        made_class.address_for({"base_url": made_class.own_address})
+    address = made_class.own_address or ""
+    if "{" not in address:
+        made_class.address_for({"base_url": address})
     return made_class
 
 

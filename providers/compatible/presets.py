@@ -48,7 +48,7 @@ class Groq(Compatible):
     name: ClassVar[str] = "groq"
     title: ClassVar[str] = "Groq"
     price_table: ClassVar[str] = "groq"
-    own_address: ClassVar[str] = "https://api.groq.com/openai/v1"
+    own_address: ClassVar[str | None] = "https://api.groq.com/openai/v1"
     published: ClassVar[Published] = Published(
         limits="by model and plan, told in headers",
         limits_page="https://console.groq.com/docs/rate-limits",
@@ -90,7 +90,7 @@ class OpenRouter(Compatible):
     name: ClassVar[str] = "openrouter"
     title: ClassVar[str] = "OpenRouter"
     price_table: ClassVar[str] = "openrouter"
-    own_address: ClassVar[str] = "https://openrouter.ai/api/v1"
+    own_address: ClassVar[str | None] = "https://openrouter.ai/api/v1"
     settings = OpenRouterOptions()
     key: ClassVar[KeyNeed | None] = KeyNeed(
         ("OPENROUTER_API_KEY",), "https://openrouter.ai/settings/keys", r"sk-or-[\w-]{20,}"
@@ -165,7 +165,7 @@ class LmStudio(Compatible):
     name: ClassVar[str] = "lmstudio"
     title: ClassVar[str] = "LM Studio"
     free: ClassVar[bool] = True
-    own_address: ClassVar[str] = "http://127.0.0.1:1234/v1"
+    own_address: ClassVar[str | None] = "http://127.0.0.1:1234/v1"
     key: ClassVar[KeyNeed | None] = KeyNeed(("LMSTUDIO_API_KEY",), required=False)
     quirks: ClassVar[Quirks] = Quirks(raw_text=True)
 
@@ -177,7 +177,7 @@ class LlamaCpp(Compatible):
     title: ClassVar[str] = "llama.cpp"
     free: ClassVar[bool] = True
     server: ClassVar[ServerProgram | None] = LLAMA_CPP
-    own_address: ClassVar[str] = "http://127.0.0.1:8080/v1"
+    own_address: ClassVar[str | None] = "http://127.0.0.1:8080/v1"
     key: ClassVar[KeyNeed | None] = KeyNeed(("LLAMACPP_API_KEY",), required=False)
     quirks: ClassVar[Quirks] = Quirks(raw_text=True)
 
@@ -188,7 +188,7 @@ class DeepSeek(Compatible):
     name: ClassVar[str] = "deepseek"
     title: ClassVar[str] = "DeepSeek"
     price_table: ClassVar[str] = "deepseek"
-    own_address: ClassVar[str] = "https://api.deepseek.com/v1"
+    own_address: ClassVar[str | None] = "https://api.deepseek.com/v1"
     published: ClassVar[Published] = Published(
         limits="none of its own; 429 and 503 under load",
         limits_page="https://platform.deepseek.com/api-docs/quick_start/rate_limit",
@@ -206,7 +206,7 @@ class Mistral(Compatible):
     title: ClassVar[str] = "Mistral"
     price_table: ClassVar[str] = "mistral"
     trace_name: ClassVar[str] = "mistral_ai"
-    own_address: ClassVar[str] = "https://api.mistral.ai/v1"
+    own_address: ClassVar[str | None] = "https://api.mistral.ai/v1"
     published: ClassVar[Published] = Published(
         limits="by tier: requests a second, tokens a minute and a month",
         limits_page="https://docs.mistral.ai/deployment/ai-studio/tier",
@@ -226,7 +226,7 @@ class Xai(Compatible):
     title: ClassVar[str] = "xAI"
     price_table: ClassVar[str] = "x-ai"
     trace_name: ClassVar[str] = "x_ai"
-    own_address: ClassVar[str] = "https://api.x.ai/v1"
+    own_address: ClassVar[str | None] = "https://api.x.ai/v1"
     published: ClassVar[Published] = Published(
         limits="by model and tier: requests a second, tokens a minute",
         limits_page="https://docs.x.ai/developers/rate-limits",
@@ -245,7 +245,7 @@ class Fireworks(Compatible):
     name: ClassVar[str] = "fireworks"
     title: ClassVar[str] = "Fireworks"
     price_table: ClassVar[str] = "fireworks"
-    own_address: ClassVar[str] = "https://api.fireworks.ai/inference/v1"
+    own_address: ClassVar[str | None] = "https://api.fireworks.ai/inference/v1"
     published: ClassVar[Published] = Published(
         6000,
         limits="6,000 requests a minute; tokens by use, told in headers",

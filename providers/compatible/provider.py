@@ -86,7 +86,7 @@ class Compatible(ChatProvider):
     title: ClassVar[str] = "the server"
     settings = CompatibleOptions()
     key: ClassVar[KeyNeed | None] = KeyNeed(variables=("COMPATIBLE_API_KEY",), required=False)
-    own_address: ClassVar[str] = ""
+    own_address: ClassVar[str | None] = ""
     """Default address; ``{name}`` in it is an option of the provider."""
     key_header: ClassVar[str] = ""
     """Header that holds the bare key; empty: ``Authorization: Bearer``."""
@@ -124,7 +124,7 @@ class Compatible(ChatProvider):
             SpecError: there is no address, or an option that is part of it is missing.
         """
         given = record_of(CompatibleOptions, settings).base_url
-        own = cls.own_address
+        own = cls.own_address or ""
         for name in re.findall(r"{(\w+)}", own) if not given else ():
             option = next(option for option in cls.options if option.name == name)
             value = str(settings.get(name) or "").strip().strip("/")

@@ -27,7 +27,7 @@ class Vllm(Compatible):
     title: ClassVar[str] = "vLLM"
     free: ClassVar[bool] = True
     server: ClassVar[ServerProgram | None] = VLLM
-    own_address: ClassVar[str] = "http://127.0.0.1:8000/v1"
+    own_address: ClassVar[str | None] = "http://127.0.0.1:8000/v1"
     key: ClassVar[KeyNeed | None] = KeyNeed(("VLLM_API_KEY",), required=False)
     quirks: ClassVar[Quirks] = Quirks(raw_text=True)
 

@@ -57,7 +57,7 @@ from evalbench.providers.compatible.provider import Compatible
 from evalbench.providers.compatible.quirks import Quirks
 from evalbench.providers.compatible.servers import server_class
 from evalbench.providers.compatible.vllm import Vllm
-from evalbench.providers.local import backends, shapes, weights
+from evalbench.providers.local import backends, footprints, weights
 from evalbench.providers.local.catalogue import FolderModel, resolve
 from evalbench.providers.local.options import LocalOptions
 from evalbench.providers.local.threads import choose_threads
@@ -129,7 +129,7 @@ class ServedModel:
         find = weights.find_gguf if kind is LLAMA_CPP else weights.find
         found = find(resolve(self._load["model"]), self._wire.progress)
         gguf = found.folder if kind is LLAMA_CPP else None
-        size = shapes.footprint(FolderModel(found.folder, gguf))
+        size = footprints.footprint(FolderModel(found.folder, gguf))
         if gguf:
             size = replace(size, packed=gguf.stat().st_size)
         memory = device_memory(settings.device)

@@ -29,7 +29,7 @@ class Perplexity(OpenAI):
     title: ClassVar[str] = "Perplexity"
     price_table: ClassVar[str] = "perplexity"
     address_variables: ClassVar[tuple[str, ...]] = ()
-    own_address: ClassVar[str] = "https://api.perplexity.ai/v1"
+    own_address: ClassVar[str | None] = "https://api.perplexity.ai/v1"
     takes_batches: ClassVar[bool] = False
     settings = GatewayOptions()
     key: ClassVar[KeyNeed | None] = KeyNeed(

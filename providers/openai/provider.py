@@ -79,7 +79,7 @@ class OpenAI(ChatProvider):
     extra: ClassVar[str] = "openai"
     address_variables: ClassVar[tuple[str, ...]] = ("OPENAI_BASE_URL",)
     modules: ClassVar[tuple[str, ...]] = ("openai",)
-    own_address: ClassVar[str] = "https://api.openai.com/v1"
+    own_address: ClassVar[str | None] = "https://api.openai.com/v1"
     takes_batches: ClassVar[bool] = True
     settings: GatewayOptions = OpenAIOptions()
     key: ClassVar[KeyNeed | None] = KeyNeed(
@@ -91,7 +91,7 @@ class OpenAI(ChatProvider):
 
     def __init__(self, settings: Mapping[str, Any], secret: str = "") -> None:
         own = record_of(OpenAIOptions, settings)
-        address = api_address(own.base_url, self.own_address, version="v1", versioned=True)
+        address = api_address(own.base_url, self.own_address or "", version="v1", versioned=True)
         super().__init__(settings, secret, address)
         self._api = own.api
         self._habits = BodySettings(

@@ -83,9 +83,9 @@ class BatchLine:
 class BatchList:
     """All batches below a folder of runs, or of one run. :meth:`look` reads what changed."""
 
-    def __init__(self, run: RunFolder | None = None, parent: Path | None = None) -> None:
+    def __init__(self, run: RunFolder | None) -> None:
         self._run = run
-        self._folders = RunFolders(parent)
+        self._folders = RunFolders()
         self._seen: dict[Path, tuple[tuple[int, int], list[BatchLine]]] = {}
 
     def look(self, *, over: bool) -> list[BatchLine]:

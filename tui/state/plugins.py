@@ -75,8 +75,7 @@ class KnownProvider:
     """A provider, as shown in a picker.
 
     Attributes:
-        takes_key: whether it accepts a key; see also ``needs_key``.
-        needs_key: whether a key is required.
+        takes_key: whether it accepts a key.
         local: whether its models run in a worker on this machine.
         address: its API's address; empty if the user has to give one, or it is irrelevant.
         needs_address: whether an address is required.
@@ -86,7 +85,6 @@ class KnownProvider:
     title: str
     options: tuple[Option, ...]
     takes_key: bool
-    needs_key: bool
     local: bool
     address: str = ""
     needs_address: bool = False
@@ -173,7 +171,6 @@ def _provider(name: str) -> KnownProvider:
         cls.title,
         cls.options,
         takes_key=need is not None,
-        needs_key=bool(need and need.required),
         local=issubclass(cls, WorkerProvider),
         address=address or "",
         needs_address=address == "",

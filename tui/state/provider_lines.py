@@ -46,7 +46,7 @@ def _line(name: str, cls: type[BaseProvider], refs: Iterable[KeyRef]) -> dict[st
         "provider": name,
         "title": cls.title,
         "own": own,
-        "address": cls.own_address,
+        "address": cls.own_address or "",
         "key": _key_words(held, need),
         "key_held": held is not None,
         "key_required": bool(need and need.required),

@@ -13,19 +13,21 @@ from evalbench.engine.calls.options import parse_options
 from evalbench.engine.errors import UsageError
 from evalbench.engine.paths import cache_dir
 
+_SAMPLES = 20
+
 
 class Trial:
     """The first samples of a file, for scoring replies."""
 
-    def __init__(self, file: Path, count: int = 20) -> None:
-        """Read a file and its first ``count`` samples.
+    def __init__(self, file: Path) -> None:
+        """Read a file and its first samples.
 
         Raises:
             DataError: they are invalid.
         """
         options = parse_options(Custom.options, {"file": str(file)}, "custom")
         found = Custom(options).prepare(DataSource(None, cache_dir() / "downloads"))
-        self.samples: Sequence[Sample] = list(islice(sample_ids(found.items), count))
+        self.samples: Sequence[Sample] = list(islice(sample_ids(found.items), _SAMPLES))
         self._benchmark = Custom(options, shared=found.shared)
         self._benchmark.judges = ("judge",)
 

@@ -52,9 +52,10 @@ def test_what_is_installed_is_known_with_what_it_needs(known: Known) -> None:
     assert mmlu.needs({"family": "original"}) == {"choose"}
     assert mmlu.needs({"family": "chat"}) == {"generate"}
     assert mmlu.needs({"family": "cot", "shots": 5}) == frozenset()
-    assert (openai.takes_key, openai.needs_key, openai.local) == (True, True, False)
-    assert (local.takes_key, local.needs_key, local.local) == (False, False, True)
-    assert known.providers["ollama"].needs_key is False
+    assert (openai.takes_key, openai.local) == (True, False)
+    assert (local.takes_key, local.local) == (False, True)
+    assert known.providers["compatible"].needs_address
+    assert not any(known.providers[name].needs_address for name in ("openai", "anthropic", "local"))
     assert "this machine" in local.about
     assert "network" in openai.about
 
