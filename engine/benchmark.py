@@ -28,7 +28,13 @@ from urllib.parse import parse_qsl
 import orjson
 
 from evalbench.engine.calls import Capabilities, Outcome, Prompt, Reply
-from evalbench.engine.calls.options import Option, declare_options, option_values, values_of
+from evalbench.engine.calls.options import (
+    Option,
+    declare_options,
+    option_values,
+    values_of,
+    with_defaults,
+)
 from evalbench.engine.calls.templates import Template, prompt_set_name, template_file
 from evalbench.engine.errors import DataError, EvalbenchError, SpecError
 from evalbench.engine.files import read_plain
@@ -374,7 +380,7 @@ class Benchmark(ABC):
 
     def __init__(self, options: Mapping[str, Any], *, seed: int = 0, shared: Any = None) -> None:
         """``options`` has validated values by option name; ``seed`` is the run's."""
-        self.opt = option_values(type(self).opt, options)
+        self.opt = option_values(type(self).opt, with_defaults(self.options, options))
         self.seed = seed
         self.shared = shared
 

@@ -364,6 +364,11 @@ def declare_options(owner: Any, attribute: str) -> None:
         owner.options = options_of(type(declared[attribute]))
 
 
+def with_defaults(options: Sequence[Option], values: Mapping[str, Any]) -> dict[str, Any]:
+    """Values by option name, complete: a run of an older evalbench lacks later options."""
+    return {option.name: option.default for option in options} | dict(values)
+
+
 def option_values(declared: Any, values: Mapping[str, Any]) -> Any:
     """Validated values by option name in the form in which a class declares them."""
     return record_of(type(declared), values) if is_dataclass(declared) else values

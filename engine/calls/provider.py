@@ -24,6 +24,7 @@ from evalbench.engine.calls.options import (
     option_values,
     options_of,
     setting,
+    with_defaults,
 )
 from evalbench.engine.calls.replies import ParamNote, Reply
 from evalbench.engine.calls.token_rules import TokenRules
@@ -234,7 +235,7 @@ class BaseProvider(ABC):
             settings: validated values by option name.
             secret: the key; empty for a provider without :attr:`key`.
         """
-        self.settings = option_values(type(self).settings, settings)
+        self.settings = option_values(type(self).settings, with_defaults(self.options, settings))
         self.secret = secret.strip()
 
     @classmethod

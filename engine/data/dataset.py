@@ -31,6 +31,7 @@ from evalbench.engine.benchmark import (
     hub_set,
     sample_ids,
 )
+from evalbench.engine.calls.options import values_of
 from evalbench.engine.config.spec import RunSpec, build_benchmark
 from evalbench.engine.data.hub_set import fetch
 from evalbench.engine.errors import DataError, SpecError, nearest
@@ -76,7 +77,8 @@ def prepared_path(spec: RunSpec, cache: Path) -> Path:
     them.
     """
     bench = build_benchmark(spec)
-    relevant = {o.name: spec.options[o.name] for o in bench.options if o.affects_data}
+    values = values_of(bench.opt)
+    relevant = {o.name: values[o.name] for o in bench.options if o.affects_data}
     body = [_FORMAT, bench.name, bench.version, relevant, _fingerprint(bench, spec)]
     if bench.seeded_data:
         body.append(spec.settings.seed)

@@ -7,6 +7,7 @@ import json
 import os
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -222,6 +223,11 @@ def test_what_is_prepared_is_not_prepared_again(riddles: Path, cache: Path) -> N
     file.write_bytes(b"marked")
     assert prepare(wanted, cache) == file
     assert file.read_bytes() == b"marked"
+
+
+def test_a_run_from_before_an_option_finds_what_is_prepared(cache: Path) -> None:
+    now = spec()
+    assert prepared_path(replace(now, options={}), cache) == prepared_path(now, cache)
 
 
 def test_a_file_that_changed_is_prepared_again(riddles: Path, cache: Path) -> None:
