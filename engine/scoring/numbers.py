@@ -7,7 +7,7 @@
    sentence with a number concludes. Those that there are must agree. A sentence concludes if it
    says so ("so", "in total"), if it is the only one with a number, if it is a number alone, if it
    repeats the last equation's result, or if it is an equation that is the only one or uses the
-   result of an earlier one.
+   result of the one before.
 3. A mark or sentence must state one value (:func:`_stated`), without any sign of doubt: a bound, a
    denial, an alternative, a condition, a range, a term that is still to be computed.
 4. Nothing after the answer may take it back or give another number as a conclusion, and a reply
@@ -27,7 +27,7 @@ from itertools import islice
 from evalbench.engine.scoring.numerals import Numeral, has_numeral, numerals, plain, plain_digits
 from evalbench.engine.scoring.reply_text import before_next_question, ends, spoken
 
-LENIENT = "number-lenient/5"
+LENIENT = "number-lenient/6"
 
 _LONGEST = 8_000
 _MOST_DIGITS = 300
@@ -196,20 +196,23 @@ _BOUNDS_ELSEWHERE = (
 )
 _BOUNDS_IN_CJK = (
     "至少|最多|超过|超過|不到|少于|少於|多于|多於|将近|將近|接近|不超过|不是|可能|也许|或|不足"
-    "|少なくとも|多くとも|最大で?|最低でも?|ほぼ|ではな|ではあ|じゃな|または|かもしれ|以上|以下|未満|以内"
-    "|최소|최대|적어도|많아야|거의|또는|아니|아닙|아닌|이상|이하|미만|초과"
+    "|少なくとも|多くとも|最大で?|最低でも?|ほぼ|ではな|ではあ|じゃな|または|かもしれ|以上|以下|未満|以内|超え|ません|ない|なかった|たぶん|多分|おそらく|でしょう|だろう|と思"
+    "|최소|최대|적어도|많아야|거의|또는|아니|아닙|아닌|이상|이하|미만|초과|넘|아마|같습니다|같아|겠|않|없|못|모르"
+    "|大概|恐怕|恐らく|未必|并非|並非|无法|無法|[ '’](?:den|dan|ten|tan)\\s(?:fazla|az)|से"
+    "\\s(?:अधिक|ज़्यादा|ज्यादा|कम)"
+    "|शायद|ربما|บางที|อาจ"
     "|อย่างน้อย|ไม่เกิน|มากกว่า|น้อยกว่า|ไม่ใช่|หรือ"
 )
 _DOUBT = re.compile(
     r"\b(?:or|nor|either|neither|maybe|perhaps|possibly|probably|might|could|unless|if|whether"
     r"|(?<!difference\s)(?<!distance\s)between|not|never|cannot|almost|nearly|unsure|uncertain|unclear|unknown|depend(?:s|ing)"
-    r"|wrong|incorrect|false|mistaken?|mistakes|error|instead|rather|vs|versus|assum(?:e|es|ing)"
+    r"|doubt\w*|wrong|incorrect|false|mistaken?|mistakes|error|instead|rather|vs|versus|assum(?:e|es|ing)"
     r"|suppos(?:e|ing)|guess(?:ing)?|such\sas|for\s(?:example|instance)|at\s(?:the\s)?(?:\w+\s)?(?:least"
     r"|most|earliest|latest)|(?<!add\s)(?<!adds\s)(?<!added\s)up\sto|somewhere|except|bounds?|(?:exit|status)\scode"
     r"|give\sor\stake|and\scounting|out\sof|tempt\w+|may(?!\s\d)|na[iï]ve|intuitive(?:ly)?"
     r"|obvious|used\sto|too|although|though|however|despite|until|otherwise|at\sfirst|earlier"
     r"|previous(?:ly)?|formerly|thought|seems?|seemed|appears?|appeared|claims?|claimed|says?|said"
-    r"|suggests?|expect(?:s|ed)?|typical(?:ly)?|usually|often|sometimes|hypothetical(?:ly)?"
+    r"|same\sas|suggests?|expect(?:s|ed)?|typical(?:ly)?|usually|often|sometimes|hypothetical(?:ly)?"
     r"|supposedly|allegedly"
     r"|(?:twice|half|double|triple|times)\sas|(?:quarter|half)\s(?:to|past))\b|[-+*/×÷]\s?\["
     r"|(?<!hundred\s)(?<!thousand\s)\band\s(?:an?|one|another)\s(?!half|quarter|third|hundred)"
@@ -220,6 +223,21 @@ _DOUBT = re.compile(
     r"|错|錯|不对|不對|間違|틀"
     r"|半|(?<=\s)반|ครึ่ง|\b(?:rưỡi|buçuk|pół|וחצי|halv[ae]?|halb(?:e|en)?|\w+einhalb|demie?|y\smedia"
     r"|e\smezz[ao]|e\smeia|с\sполовиной|och\sen|setengah)\b",
+    re.IGNORECASE,
+)
+# "There are no boxes with 50 pens", but "There are no pens: 0"
+_NONE = re.compile(
+    r"\b(?:no(?!\.)|none|nobody|nothing|nowhere|without\sany|aucune?|ning[uú]n[oa]?|nessun[oa]?"
+    r"|nenhum[a]?|geen|ingen|żaden|brak|нет|hiç)\b|没有|沒有",
+    re.IGNORECASE,
+)
+# "It can be calculated", "Find the row with 25 boxes": what is still to be done
+_TO_COME = re.compile(
+    r"\b(?:can|could|may|must|should|will|has\sto|have\sto|needs?\sto)\s(?:\w+\s)?be\s(?:calculated|computed"
+    r"|found|determined|obtained|solved|derived|estimated|used|converted|expressed|written)\b"
+    r"|^\W*(?:\w+ly,?\s|(?:then|now|next),?\s)?(?:find|look|read|count|use|solve|simplify|convert|compute|calculate"
+    r"|determine|plug|substitute|consider|recall|remember|compare|divide|multiply|subtract|add|apply"
+    r"|set|draw|list|write|choose|select|arrange|order)\s(?!up\b)",
     re.IGNORECASE,
 )
 _BOUND_BEFORE = re.compile(
@@ -242,20 +260,28 @@ _SO = re.compile(
     r"|∴|所以|因此|ので、|だから|したがって|따라서|그래서|그러므로|이므로|إذن|لذلك|अतः|इसलिए|ดังนั้น",
     re.IGNORECASE,
 )
-_REASON = re.compile(r"[,\s](?:because|since|as\s(?:he|she|they|it|the|we|there))\b", re.IGNORECASE)
+_REASON = re.compile(
+    r"[,\s](?:because|since)\b|,\sas\s(?:he|she|they|it|the|we|there)\b", re.IGNORECASE
+)
+# "Since there are 4 boxes, ..."
+_GROUND = re.compile(
+    r"\W*(?:since|because|as|given(?:\sthat)?|knowing\sthat|seeing\sthat|now\sthat)\b(?:[^,]|,(?=\d))*(?:,\s|$)",
+    re.IGNORECASE,
+)
 _RESULT = re.compile(
     r"(?<![<>≤≥!=])=(?!=)|[≈→⇒⟹]"
-    r"|\b(?:equals|is\sequal\sto|(?<!her\s)totals|totall?ing|(?:for\s)?a\s(?:grand\s)?total\sof"
+    r"|\b(?:equals|is\sequal\sto|(?<!her\s)totals|totall?ing|(?<!\bto\s\w{3}\s)(?<!\bto\s\w{4}\s)(?<!\bto\s\w{5}\s)(?:for\s)?a\s(?:grand\s)?total\sof"
     r"|(?:comes|works|worked)\s(?:out\s)?to|adds?\sup\sto|sums?\sto|amounts?\sto|leaving"
     r"|which\sleaves|yields|results\sin|rounds?\s(?:up\s|down\s)?to"
-    r"|(?:we|i|you)\s(?:get|obtain)|ergibt|ergeben|égale(?:nt)?)\b|等于",
+    r"|(?:we|i|you)\s(?:get|obtain)|(?<=\d)\s(?:gives|leaves|makes|yields)"
+    r"|\b(?:add|subtract|multiply|divide)\b[^.;=\d]{0,20}\d[^.;=]{0,40}?\s(?:to|and)\sget|ergibt|ergeben|égale(?:nt)?)\b|等于",
     re.IGNORECASE,
 )
 _EQUALS = re.compile(r"[=≈]")
 # "at x = 2"
 _GIVEN = re.compile(
-    r"\b(?:when|for|at|with|where|substituting|setting|taking)\s[a-z]\s?=\s?-?\d[\d.]*(?<!\.)"
-    r"(?:,?\s?(?=\S)|(?=\W*$))",
+    r"\b(?:when|for|at|with|where|substituting|setting|taking)\s\$?[a-z]\s?=\s?-?\d[\d.]*(?<!\.)"
+    r"\$?(?:,?\s?(?=\S)|(?=\W*$))",
     re.IGNORECASE,
 )
 # "68, not 60"
@@ -290,8 +316,15 @@ _OPERATOR_BEFORE = re.compile(
 )
 # "k + 200 = 360" is still to be solved.
 _UNSOLVED = re.compile(
-    r"(?<![A-Za-z])[abcfiknpqruvxyz]\s?[-+*/×÷^]\s?\d|\d\s?[-+*/×÷]\s?[abcfiknpqruvxyz](?![A-Za-z])"
+    r"(?<![A-Za-z])[abcfiknpqruvxyz]%?\s?[-+*/×÷^]\s?\d"
+    r"|\d%?\s?[-+*/×÷]\s?[abcfiknpqruvxyz](?![A-Za-z])"
     r"|\d[abcfiknpqruvxyz](?![A-Za-z])"
+)
+# "With 5 boxes of 3 pens each, there are 15 pens."
+_CIRCUMSTANCES = re.compile(
+    r"\W*(?:with|after|for|in|at|on|over|during|once|when)\s(?:[^,:;=]|,(?=\d)){1,80},\s"
+    r"(?=[a-z])",
+    re.IGNORECASE,
 )
 _CLAUSE_BREAK = re.compile(r"[,;]\s|\s(?:and|while|but|or)\s|\.\s", re.IGNORECASE)
 _BRACKETS = re.compile(rf"(?<=[\w%°²³{_BOLD}])\s\(([^()]{{0,200}})\)(?!\s*[-+*/×÷^=])")
@@ -307,7 +340,9 @@ _ANY_COPULA = re.compile(
     re.IGNORECASE,
 )
 _DANGLES = re.compile(
-    r"(?:\b(?:and|then|so|the|an?|of|to|is|are|by|with|for|or|at|in)|[,+*/×÷=–(-])\s*$",
+    r"(?:\b(?:and|then|so|the|an?|of|to|is|are|by|with|for|or|at|in|on|from|as|if|when|which|because"
+    r"|we|i|he|she|they|has|have|had|will|would|can|must|need|needs|(?:and|then)\s(?:it|you|this)"
+    r"|each)|[,+*/×÷=–(-])\s*$",
     re.IGNORECASE,
 )
 _LONGEST_SENTENCE = 600
@@ -326,14 +361,31 @@ def _stated(text: str) -> _Reading | None:
     found = numerals(text)
     if not found:
         return None
+    cues = [cue for cue in _SO.finditer(text) if text[: cue.start()].strip()]
+    if cues:
+        concluded = text[cues[-1].end() :]
+        if cues[-1].end() <= found[-1].start:
+            return _stated(concluded)
+        if cues[-1].start() >= found[0].end and _LETTER_OR_DIGIT.search(concluded):
+            return _UNCLEAR
     if reason := _REASON.search(text, found[0].end):
         return _claimed(text[: reason.start()].rstrip(" ,;"), text[reason.end() :])
-    for cue in reversed(list(_SO.finditer(text))):
-        if text[: cue.start()].strip() and cue.end() <= found[-1].start:
-            return _stated(text[cue.end() :])
+    if (ground := _GROUND.match(text)) and found[0].start < ground.end():
+        return _stated(text[ground.end() :]) or _UNCLEAR
+    if (lead := _CIRCUMSTANCES.match(text)) and found[0].start < lead.end() <= found[-1].start:
+        return _UNCLEAR if _DOUBT.search(lead[0]) else _stated(text[lead.end() :])
+    return _clause(text, found)
+
+
+def _clause(text: str, found: Sequence[Numeral]) -> _Reading | None:
+    """What a text with these numbers states that has no reasons, conclusions and circumstances."""
     if len(text) > _LONGEST_SENTENCE or len(found) > _MOST_NUMBERS:
         return _UNCLEAR
     if _DOUBT.search(text) or _DANGLES.search(text):
+        return _UNCLEAR
+    if _NONE.search(text) and any(number.value != 0 for number in found):
+        return _UNCLEAR
+    if _TO_COME.search(text) and not _RESULT.search(text):
         return _UNCLEAR
     if remark := _BRACKETS.search(text, found[0].end):
         return _beside(text, remark)
@@ -639,7 +691,14 @@ def _is_bare(line: str, most: int = 3) -> bool:
         return False
     if re.search(r"[^\x00-\x7f]", line[found[-1].end :]):
         most = min(most, 1)
-    return found[0].start <= start + 1 and len(_WORDS_AFTER.findall(line, found[-1].end)) <= most
+    words = _WORDS_AFTER.findall(_without_numerals(line, found), found[0].start)
+    return found[0].start <= start + 1 and len(words) <= most
+
+
+def _without_numerals(text: str, found: Sequence[Numeral]) -> str:
+    for number in reversed(found):
+        text = text[: number.start] + " " * (number.end - number.start) + text[number.end :]
+    return text
 
 
 def _label_marks(text: str) -> Iterator[_Mark]:
@@ -743,6 +802,7 @@ _ITEM = re.compile(
 _BULLET = re.compile(
     r"^[ \t]*(?:[-*•+][ \t]+|\(?[a-h][.)][ \t]+)(?=\S)", re.IGNORECASE | re.MULTILINE
 )
+_OPERATOR_LINE = re.compile(r"[ \t]*\n[ \t]*([-+*/=×÷–])[ \t]*\n[ \t]*")
 _STEP = re.compile(
     r"\b(step|part|case|day|week|round)[ ]\d{1,2}\b(?=[ \t]?[:.)(\ue003–—-]|[ \t]*$)",
     re.IGNORECASE | re.MULTILINE,
@@ -755,7 +815,7 @@ def _without_list_marks(text: str) -> str:
     A number at the start of a reply, followed by a full stop, may also be its answer: a list starts
     with 1. A lone "1." or "- 5" can be either, and is changed so that it is not a number.
     """
-    text = _STEP.sub(r"\1", text)
+    text = _OPERATOR_LINE.sub(r" \1 ", _STEP.sub(r"\1", text))
     bullets = len(_BULLET.findall(text))
     if bullets == 1:
         text = re.sub(r"^[ \t]*[-–][ \t]+(?=[$€£]?\d)", "±", text, flags=re.MULTILINE)
@@ -778,12 +838,12 @@ _CONCLUDES = re.compile(
     r"|the\s(?:total|answer|result|sum|difference|product|quotient)|as\sa\sresult"
     r"|also(?=:)|insgesamt|zusammen|au\stotal|en\stout|en\stotal|in\stotale|in\stutto|no\stotal"
     r"|ao\stodo|razem|łącznie|всего|итого|toplam|totalt|sammanlagt|in\stotaal|tổng\scộng)\b"
-    r"|\b(?:total|sum|result|answer)\s?:|一共|总共|總共|共计|合計|全部で|합계|모두|结果|結果",
+    r"|\b(?:total|sum|result|answer)(?:\s[^\W\d]+){0,2}\s?[:=]|一共|总共|總共|共计|合計|全部で|합계|모두|结果|結果",
     re.IGNORECASE,
 )
 _GOES_ON = re.compile(
-    r"[\W_]*(?:first(?:ly)?|to\s(?:start|begin|find|solve|calculate|determine|get)"
-    r"|initially|next|let|if|suppose|assum(?:e|ing)|however|but|given|we\sknow|after\sthat"
+    r"[\W_]*(?:(?:the\s)?first(?:ly)?|to\s(?:start|begin|find|solve|calculate|determine|get)"
+    r"|initially|next|let|if|suppose|assum(?:e|ing)|however|but|given|we\s(?:also\s)?know|after\sthat"
     r"|for\sexample|e\.g\.|note|remark|ps|p\.s\.|alternatively|otherwise|(?:a|one)\scommon"
     r"|(?:(?:so\s)?(?:we|i|you)(?:['’]re|['’]d|\sare)?|the\s(?:question|problem|task))\s"
     r"(?:\w+\s){0,2}(?:need|want|have|asked|asks|like|trying|try|must|going|gives|states|says)"
@@ -794,8 +854,8 @@ _GOES_ON = re.compile(
 _A_STEP = re.compile(r"[\W_]*(?:step|part|case)\b", re.IGNORECASE)
 _STILL_TO_COME = re.compile(r"[\W_]*(?:now|then|second|third)\b", re.IGNORECASE)
 _ASIDE = re.compile(
-    r"[\W_]*(?:let\sme\sknow|i\shope|hope\sth|feel\sfree|please\slet|if\syou\s(?:need|have|want"
-    r"|would)|would\syou\slike|do\syou|does\sth(?:is|at)\b|is\sthere|happy\sto|glad\sto|thank"
+    r"[\W_]*(?:let\sme\sknow|i\shope|hope\sth|feel\sfree|please\slet|if\syou\s(?:(?:need|want)\s(?:me|any|more|help"
+    r"|further)|have\s(?:any|more|other|further|questions|another|\d\s(?:more|questions))|would\slike)|would\syou\slike|do\syou|does\sth(?:is|at)\b|is\sthere|happy\sto|glad\sto|thank"
     r"|good\sluck)",
     re.IGNORECASE,
 )
@@ -864,7 +924,7 @@ def _unmarked(text: str, *, retracted: bool) -> Fraction | None:
     if any(_UNSURE.search(sentence[:300]) for sentence in sentences[-12:]):
         return None
     told = [at for at, s in enumerate(sentences) if has_numeral(s[:_LONGEST_SENTENCE])]
-    if not told or _DANGLES.search(sentences[-1]):
+    if not told or _DANGLES.search(sentences[-1]) or _breaks_off(sentences):
         return None
     last = sentences[told[-1]]
     closing = _closing(sentences, told, retracted=retracted)
@@ -883,15 +943,41 @@ def _unmarked(text: str, *, retracted: bool) -> Fraction | None:
     return value
 
 
+_ENDS_SENTENCE = re.compile(r"[.!?:;。！？…।)\]}\"'”’»✅\U0001f300-\U0001faff]\W*$")
+_WORD = re.compile(r"[^\W\d_]{2,}")
+
+
+def _breaks_off(sentences: Sequence[str]) -> bool:
+    """Whether a reply ends without a full stop, and all sentences before have one."""
+    prose = [one for one in sentences if len(_WORD.findall(one)) > 2]
+    if not prose or prose[-1] is not sentences[-1]:
+        return False
+    *before, last = prose
+    return (
+        len(before) > 1
+        and not _ENDS_SENTENCE.search(last)
+        and all(_ENDS_SENTENCE.search(one) for one in before)
+    )
+
+
 def _opening(sentences: Sequence[str], text: str) -> Fraction | None:
     """The number that is the first line, or a first sentence without even a unit."""
     first = sentences[0]
     line = text.strip().partition("\n")[0]
     own_line = first.strip(f" .!{_BOLD}") == line.strip(f" .!{_BOLD}")
-    if first.startswith("•") or "=" in first or not _is_bare(first, 3 if own_line else 0):
+    if first.startswith("•") or "=" in first or not _is_bare(first, 3 if own_line else 2):
         return None
+    if len(sentences) > 1 and _IS_OR_DOES.search(first):
+        return None  # "120 melons were grown", and then what became of them
     reading = _stated(first)
     return reading.value if reading else None
+
+
+_IS_OR_DOES = re.compile(
+    r"\b(?:is|are|was|were|be|been|has|have|had|will|would|can|do|does|did|costs?|equals?|makes?"
+    r"|gives?|per|each|every)\b|/",
+    re.IGNORECASE,
+)
 
 
 def _bold(sentences: Sequence[str], told: Sequence[int]) -> Fraction | None:
@@ -920,18 +1006,19 @@ def _closing(sentences: Sequence[str], told: Sequence[int], *, retracted: bool) 
     reading = _stated(sentence)
     if reading is None or reading.value is None:
         return None
-    if _CONCLUDES.search(sentence):
-        return reading.value
-    if retracted:
-        return None
     before = [sentences[one] for one in told[:-1]]
+    if _CONCLUDES.search(sentence):
+        plans = not before and any(map(_is_step, sentences[:at]))
+        return None if plans and not _SO.search(sentence) else reading.value
+    if retracted or _TASK.search(sentence):
+        return None
     if _A_STEP.match(sentence) and not before:
         return None
     stepwise = any(_A_STEP.match(one) for one in sentences[: at + 1])
     restated = stepwise or any(_RESTATED.search(one) for one in sentences[:at])
     sure = (
         _is_only(sentence, first=not before and not restated)
-        or (_is_bare(sentence, 0) and not sentence.startswith("•"))
+        or (_is_bare(sentence, 0) and not sentence.startswith("•") and not _lists(before))
         or _follows(sentence, reading.value, before, stepwise=stepwise)
     )
     return reading.value if sure else None
@@ -940,10 +1027,16 @@ def _closing(sentences: Sequence[str], told: Sequence[int], *, retracted: bool) 
 _NAMED = re.compile(r"^\W*[^\W\d][^:\d\n]{0,30}:\s*")  # "Profit: "
 
 
+_TASK = re.compile(r"\b(?:question|problem|task|prompt|exercise|asks|asked)\b", re.IGNORECASE)
 _RESTATED = re.compile(
     r"\b(?:the|this|your)\s(?:question|problem|task|prompt)|\byou(?:['’]re| are)? ask|\bgiven\b",
     re.IGNORECASE,
 )
+
+
+def _lists(before: Sequence[str]) -> bool:
+    """Whether a number alone follows another that is alone, as in a list of them."""
+    return bool(before) and _is_bare(before[-1], 0) and not _NAMED.match(before[-1])
 
 
 def _is_step(sentence: str) -> bool:
@@ -969,10 +1062,16 @@ def _follows(
     """Whether a sentence repeats the last result, or is an equation that uses an earlier one."""
     equations = [one for one in before if _ENDS_EQUATION.search(one)]
     listed = stepwise or sentence.startswith("•")
-    results = [reading.value for one in equations if (reading := _stated(one))]
+    results = [_last_result(one) for one in equations]
     if not _ENDS_EQUATION.search(sentence):
         return bool(results) and results[-1] == value
     if not equations:
         return not listed
     signs = list(_ENDS_EQUATION.finditer(sentence))
-    return not _operands(sentence[: signs[-1].start()]).isdisjoint(results)
+    return results[-1] in _operands(sentence[: signs[-1].start()])
+
+
+def _last_result(equation: str) -> Fraction | None:
+    """The number after the last sign of equality of a sentence."""
+    sign = list(_ENDS_EQUATION.finditer(equation))[-1]
+    return next((n.value for n in numerals(equation) if n.end >= sign.end()), None)

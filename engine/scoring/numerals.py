@@ -233,10 +233,17 @@ _SCALES = {
     **dict.fromkeys(("hundred",), 2),
     **dict.fromkeys(("thousand", "grand", "mil", "mila", "mille", "tausend", "tsd"), 3),
     **dict.fromkeys(("bin", "ribu", "tys", "тыс", "тысяч", "тысячи", "тысяча"), 3),
+    **dict.fromkeys(("tysięcy", "tysiące", "tysiąc", "tisíc", "tisíce", "duizend", "tusen"), 3),
+    **dict.fromkeys(("tusind", "ezer", "tuhatta", "χιλιάδες", "тисяч", "тисячі", "אלף"), 3),
+    **dict.fromkeys(("พัน",), 3),
+    **dict.fromkeys(("หมื่น",), 4),
+    **dict.fromkeys(("แสน",), 5),
     **dict.fromkeys(("nghìn", "ngàn", "हज़ार", "हजार", "ألف", "آلاف"), 3),
     **dict.fromkeys(("lakh", "लाख"), 5),
     **dict.fromkeys(("million", "millions", "mn", "mio", "millionen", "millones", "millón"), 6),
     **dict.fromkeys(("milioni", "milione", "milhões", "milhão", "miljoen", "miljoner"), 6),
+    **dict.fromkeys(("ล้าน", "miljoonaa", "millió", "εκατομμύρια", "мільйонів", "מיליון"), 6),
+    **dict.fromkeys(("milionu", "milionů", "milioane", "millioner", "mln"), 6),
     **dict.fromkeys(("milyon", "milion", "miliony", "milionów", "juta", "triệu"), 6),
     **dict.fromkeys(("млн", "миллион", "миллиона", "миллионов", "مليون"), 6),
     **dict.fromkeys(("crore", "करोड़"), 7),
@@ -251,7 +258,12 @@ _SCALE = re.compile(
 _CJK_SCALES = {"百": 2, "千": 3, "천": 3, "万": 4, "萬": 4, "만": 4, "億": 8, "亿": 8, "억": 8}
 _LETTER_SCALES = {"k": 3, "K": 3, "m": 6, "M": 6, "B": 9, "T": 12}
 _LETTER_SCALE = re.compile(r"([kKmMBT])(?![A-Za-z0-9^²³])")
-_DOZEN = re.compile(r"\s?dozens?\b", re.IGNORECASE)
+_DOZEN = re.compile(
+    r"\s?(?:dozens?|gross|scores|pairs|dutzend|douzaines?|dizaines?|centaines?|milliers?|docenas?"
+    r"|decenas?|centenas|dozzin[ae]|decine|centinaia|migliaia|dúzias?|dezenas|dzin|tuzin\w*|düzine"
+    r"|дюжин\w?|десятк\w+|сотен)\b",
+    re.IGNORECASE,
+)
 _UNKNOWN = re.compile(
     r"\.√|\s?[*·×]?\s?(?:[√πθλ]|\\|(?:[xyznjb]|[ai](?!\s[A-Za-z])|pi|sqrt)(?![A-Za-z'’]))"
     r"|\s?[-+*×÷/]\s?[xyzn](?![A-Za-z])|[\u0304\u0305\ue005]"
@@ -452,8 +464,10 @@ def _scaled(
     if found := _PERCENT.match(window):
         return value, end + found.end()
     if found := _SCALE.match(window):
-        if _WORDS.match(window[found.end() :].lstrip(" ,")):
-            return None, end + found.end()  # "3 million five hundred thousand"
+        # "3 million five hundred thousand"; "$3 mil" can be a thousand times as much in English
+        dollars = found[1].lower() == "mil" and currency == "$"
+        if dollars or _WORDS.match(window[found.end() :].lstrip(" ,")):
+            return None, end + found.end()
         return _shifted(value, _SCALES[found[1].lower()]), end + found.end()
     if window[:1] in _CJK_SCALES:
         return _shifted(value, _CJK_SCALES[window[:1]]), end + 1
@@ -521,7 +535,9 @@ _ANY_WORD = re.compile(
     rf"\b(?:{_WORD}|half|halves|third|quarter|fourth|fifth|dozen)", re.IGNORECASE
 )
 _KNOWN_MANY = re.compile(
-    r"\b(?:the|these|those|all|both|its|his|her|their|our|my|your|of|per|every|other|first|last|next"
+    r"\b(?:the|these|those|all|both|its|his|(?<!take\s)(?<!takes\s)(?<!took\s)(?<!cost\s)"
+    r"(?<!costs\s)(?<!give\s)(?<!gives\s)(?<!leave\s)(?<!leaves\s)(?<!leaving\s)her|their|our"
+    r"|my|your|of|per|every|other|first|last|next"
     r"|several|few"
     r"|many|some|tens of)\s$",
     re.IGNORECASE,
@@ -549,7 +565,7 @@ def _in_words(text: str) -> list[Numeral]:
         return []
     found = []
     for words in _WORDS.finditer(text):
-        before = text[max(0, words.start() - 12) : words.start()]
+        before = text[max(0, words.start() - 16) : words.start()]
         value: Fraction | None
         if words["share"]:
             # A third of something, but not the third of several.
