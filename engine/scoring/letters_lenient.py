@@ -12,7 +12,8 @@ The rules, in order; the first that finds something decides:
    Letters that run on in order (``A) … B) …``) repeat the question and answer nothing.
 6. A stated choice: ``I think it's C``, ``B is correct``, ``B remains``, ``so D``.
    The last counts.
-7. The only option mentioned: ``option B``, ``(B)`` at the end of a line, ``: B`` at the very end.
+7. The only option mentioned: ``option B``, ``(B)`` at the end of a line, ``: B`` at the very end;
+   in another language than English also the only letter of a reply of one short sentence.
 
 Two letters joined (``A and B``, ``B or C``) are no answer. ``A`` or ``a`` before a word is the
 article. A letter past the last option is no answer. Reasoning tags, control tokens, Markdown and
@@ -44,7 +45,7 @@ from evalbench.engine.scoring.reply_text import (
     without_markup,
 )
 
-LENIENT = "letter-lenient/7"
+LENIENT = "letter-lenient/8"
 
 # What a rule returns besides a letter or None (found nothing, try the next rule).
 _NO_CHOICE = ""
@@ -194,7 +195,7 @@ _LINK = (
     r"|only))\b"
     r"|(?:porque|pues|ya[ ]que|parce|puisque|weil|denn|da|pois|perché|poiché|ponieważ|bo|çünkü|vì"
     r"|потому|так[ ]как)\b|لأن|क्योंकि|है|เพราะ|です|だ|で|が|입니다|이다|번|이|가|是|为|因|，"
-    r"|、|项|項"
+    r"|、|项|項|seçene\w*|şıkkı\w*|svarer|vaihtoehto"
 )
 _SET_OFF = re.compile(rf"\s*(?:$|{_CLOSE}|[–—|→]|-\s|-+>|\n|{_LINK})")
 _WORD_FOLLOWS = re.compile(rf"[ \t]+(?!{_LINK})[a-z]")
@@ -242,6 +243,8 @@ def _chosen(found: re.Match[str], *, set_off: bool = False) -> str | None:
     """
     text, start, end = found.string, found.start("letter"), found.end("letter")
     letter = text[start:end]
+    if _NEITHER.search(text, max(0, start - 9), start):
+        return None
     followed = _SET_OFF.match(text, end)
     if _DENIED.match(text, end) or (set_off and not followed):
         return None
@@ -259,6 +262,8 @@ def _chosen(found: re.Match[str], *, set_off: bool = False) -> str | None:
     return letter.upper()
 
 
+# "weder A noch B"
+_NEITHER = re.compile(r"\b(?:weder|noch|ni|né|nem|ani|ни|neither|nor)[ ]$", re.IGNORECASE)
 _MOST_LETTERS = 2000
 
 
@@ -409,6 +414,7 @@ _CHOOSES_ABROAD = re.compile(
     r"(?:creo|pienso|diría|acho|penso|credo)[ ](?:que|che)[ ](?:es|sea|é|seja|sia)"
     r"|elijo|escojo|marco|señalo|queda|me[ ]inclino[ ]por|por[ ]eliminación|resta|(?:il[ ])?reste"
     r"|bleibt(?:[ ]nur)?|zostaje|(?:sądzę|uważam),[ ]że[ ]to|elegiría|selecciono"
+    r"|escolheria|sceglierei|choisirais"
     r"|me[ ]quedo[ ]con|opto[ ]por|diría[ ]que|diria|escolho"
     r"|fico[ ]com|scelgo|direi|c['’](?:est|était)|(?:je|j['’])[ ]?(?:choisis|dirais|prends"
     r"|sélectionne|opte[ ]pour|penche(?:rais)?[ ]pour)|ich[ ](?:wähle|nehme|tippe[ ]auf"
@@ -437,6 +443,10 @@ _BUT_ABROAD = re.compile(
     r"(?:剩下的?|排除法得?|消去法(?:で|により)|남은[ ]것은|остаётся|остается|còn[ ]lại"
     r"|เหลือ(?:ข้อ)?|geriye|而是|아니라|ではなくて?|じゃなくて?|değil|(?:认为|認為|觉得|覺得"
     r"|应该|應該|可能)(?:答案)?(?:是|选|選)"
+    r"|(?:所以|因此|故|于是|於是)(?:应该|應該|应|應)?(?:是|为|為)|なので|よって|したがって|므로|따라서"
+    r"|(?:\bdonc|,[ ]also|\bentonces|\basí[ ]que|\bquindi|\bportanto|\bwięc|\bzatem|\bзначит"
+    r"|\bпоэтому|\bследовательно|\bdus|\balltså|\bdaher|\bsomit|\byani|\bvậy|\bnên|\bjadi|لذا|لذلك"
+    r"|إذن|इसलिए|ดังนั้น)"
     rf"|正[确確]的?是)[\s,，、:]*(?:选项|選項|選択肢|선택지)?{_BESIDE_ABROAD}"
     r"(?<![A-Za-z0-9])(?P<letter>[A-G])(?![A-Za-z0-9+#&_])",
     re.IGNORECASE,
@@ -456,7 +466,8 @@ _RIGHT_ABROAD = re.compile(
     r"|最も(?:適切|適当|正し|近い|妥当|ふさわし)|適切|妥当)"
     r"|(?:이|가"
     r"|번이)[ ]?(?:(?:가장|제일)[ ](?:적절|적합|알맞|가까)|정답|답|맞|옳)|(?:es|est|ist"
-    r"|é|è|e|está|jest|to)[ ](?:la[ ]|a[ ]|die[ ])?(?:respuesta[ ]|resposta[ ]|risposta[ ]"
+    r"|é|è|e|está|jest|to)[ ](?:la[ ]|a[ ]|die[ ])?(?:(?:[úu]nica|seule|einzige)[ ])?"
+    r"(?:respuesta[ ]|resposta[ ]|risposta[ ]"
     r"|réponse[ ]"
     r"|bonne[ ]réponse|antwort[ ])?(?:correct|richtig|korrekt|corret|poprawn|prawidłow|bonne"
     r"|dobra|verdader|vrai|wahr|ver[ao]\b|cert[ao]\b|giust|esatt|prawdziw)|trifft[ ]zu|stimmt"
@@ -493,7 +504,7 @@ _ABROAD_IN_ASCII = (
     *("ich ", "ist ", "secondo me", "per me", "svar", "antwoord", "odpov", "jawaban", "raspuns"),
     *("valasz", "scelta", "eleccion", "escolha", "choix", "wybor", "korrekt", "correcta es"),
     *("wybieram", "stawiam", "sino", "sondern", "lecz", " mais ", " mas ", " ma ", " ale "),
-    *("opcion", "opcao", "opzione"),
+    *("opcion", "opcao", "opzione", "donc", "also ", "quindi", "portanto", "escolheria", "dus "),
 )
 _ABROAD_WORDS = re.compile("|".join(map(re.escape, _ABROAD_IN_ASCII)))
 
@@ -683,6 +694,8 @@ def _opening(text: str) -> str | None:
     ):
         return None
     if _lists_options(letter, rest):
+        return None
+    if found["named"] and not _MARKED.match(rest) and _WEIGHING.search(rest.partition("\n")[0]):
         return None
     if _WEIGHED.match(rest) and (not found["named"] or _MENTION.search(rest)):
         return None
@@ -906,7 +919,7 @@ _WEIGHING = re.compile(
     r"|to answer)\b[^.\n:]{0,40}?"
     r"\b(?:evaluat|analy[sz]|look|consider|examin|go through|check|review|assess"
     r"|compar)\w*[^.\n:]{0,60}"
-    r"\b(?:each|options?|choices?|statements?|them|one by one)\b",
+    r"\b(?:each|options?|choices?|statements?|them|one by one|(?:the )?(?:others?|rest))\b",
     re.IGNORECASE,
 )
 _WEIGHS = re.compile(
@@ -936,6 +949,7 @@ def _mentioned(text: str) -> str | None:
         for pattern in (_MENTION, *((_MENTION_ABROAD,) if _is_abroad(text) else ()))
         for found in pattern.finditer(text)
         if not _WEIGHS.search(text, max(0, found.start() - 40), found.start())
+        and not _WEIGHS_ABROAD.search(text, max(0, found.start() - 40), found.start())
         and not (
             _WEIGHED.match(text, found.end())
             or _ENDS_OPEN.fullmatch(text, found.end())
@@ -949,7 +963,69 @@ def _mentioned(text: str) -> str | None:
     if not letters and len(named := _NAMED.findall(text)) == 1 == len(_CAPITAL.findall(text)):
         letters.add("".join(named[0]))
     letters.discard(None)
+    if not letters:
+        return _lone_abroad(text)
     return letters.pop() if len(letters) == 1 else None
+
+
+_LONGEST_LONE = 80
+# Function words that English does not have, for sentences in ASCII.
+_NOT_ENGLISH = re.compile(
+    r"[^\x00-\x7f]|\b(?:la|el|que|seja|sea|por|il|che|sia|das|der|ich|ist|est|jest|bence|oikea"
+    r"|es|muss|meiner|nach|moim|zdaniem|cevab\w*|vastaus|svaret|det|het|ini|yang|adalah|je|er|este)\b",
+    re.IGNORECASE,
+)
+_SAYS_NO = re.compile(
+    r"\b(?:no|non|não|nao|nicht|kein\w*|nie|ne|ni|né|pas|не|ни|нет|weder|inte|ej|niet|geen|ikke|ei|nem|nu"
+    r"|bukan|tidak|değil|yok|không|ليس\w*|لا|לא|نه|نیست|или|oder|sin|sans|ohne|bez|ja|si|se|wenn"
+    r"|если)\b|n['’]|ไม่|ない|ません|아니|아닙|않|[不没沒非無错錯誤误]|नहीं|गलत|排除|틀|ผิด|\?|？",
+    re.IGNORECASE,
+)
+_NO_DOUBT = re.compile(
+    r"\b(?:sin[ ]duda|sans[ ](?:aucun[ ])?doute|ohne[ ]zweifel|senza[ ]dubbio|sem[ ]dúvida"
+    r"|bez[ ]wątpienia)\b",
+    re.IGNORECASE,
+)
+_NAMES_NO_OPTION = re.compile(
+    r"\b(?:[vw]itamin\w*|hepatit\w*|plan\w*|ti?yp\w*|tipo|clase|klass?e?\w*|gr[uo]u?p\w*|p[uo]i?n[tk]\w*"
+    r"|serie|teil|parte?|note|витамин\w*|гепатит\w*|план\w*|точк\w*|групп\w*|\w+型)[ ]?$",
+    re.IGNORECASE,
+)
+_WEIGHS_ABROAD = re.compile(
+    r"\b(?:anali[cs]\w+|analy[sz]\w+|anali?z\w+|examin\w+|considér\w+|consider\w+|betracht\w+|prüf\w*"
+    r"|rozważ\w+|przeanaliz\w+|рассмотр\w+|проанализ\w+|inceley\w+|bakalım|phân[ ]tích|xét)"
+    r"|لنحلل|دعنا|विचार|देखते|พิจารณา|検討|見て|검토|분석|살펴|分析|考虑|考慮|看看|首先|まず|먼저"
+    r"|\b(?:primero|d['’]abord|zuerst|zunächst|prima|primeiro|najpierw|сначала|önce)\b",
+    re.IGNORECASE,
+)
+_ARTICLE = re.compile(r"(?<!.)A[ ][a-zà-ÿ]", re.DOTALL)
+_ALONE = re.compile(
+    r"(?<![A-Za-z0-9_+#&.'’-])(?P<letter>[A-G])(?![A-Za-z0-9_+#&]|[.'’-][A-Za-z]|\s?=)"
+)
+
+
+def _lone_abroad(text: str) -> str | None:
+    """The only letter of a reply of one short sentence that is not in English.
+
+    An ``A`` at its start before a word may be an article.
+    """
+    if len(text) > _LONGEST_LONE or "\n" in text or not _NOT_ENGLISH.search(text):
+        return None
+    if (
+        _SAYS_NO.search(_NO_DOUBT.sub("", text))
+        or _WEIGHS_ABROAD.search(text)
+        or len(_SENTENCE_END.split(text)) > 1
+        or text.endswith((":", ","))
+    ):
+        return None
+    found = [
+        one
+        for one in _ALONE.finditer(text)
+        if not _ARTICLE.match(text, one.start()) or _JOINED.match(text, one.end())
+    ]
+    if len(found) != 1 or _NAMES_NO_OPTION.search(text[: found[0].start()]):
+        return None
+    return _chosen(found[0])
 
 
 _RULES = (

@@ -155,10 +155,14 @@ def answer_text(reply: str) -> str:
 
 _NEXT_QUESTION = re.compile(
     # Case is ignored only from the first word on, so that line breaks are found quickly.
-    r"\n(?i:[ \t]*(?:[#*_>]{1,6}[ \t]*)?(?:(?:next|new|another)[ ])?"
+    r"\n(?i:[ \t]*(?:[#>]{1,6}[ \t]*)?[*_]{0,3}(?:(?:next|new|another)[ ])?"
     r"(?:question|problem|q|human|user|instruction|input|exercise)"
     r"(?:[ \t]*\#?\d{1,4})?[ \t]*(?:[*_]{1,3}[ \t]*)?(?::|：|\.[ \t]*\n|\n)"
-    r"|[ \t]*(?:\*\*)?(?:question|q)[ \t]?\d{1,4}[.)][ \t]+(?=\S))"
+    r"|[ \t]*(?:\*\*)?(?:question|q)[ \t]?\d{1,4}[.)][ \t]+(?=\S)"
+    r"|[ \t]*(?:[#>]{1,6}[ \t]*)?[*_]{0,3}(?:pregunta|pergunta|domanda|frage|pytanie|soru|câu[ ]hỏi"
+    r"|вопрос|питання|السؤال|سؤال|प्रश्न|सवाल|คำถาม|質問|問題|問|질문|문제|问题|题目|題目|问|vraag|fråga"
+    r"|spørgsmål|spørsmål|pertanyaan|soal|otázka|întrebare|kérdés|ερώτηση|שאלה)"
+    r"(?:[ \t]*\#?\d{1,4})?[ \t]*(?:[*_]{1,3}[ \t]*)?[:：])"
 )
 _RESTATES = re.compile(
     r"(?:sure|ok|okay|certainly|of course|alright|let['’]?s|let me|here|we"
