@@ -234,3 +234,8 @@ class Scripted(Provider):
         if self._ledger is not None:
             os.close(self._ledger)
             self._ledger = None
+
+
+def brevity(reply: str, right: Sequence[str], row: Mapping[str, Any]) -> float:
+    """A scorer: one over the number of words."""
+    return 1 / max(1, len(reply.split()))

@@ -202,6 +202,7 @@ class Custom(Benchmark):
         parsed: dict[str, Any] = {}
         notes: list[str] = []
         found: list[tuple[Scoring, float | None]] = []
+        answers: list[Any] = []
         outcome = reply.outcome
         for one in file.scores:
             if one.scorer in ("judge", "graded"):
@@ -214,7 +215,7 @@ class Custom(Benchmark):
                 read = await self._read(one, sample, reply.text)
                 mean = read.score if not reply.outcome.declined else 0.0
                 parsed[self._reads(one, sample)] = read.answer
-                outcome = _worse(outcome, answer_outcome(reply, read.answer))
+                answers.append(read.answer)
                 if len(file.scores) == 1:
                     name = "score" if SCORERS[one.scorer].graded else "accuracy"
                     values[name] = mean
@@ -222,6 +223,9 @@ class Custom(Benchmark):
                         strict = read.strict if not reply.outcome.declined else 0.0
                         values["accuracy_strict"] = strict
             found.append((one, mean))
+        if answers:  # what one scorer can read is an answer
+            answer = next((one for one in answers if one is not None), None)
+            outcome = _worse(outcome, answer_outcome(reply, answer))
         if len(file.scores) > 1:
             values |= {one.name: mean for one, mean in found if mean is not None}
             if all(mean is not None for _, mean in found):
