@@ -14,7 +14,9 @@ from math import sqrt
 
 from evalbench.engine.calls import Outcome
 from evalbench.engine.scoring.statistics import (
+    ROUNDING,
     Z95,
+    equal_interval,
     mean_interval,
     mean_of_rates_interval,
     scaled_interval,
@@ -51,6 +53,8 @@ def _over_samples(metric: Metric, tally: Tally, value: str) -> Metric:
     if tally.means:
         n, total, squares, _ = tally.means.sums(value)
         interval = mean_interval(n, total, squares)
+        if interval is None and n:
+            interval = equal_interval(total / n, n, (0.0, 1.0))
     if interval is None:
         return replace(metric, low=None, high=None, interval="")
     # A normal interval may exceed the range of a proportion; clip it.
@@ -96,7 +100,9 @@ def mean(
         worst, best = scale or _NOTHING
         bounds = _with_failed(total, n, failed, worst), _with_failed(total, n, failed, best)
     interval, kind = mean_interval(n, total, squares), NORMAL
-    if interval and scale and average is not None:
+    if scale and average is not None and not interval:
+        interval, kind = equal_interval(average, n, scale), SCALED
+    elif interval and scale and average is not None:
         error = (interval[1] - interval[0]) / (2 * Z95)
         if bounded := scaled_interval(average, error * error, scale):
             interval, kind = bounded, SCALED
@@ -138,7 +144,8 @@ def pooled_mean(
     Values of one sample are correlated, so the interval is based on samples:
     ``se² = m/(m-1) · Σ(sᵢ - R·nᵢ)² / (Σ nᵢ)²`` over the m samples that have a value (W. G. Cochran,
     Sampling Techniques, 3rd edition, section 2.11). On the scale it is Wilson's with that error, so
-    it never leaves the scale; ratings outside the scale get the normal interval.
+    it never leaves the scale; ratings outside the scale get the normal interval. Samples that are
+    all equal say nothing about the spread: they have no interval, except at an end of the scale.
 
     Args:
         sums: (sum, number of values, number of such samples).
@@ -156,8 +163,12 @@ def pooled_mean(
     if holders > 1:
         spread = sum(count * (s - value * held) ** 2 for s, held, count in sums)
         error = sqrt(holders / (holders - 1) * spread) / n
-        (low, high), kind = (value - Z95 * error, value + Z95 * error), CLUSTERED
-        if bounded := scaled_interval(value, error * error, scale):
+        if spread <= ROUNDING * value * value:
+            bounded = equal_interval(value, holders, scale)
+        else:
+            (low, high), kind = (value - Z95 * error, value + Z95 * error), CLUSTERED
+            bounded = scaled_interval(value, error * error, scale)
+        if bounded:
             (low, high), kind = bounded, SCALED_CLUSTERED
     worst, best = ((total + failed * end) / (n + failed) for end in scale)
     return Metric(

@@ -10,6 +10,9 @@ Interval = tuple[float, float]
 Z95 = 1.959963984540054
 """The 97.5 % quantile of the standard normal distribution."""
 
+ROUNDING = 1e-12
+"""Variances below this fraction of the mean square are rounding errors."""
+
 
 def wilson(k: float, n: float) -> Interval:
     """Wilson score interval of a proportion.
@@ -44,15 +47,33 @@ def mean_interval(n: int, total: float, squares: float) -> Interval | None:
     ``s² = (squares - total²/n) / (n - 1)`` (central limit theorem).
 
     Returns:
-        None for n < 2: one value says nothing about the spread.
+        None for n < 2 and for equal values: they say nothing about the spread.
     """
     if n < 2:
         return None
     mean = total / n
-    # Rounding can leave a tiny negative number if all values are equal.
-    variance = max(0.0, (squares - total * mean) / (n - 1))
+    variance = (squares - total * mean) / (n - 1)
+    # Rounding can leave a tiny number, even a negative one, if all values are equal.
+    if variance <= ROUNDING * squares / n:
+        return None
     half = Z95 * sqrt(variance / n)
     return mean - half, mean + half
+
+
+def equal_interval(value: float, n: float, scale: Interval) -> Interval | None:
+    """Interval of a mean of ``n`` equal values on a bounded scale.
+
+    At an end of the scale it is Wilson's for ``n`` of ``n``: single values further inside are
+    possible, but rare. Elsewhere the values say nothing about their spread.
+
+    Returns:
+        None where nothing is known.
+    """
+    low, high = scale
+    if value not in scale or n < 1:
+        return None
+    below, above = wilson(n if value == high else 0, n)
+    return low + (high - low) * below, low + (high - low) * above
 
 
 def scaled_interval(value: float, variance: float, scale: Interval) -> Interval | None:
@@ -69,21 +90,18 @@ def scaled_interval(value: float, variance: float, scale: Interval) -> Interval 
 
     Args:
         value: the mean.
-        variance: of the mean, not of single values.
+        variance: of the mean, not of single values; above 0.
         scale: the lowest and the highest possible value.
 
     Returns:
-        None if the mean is not on the scale.
+        None if the mean is not inside the scale.
     """
     low, high = scale
     width = high - low
     p = (value - low) / width
-    if not 0 <= p <= 1:
+    if not 0 < p < 1:
         return None
-    relative = variance / (width * width)
-    if relative <= 0 or p in (0, 1):
-        return value, value
-    trials = p * (1 - p) / relative
+    trials = p * (1 - p) / (variance / (width * width))
     below, above = wilson(p * trials, trials)
     return low + width * below, low + width * above
 

@@ -37,8 +37,10 @@ def value(metric: Mapping[str, Any]) -> str:
 def fraction(metric: Mapping[str, Any]) -> str:
     """``k / n``; ``n`` alone where the value is no sum over ``n``, such as a standard error."""
     k, n = metric.get("k") or 0, metric.get("n") or 0
-    if not k and metric.get("value"):
-        return count(n) if n else ""
+    if not n:
+        return ""
+    if not k and (metric.get("value") or metric.get("share") is False):
+        return count(n)
     return f"{count(k)} / {count(n)}"
 
 

@@ -103,6 +103,35 @@ def test_mean_of_ratings() -> None:
     assert (bounded.bound_low, bounded.bound_high) == (16 / 4, 25 / 4)
 
 
+def test_equal_means_have_no_interval_but_at_an_end_of_the_scale() -> None:
+    """Two questions that both average 7 do not show that every question would."""
+    for sums in ([(14.0, 2, 1), (14.0, 2, 1)], [(7.0, 1, 1), (21.0, 3, 4)]):
+        pooled = metrics.pooled_mean(sums, 0, (1, 10), "rating", "rating")
+        assert (pooled.value, pooled.low, pooled.high, pooled.interval) == (7.0, None, None, "")
+    best = metrics.pooled_mean([(20.0, 2, 8)], 0, (1, 10), "rating", "rating")
+    low, high = wilson(8, 8)
+    assert (best.low, best.high) == pytest.approx((1 + 9 * low, 1 + 9 * high))
+    counts = Tally()
+    for _ in range(8):
+        counts.add({}, Outcome.OK, {"rating": 7.0, "top": 10.0})
+    even = metrics.mean(counts, "rating", "rating", scale=(1, 10))
+    assert (even.value, even.low, even.high, even.interval) == (7.0, None, None, "")
+    top = metrics.mean(counts, "top", "top", scale=(1, 10))
+    assert (top.low, top.high) == (best.low, best.high)
+
+
+def test_right_in_every_epoch_is_as_uncertain_as_right_once() -> None:
+    tally = Tally(epochs=2, means=Tally())
+    for _ in range(5):
+        scores = [(Outcome.OK, {"right": 1.0})] * 2
+        for outcome, values in scores:
+            tally.add({}, outcome, values)
+        assert tally.means is not None
+        tally.means.add_sample({}, scores)
+    metric = metrics.rate(tally, "right", "accuracy")
+    assert (metric.low, metric.high) == wilson(5, 5)
+
+
 def _asked_twice() -> Tally:
     """Three samples in two epochs: right twice, right once, wrong and failed."""
     tally = Tally(epochs=2, means=Tally())
