@@ -7,7 +7,7 @@ expect anything invalid.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Required, TypedDict
 
 from evalbench.engine.shapes import (
@@ -64,8 +64,9 @@ class Gauges(TypedDict, total=False):
 
     ``in_flight``, ``waiting``, ``retries`` and ``in_batches`` count calls; ``concurrency`` is the
     maximum in flight, ``fixed`` whether the user set it; ``paused_s`` is how much longer nothing is
-    sent. The others are for local models: a worker's ``memory`` (bytes), ``progress`` and process,
-    or all ``workers``, and the GPUs that they run on.
+    sent. ``headroom`` is what the provider said is left of its limits on ``requests`` and
+    ``tokens``, each with the limit, which may be None. The others are for local models: a worker's
+    ``memory`` (bytes), ``progress`` and process, or all ``workers``, and the GPUs that they run on.
     """
 
     in_flight: int
@@ -75,6 +76,7 @@ class Gauges(TypedDict, total=False):
     retries: int
     paused_s: float
     paused_why: str
+    headroom: Mapping[str, Sequence[int | None]]
     in_batches: int
     memory: Mapping[str, Any]
     progress: Mapping[str, Any]
@@ -211,6 +213,7 @@ _GAUGES = record(
         **dict.fromkeys(("paused_s", "idle"), maybe(_measure)),
         "paused_why": maybe(text),
         "fixed": maybe(flag),
+        "headroom": maybe(table_of(list_of(maybe(_count), 2, 2))),
         "progress": _PROGRESS,
         "memory": _MEMORY,
         "measures": maybe(_MEASURES),

@@ -107,13 +107,15 @@ class RateLimits:
     """A provider's limits as reported with one response. None: not reported.
 
     ``reset_s`` are seconds until the bucket is full again (or until its next refill, if the
-    provider reports only that).
+    provider reports only that); ``limit`` is what is left of a full one.
     """
 
     requests_remaining: int | None = None
     requests_reset_s: float | None = None
     tokens_remaining: int | None = None
     tokens_reset_s: float | None = None
+    requests_limit: int | None = None
+    tokens_limit: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

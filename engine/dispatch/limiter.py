@@ -136,6 +136,7 @@ class Limiter:
         self._refused = False
         self._out = 0
         self._left = inf
+        self.reported: RateLimits | None = None
         self._numbers = itertools.count()
         self._kept: dict[int, tuple[asyncio.TimerHandle, int]] = {}
         self._last_shrink = float("-inf")
@@ -411,6 +412,7 @@ class Limiter:
             self._shared_limits.leave()
 
     def _learn(self, limits: RateLimits) -> None:
+        self.reported = limits
         now = asyncio.get_running_loop().time()
         self._left = min(
             _calls_left(limits.requests_remaining, limits.requests_reset_s, 1),

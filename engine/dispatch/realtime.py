@@ -7,7 +7,7 @@ import time
 from dataclasses import dataclass
 from decimal import Decimal
 
-from evalbench.engine.calls import Call, MediaPart, Provider, Reply
+from evalbench.engine.calls import Call, MediaPart, Provider, RateLimits, Reply
 from evalbench.engine.cost.budget import Reservation
 from evalbench.engine.cost.meter import CostMeter
 from evalbench.engine.dispatch.admission import Admission
@@ -219,12 +219,24 @@ class RealtimeDispatcher:
             "retries": self._retries,
             "paused_s": round(paused, 1),
             "paused_why": "" if not paused else self._breaker.why if down else self._limiter.why,
+            "headroom": _headroom(self._limiter.reported),
         }
 
     async def close(self) -> None:
         """Release all resources. Calls still in flight are cut off."""
         self._limiter.close()
         await self.provider.close()
+
+
+def _headroom(limits: RateLimits | None) -> dict[str, list[int | None]]:
+    """What the provider said is left of each limit, and the limit, by what it counts."""
+    if limits is None:
+        return {}
+    found: dict[str, list[int | None]] = {
+        "requests": [limits.requests_remaining, limits.requests_limit],
+        "tokens": [limits.tokens_remaining, limits.tokens_limit],
+    }
+    return {what: pair for what, pair in found.items() if pair[0] is not None}
 
 
 def _tokens(call: Call) -> float:

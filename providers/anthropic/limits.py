@@ -26,4 +26,6 @@ def read_limits(headers: Mapping[str, str]) -> RateLimits | None:
         requests_reset_s=until(said("requests-reset"), headers),
         tokens_remaining=count(said("tokens-remaining")),
         tokens_reset_s=until(said("tokens-reset"), headers),
+        requests_limit=count(said("requests-limit")),
+        tokens_limit=count(said("tokens-limit")),
     )

@@ -14,7 +14,8 @@ other waiting call wants too. Only longer resets are waited for."""
 
 def read_limits(headers: Mapping[str, str]) -> RateLimits | None:
     """Parse the headers; dynamic values take precedence, since they are the ones enforced."""
-    requests, tokens = _remaining(headers, "ratelimit"), _remaining(headers, "tokenlimit")
+    requests = _said(headers, "x-ratelimit-remaining")
+    tokens = _said(headers, "x-tokenlimit-remaining")
     if requests is None and tokens is None:
         return None
     reset = seconds(headers.get("x-ratelimit-reset"))
@@ -23,11 +24,12 @@ def read_limits(headers: Mapping[str, str]) -> RateLimits | None:
         requests_reset_s=reset,
         tokens_remaining=tokens,
         tokens_reset_s=reset,
+        requests_limit=_said(headers, "x-ratelimit-limit"),
+        tokens_limit=_said(headers, "x-tokenlimit-limit"),
     )
 
 
-def _remaining(headers: Mapping[str, str], kind: str) -> int | None:
-    name = f"x-{kind}-remaining"
+def _said(headers: Mapping[str, str], name: str) -> int | None:
     dynamic = count(headers.get(f"{name}-dynamic"))
     return count(headers.get(name)) if dynamic is None else dynamic
 

@@ -21,7 +21,11 @@ _OPENAI = tuple(
     for what in ("remaining", "limit", "reset")
     for unit in ("requests", "tokens")
 )
-_PER_MINUTE = ("x-ratelimit-remaining-req-minute", "x-ratelimit-remaining-tokens-minute")
+_PER_MINUTE = tuple(
+    f"x-ratelimit-{what}-{unit}-minute"
+    for what in ("remaining", "limit")
+    for unit in ("req", "tokens")
+)
 _LONGEST_S = 366 * 86_400.0
 
 
@@ -114,6 +118,8 @@ def openai_limits(headers: Mapping[str, str]) -> RateLimits | None:
         requests_reset_s=seconds(headers.get("x-ratelimit-reset-requests")),
         tokens_remaining=count(headers.get("x-ratelimit-remaining-tokens")),
         tokens_reset_s=seconds(headers.get("x-ratelimit-reset-tokens")),
+        requests_limit=count(headers.get("x-ratelimit-limit-requests")),
+        tokens_limit=count(headers.get("x-ratelimit-limit-tokens")),
     )
 
 
@@ -135,6 +141,7 @@ def router_limits(headers: Mapping[str, str]) -> RateLimits | None:
     return RateLimits(
         requests_remaining=count(headers.get("x-ratelimit-remaining")),
         requests_reset_s=None if reset is None else max(0.0, reset / 1000 - server_time(headers)),
+        requests_limit=count(headers.get("x-ratelimit-limit")),
     )
 
 
@@ -142,5 +149,12 @@ def minute_limits(headers: Mapping[str, str]) -> RateLimits | None:
     """Per-minute limits under Mistral's header names, without a reset."""
     if not any(name in headers for name in _PER_MINUTE):
         return None
-    requests, tokens = (count(headers.get(name)) for name in _PER_MINUTE)
-    return RateLimits(requests_remaining=requests, tokens_remaining=tokens)
+    requests, tokens, most_requests, most_tokens = (
+        count(headers.get(name)) for name in _PER_MINUTE
+    )
+    return RateLimits(
+        requests_remaining=requests,
+        tokens_remaining=tokens,
+        requests_limit=most_requests,
+        tokens_limit=most_tokens,
+    )

@@ -198,6 +198,7 @@ async def test_what_it_shows_and_how_many_samples_it_wants() -> None:
         "retries": 4,
         "paused_s": 0.0,
         "paused_why": "",
+        "headroom": {},
     }
     assert desk.realtime.window == 10
     await asyncio.gather(*calls)
@@ -208,12 +209,14 @@ async def test_what_it_shows_and_how_many_samples_it_wants() -> None:
 async def test_what_a_reply_says_of_its_limits_pauses_the_key() -> None:
     async def answer(text: str, number: int) -> Reply:
         left = 0 if text == "first" else 5
-        return Reply(limits=RateLimits(requests_remaining=left, requests_reset_s=9))
+        limits = RateLimits(requests_remaining=left, requests_reset_s=9, requests_limit=60)
+        return Reply(limits=limits)
 
     desk = Desk(answer)
     await desk.ask("first")
     gauges = desk.realtime.gauges()
     assert (gauges["paused_s"], gauges["paused_why"]) == (9.0, "no requests left")
+    assert gauges["headroom"] == {"requests": [0, 60]}
     await desk.ask("second")
     assert desk.provider.sent == [("first", 0), ("second", 9)]
     gauges = desk.realtime.gauges()

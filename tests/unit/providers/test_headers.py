@@ -82,6 +82,7 @@ def test_openai_limits() -> None:
     assert limits.requests_reset_s == pytest.approx(0.12)
     assert limits.tokens_remaining == 29_000
     assert limits.tokens_reset_s == pytest.approx(360)
+    assert (limits.requests_limit, limits.tokens_limit) == (500, None)
     assert h.openai_limits({"content-type": "x"}) is None
 
 
@@ -99,7 +100,7 @@ def test_anthropic_limits_count_from_the_servers_own_clock() -> None:
         }
     )
     assert limits
-    assert limits.requests_remaining == 0
+    assert (limits.requests_remaining, limits.requests_limit) == (0, 50)
     assert limits.requests_reset_s == pytest.approx(12)
     assert limits.tokens_reset_s == 0
     assert read_limits({"request-id": "x"}) is None
@@ -112,11 +113,13 @@ def test_other_families() -> None:
         {"x-ratelimit-limit": "20", "x-ratelimit-remaining": "3", "x-ratelimit-reset": str(reset)}
     )
     assert router
-    assert router.requests_remaining == 3
+    assert (router.requests_remaining, router.requests_limit) == (3, 20)
     assert router.requests_reset_s == pytest.approx(30, abs=2)
-    minute = h.minute_limits({"x-ratelimit-remaining-req-minute": "5"})
+    minute = h.minute_limits(
+        {"x-ratelimit-remaining-req-minute": "5", "x-ratelimit-limit-tokens-minute": "9000"}
+    )
     assert minute
-    assert minute.requests_remaining == 5
+    assert (minute.requests_remaining, minute.tokens_limit) == (5, 9000)
 
 
 def test_retry_after() -> None:
