@@ -28,10 +28,11 @@ Scores = dict[str, tuple[float, ...]]
 
 
 def environment(**more: str) -> dict[str, str]:
-    """One thread, no network."""
+    """One thread, no network, and no model that stays loaded: each command has its whole cost."""
     offline = {"HF_HUB_OFFLINE": "1", "HF_DATASETS_OFFLINE": "1"}
     return {
         **os.environ,
+        "EVALBENCH_KEEP_LOADED": "0",
         "OMP_NUM_THREADS": "1",
         "TOKENIZERS_PARALLELISM": "false",
         **offline,

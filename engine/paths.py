@@ -7,7 +7,10 @@ are used (platformdirs).
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
+import stat
+import tempfile
 from pathlib import Path
 from typing import IO, Any
 
@@ -40,6 +43,26 @@ def config_dir() -> Path:
     """Folder for the user's settings and override files."""
     home = _home()
     return home / "config" if home else _usual("user_config_path")
+
+
+def runtime_dir() -> Path:
+    """Folder for the sockets of this user's processes on this machine, whatever their home is.
+
+    It is created, accessible to this user only.
+
+    Raises:
+        OSError: it cannot be created, or others have access to it.
+    """
+    own = os.environ.get("XDG_RUNTIME_DIR", "")
+    if own and Path(own).is_dir():
+        folder = Path(own) / "evalbench"
+    else:
+        folder = Path(tempfile.gettempdir()) / f"evalbench-{os.geteuid()}"
+    make_private(folder)
+    found = folder.lstat()
+    if found.st_uid != os.geteuid() or found.st_mode & 0o077 or not stat.S_ISDIR(found.st_mode):
+        raise PermissionError(errno.EPERM, "others have access to it", str(folder))
+    return folder
 
 
 def _home() -> Path | None:

@@ -196,6 +196,7 @@ class Settings(TypedDict, total=False):
     prefix_cache: bool | None
     chat_template: str | Path | None
     too_long: Literal["cut", "fail"] | None
+    keep_loaded: str | None
 
     # ollama
     num_ctx: int | None

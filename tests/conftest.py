@@ -25,6 +25,9 @@ __all__ = ["running_simulator", "sim", "still"]
 # Nobody's keychain is asked by a test, in whatever process; those about keychains bring their own.
 os.environ["PYTHON_KEYRING_BACKEND"] = "keyring.backends.fail.Keyring"
 
+# What a test loads is gone with its run; tests about kept models say so.
+os.environ["EVALBENCH_KEEP_LOADED"] = "0"
+
 # Where the tests run must not change what commands do: CI gets plain lines, for example.
 for _name in ("CI", "GITHUB_STEP_SUMMARY", "NO_COLOR", "FORCE_COLOR", "COLUMNS", "LINES", "PAGER"):
     os.environ.pop(_name, None)

@@ -169,6 +169,7 @@ COMMANDS: tuple[Command, ...] = (
     Command("own.previous", "Previous", "previous sample", "f7", True),
     Command("own.next", "Next", "the next sample", "f8", True),
     Command("machine.open", "Open", "the run of the process", "o", True),
+    Command("machine.unload", "Unload", "free a model that an earlier run has left", "u", True),
     Command("models.filter", "Filter", "filter models", "slash", True),
     Command("models.reload", "Reload", "refresh all model lists", "r", True),
     Command("models.use", "Use", "start a new run with this model", "u", True),

@@ -1,4 +1,4 @@
-"""The protocol of local workers: framed JSON over pipes.
+"""The protocol of local workers: framed JSON over pipes or a socket.
 
 A frame is a 4-byte big-endian length followed by that many bytes of UTF-8 JSON, an object with
 ``type`` first. The engine writes to the worker's standard input; the worker answers on the
@@ -24,8 +24,24 @@ from evalbench.engine.calls.messages import Call, MediaPart, call_to_json
 PROTOCOL = 1
 
 
+class Keep(TypedDict):
+    """Sent before ``load``: stay for a later engine after ``bye``, see :mod:`..kept_workers`.
+
+    ``identity`` names what is loaded and how; ``model`` is its name for people; ``seconds``: how
+    long to wait; ``log``: file for this worker's output from now on.
+    """
+
+    type: Literal["keep"]
+    identity: str
+    model: str
+    seconds: float
+    log: str
+
+
 class Load(TypedDict):
-    """The first frame: load a model. Merged with the result of ``WorkerProvider.load_request``.
+    """Load a model. Merged with the result of ``WorkerProvider.load_request``.
+
+    A worker that was kept has loaded it already.
 
     ``smaller``: how often to halve the batch, because memory ran out before; ``sharing``: the
     number of workers that share the CPUs.
@@ -70,7 +86,7 @@ class AskMemory(TypedDict):
 
 
 class Bye(TypedDict):
-    """Finish and exit with code 0."""
+    """Finish and exit with code 0; after ``keep``, wait for the next engine instead."""
 
     type: Literal["bye"]
 
@@ -155,6 +171,14 @@ class OutOfMemory(TypedDict):
     budget: int
 
 
+class Kept(TypedDict):
+    """The last frame of a worker that stays: for how many seconds, and its memory in bytes."""
+
+    type: Literal["kept"]
+    seconds: float
+    memory: int
+
+
 class Fatal(TypedDict):
     """The worker exits: no call can be answered."""
 
@@ -165,11 +189,11 @@ class Fatal(TypedDict):
     hint: str
 
 
-EngineFrame = Load | Answer | Cancel | AskMemory | Bye
+EngineFrame = Keep | Load | Answer | Cancel | AskMemory | Bye
 """Frames sent by the engine."""
 
 WorkerFrame = (
-    Hello | Progress | Loaded | Replied | Failed | Cancelled | Memory | OutOfMemory | Fatal
+    Hello | Progress | Loaded | Replied | Failed | Cancelled | Memory | OutOfMemory | Kept | Fatal
 )
 """Frames sent by a worker."""
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import Field, dataclass, field, fields, is_dataclass
 from decimal import Decimal
@@ -226,6 +227,29 @@ def split_name(given: str) -> tuple[str, str]:
     """Split ``NAME=PATH``; the name is empty if there is none."""
     name, sign, path = given.partition("=")
     return (name.strip(), path) if sign and "/" not in name else ("", given)
+
+
+def seconds_of(name: str, text: str | None) -> float | None:
+    """Parse a duration: ``90s``, ``30m``, ``6h``, ``1d``, also ``after=6h``.
+
+    Args:
+        name: the setting's name.
+        text: its value; None if it is not set.
+
+    Raises:
+        SpecError: it is not a duration.
+    """
+    if text is None:
+        return None
+    found = re.fullmatch(r"(?:after=)?(\d+(?:\.\d+)?)\s*([smhd]?)", text.strip().lower())
+    if found is None:
+        raise SpecError(
+            name,
+            f"--{name.replace('_', '-')} cannot be {text!r}",
+            why="it is a length of time",
+            hint="for example 6h, 30m or 1d",
+        )
+    return float(found[1]) * {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86_400}[found[2]]
 
 
 def parse_options(

@@ -347,3 +347,19 @@ class WorkerProvider(BaseProvider):
     @abstractmethod
     def load_request(self, model: str) -> dict[str, Any]:
         """The body of the worker's ``load`` frame."""
+
+    @property
+    def keep_loaded_s(self) -> float | None:
+        """Seconds that a worker waits for the next run of its model; 0 ends it with the run.
+
+        None if its workers cannot stay.
+        """
+        return None
+
+    def load_identity(self, model: str) -> Mapping[str, Any]:
+        """What a worker must have loaded to stand in for a new one; asked if it may be kept.
+
+        Raises:
+            ProviderError, OSError: it cannot be determined; the worker is not kept.
+        """
+        return self.load_request(model)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -20,6 +19,7 @@ from evalbench.engine.calls.options import (
     options_of,
     parse_options,
     record_of,
+    seconds_of,
     setting,
     split_name,
     values_of,
@@ -283,29 +283,6 @@ def _batched_where_it_can(candidate: RoleSpec) -> RoleSpec:
     if not candidate.batched or candidate.batch_terms() is not None:
         return candidate
     return replace(candidate, settings=replace(candidate.settings, mode="realtime"))
-
-
-def seconds_of(name: str, text: str | None) -> float | None:
-    """Parse a duration: ``90s``, ``30m``, ``6h``, ``1d``, also ``after=6h``.
-
-    Args:
-        name: the setting's name.
-        text: its value; None if it is not set.
-
-    Raises:
-        SpecError: it is not a duration.
-    """
-    if text is None:
-        return None
-    found = re.fullmatch(r"(?:after=)?(\d+(?:\.\d+)?)\s*([smhd]?)", text.strip().lower())
-    if found is None:
-        raise SpecError(
-            name,
-            f"--{name.replace('_', '-')} cannot be {text!r}",
-            why="it is a length of time",
-            hint="for example 6h, 30m or 1d",
-        )
-    return float(found[1]) * {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86_400}[found[2]]
 
 
 def deciding_options(model: str, given: Mapping[str, Any]) -> dict[str, Any]:

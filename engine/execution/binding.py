@@ -120,6 +120,7 @@ class RoleBinding:
                 part.model.partition("/")[2],
                 env={HUGGINGFACE.variables[0]: secret} if secret else {},
                 need=(self._fits.get(part.role) or {}).get("need") or {},
+                device=_device(part),
             ),
             report=partial(self._report_of_worker, part.model),
             log=self._folder.worker_log,
@@ -174,7 +175,7 @@ class RoleBinding:
         from evalbench.engine.dispatch.local.cluster import Cluster
         from evalbench.engine.dispatch.local.machine import Machine
 
-        device = str(part.provider_options.get("device") or "auto")
+        device = _device(part)
         log, workers = self._folder.worker_log, part.settings.workers
         if not part.clustered:
             return Machine(log, workers or 1, device)
@@ -207,6 +208,10 @@ class RoleBinding:
         """Close every dispatcher."""
         for dispatcher in self.dispatchers.values():
             await dispatcher.close()
+
+
+def _device(part: RoleSpec) -> str:
+    return str(part.provider_options.get("device") or "auto")
 
 
 def _same_worker(one: RoleSpec, other: RoleSpec) -> bool:

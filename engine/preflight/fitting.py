@@ -21,8 +21,9 @@ from evalbench.engine.cost.tokens import input_tokens, rules_of
 from evalbench.engine.data.dataset import ProgressCallback, prepare, read_header, read_samples
 from evalbench.engine.errors import ProviderError, SpecError
 from evalbench.engine.execution.ask import bind
-from evalbench.engine.hardware.devices import device_memory
+from evalbench.engine.hardware.devices import DeviceMemory, device_memory
 from evalbench.engine.hardware.fit import Fit, Loading, Verdict, Work, fit, flag
+from evalbench.engine.kept_workers import kept_workers
 from evalbench.engine.paths import cache_dir
 
 _LONGEST = 16
@@ -63,7 +64,7 @@ async def fits(spec: RunSpec, file: Path) -> dict[str, Fit]:
             continue
         if footprint is None:
             continue
-        memory = device_memory(str(part.provider_options.get("device") or "auto"))
+        memory = with_kept(device_memory(str(part.provider_options.get("device") or "auto")))
         memory = memory.shared_out(part.settings.workers or 1)
         memory = replace(memory, free=max(0, memory.free - taken.get(memory.device, 0)))
         loading = Loading.chosen(part.provider_options, memory, footprint)
@@ -102,7 +103,7 @@ async def fit_models(
     made = make_provider(cls, values)
     if not isinstance(made, WorkerProvider):
         raise SpecError("model", f"{provider} runs no models on this machine")
-    memory = device_memory(str(values.get("device") or "auto"))
+    memory = with_kept(device_memory(str(values.get("device") or "auto")))
     found = []
     for name in names:
         told: dict[str, Any] = {
@@ -136,6 +137,13 @@ async def _work(
         return None
     spec = replace(asked, model=model)
     return (await longest(spec, prepare(spec, cache_dir(), progress))).get(CANDIDATE)
+
+
+def with_kept(memory: DeviceMemory) -> DeviceMemory:
+    """Models kept from earlier runs are used again, or give way to a new one."""
+    on_cpu = memory.device != "cuda"
+    held = sum(one.memory for one in kept_workers() if one.on_cpu == on_cpu)
+    return replace(memory, free=min(memory.total, memory.free + held))
 
 
 def _workers(spec: RunSpec) -> Iterator[RoleSpec]:

@@ -17,8 +17,8 @@ from typing import Any
 import orjson
 
 from evalbench.engine.calls import WorkerProvider
+from evalbench.engine.calls.options import seconds_of
 from evalbench.engine.config.roles import CANDIDATE
-from evalbench.engine.config.spec import seconds_of
 from evalbench.engine.cost.budget import Budget, Pool
 from evalbench.engine.dispatch.batch import BatchSettings
 from evalbench.engine.errors import (

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from typing import Any, ClassVar
 
@@ -30,6 +31,9 @@ from evalbench.providers.local.options import TRANSFORMERS, LocalOptions
 from evalbench.providers.local.vision_config import configuration, image_tokens, may_see
 
 _NEEDS = ("torch", "transformers", "safetensors", "huggingface_hub", "gguf")
+
+_DECIDING = ("torch", "transformers", "tokenizers", "accelerate", "bitsandbytes", "flash-attn")
+"""Packages that a loaded model depends on."""
 
 _DETERMINISTIC = {"dtype": ("auto", "float32"), "quantize": ("none",), "slots": (0, 1)}
 """Settings allowed together with ``deterministic``."""
@@ -94,6 +98,7 @@ class Local(WorkerProvider):
     def check_model(self, model: str) -> None:
         backends.check(self.settings, resolve(model), model)
         parse_bytes(self.settings.memory_limit)
+        _ = self.settings.keep_loaded_s
         self._check_deterministic()
         if self.settings.quantize != "none" and find_spec("bitsandbytes") is None:
             raise SpecError(
@@ -146,7 +151,29 @@ class Local(WorkerProvider):
         """
         source = resolve(model)
         name = str(source.path) if isinstance(source, FolderModel) else model
-        return {"model": name, "settings": values_of(self.settings.fixed())}
+        settings = values_of(self.settings.fixed())
+        del settings["keep_loaded"]
+        return {"model": name, "settings": settings}
+
+    @property
+    @override
+    def keep_loaded_s(self) -> float:
+        return self.settings.keep_loaded_s
+
+    @override
+    def load_identity(self, model: str) -> dict[str, Any]:
+        """The request to load it, its files if they are the user's own, and package versions.
+
+        A branch of the hub is looked up when its model is loaded.
+        """
+        from evalbench.providers.local.weights import fingerprint
+
+        source = resolve(model)
+        return {
+            **self.load_request(model),
+            "files": fingerprint(source) if isinstance(source, FolderModel) else "",
+            "versions": dict(_versions()),
+        }
 
     def _check_deterministic(self) -> None:
         if not self.settings.deterministic:
@@ -160,6 +187,12 @@ class Local(WorkerProvider):
                     why="it computes every call by itself, in float32",
                     hint="leave one of them out",
                 )
+
+
+def _versions() -> Iterator[tuple[str, str]]:
+    for name in _DECIDING:
+        with contextlib.suppress(PackageNotFoundError):
+            yield name, version(name)
 
 
 def _notes(known: KnownModel) -> str:

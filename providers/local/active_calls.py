@@ -49,6 +49,7 @@ class ActiveCalls:
         sharing: int = 1,
     ) -> None:
         self._model = model
+        self._about = info
         self._apart = apart = settings.deterministic
         limit = parse_bytes(settings.memory_limit)
         # Each on its own card, or all together in main memory.
@@ -125,6 +126,22 @@ class ActiveCalls:
                 "cpu; evalbench models fit shows what fits",
             ) from error
         return cls(model, settings, about, smaller=smaller, sharing=sharing)
+
+    def anew(self, settings: LocalOptions, *, smaller: int = 0, sharing: int = 1) -> ActiveCalls:
+        """The same model with no calls, as if it had just been loaded; for the next engine.
+
+        Limits are chosen by the memory that is free now, and threads by the cores.
+        """
+        self.rest()
+        loading.set_threads(self._model, settings, sharing)
+        return ActiveCalls(self._model, settings, self._about, smaller=smaller, sharing=sharing)
+
+    def rest(self) -> None:
+        """Drop all calls and computed prefixes, and give free memory back to the system."""
+        self.cancel(())
+        self._prefixes.clear()
+        self._model.tokens_run = 0
+        memory.release(self._model.device)
 
     def __len__(self) -> int:
         return sum(len(kind) for kind in self._kinds)

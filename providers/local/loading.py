@@ -59,10 +59,7 @@ def load(folder: Path, settings: LocalOptions, sharing: int = 1) -> LoadedModel:
     products = dtype if multiplies(dtype, device) else torch.float32
     if limit := parse_bytes(settings.memory_limit):
         limit_device(device, limit)
-    # How sums are split over threads affects their last bits.
-    sharing = 1 if settings.deterministic else sharing
-    threads = max(1, (settings.threads or choose_threads()) // sharing)
-    torch.set_num_threads(threads)
+    _set_threads(settings, sharing)
     try:
         tokenizer = transformers.AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
         processor = _load_processor(folder)
@@ -103,7 +100,7 @@ def load(folder: Path, settings: LocalOptions, sharing: int = 1) -> LoadedModel:
         "attention_because": attention_reason(model.attention, device, dtype),
         "masked_attention": model.masked_attention if model.packs else None,
         "packs": model.packs,
-        "threads": threads,
+        "threads": torch.get_num_threads(),
         "parameters": int(network.num_parameters()),
         "context_tokens": model.context_tokens,
         "architecture": type(network).__name__,
@@ -112,6 +109,18 @@ def load(folder: Path, settings: LocalOptions, sharing: int = 1) -> LoadedModel:
         "versions": {name: metadata.version(name) for name in _versioned(model, quantize)},
     }
     return model
+
+
+def set_threads(model: LoadedModel, settings: LocalOptions, sharing: int) -> None:
+    """Choose the threads of a loaded model again."""
+    _set_threads(settings, sharing)
+    model.info["threads"] = torch.get_num_threads()
+
+
+def _set_threads(settings: LocalOptions, sharing: int) -> None:
+    # How sums are split over threads affects their last bits.
+    sharing = 1 if settings.deterministic else sharing
+    torch.set_num_threads(max(1, (settings.threads or choose_threads()) // sharing))
 
 
 def _versioned(model: LoadedModel, quantize: str) -> list[str]:

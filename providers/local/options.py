@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from evalbench.engine.calls.options import setting
+from evalbench.engine.calls.options import seconds_of, setting
 from evalbench.engine.hardware.fit import FIXED_BATCH
 from evalbench.providers.compatible.programs import PROGRAMS
 
@@ -71,6 +71,23 @@ class LocalOptions:
         choices=("cut", "fail"),
         affects_answers=True,
     )
+
+    keep_loaded: str = setting(
+        "10m",
+        "how long the model stays loaded after the run, for the next run of it with the same "
+        "options; 0 unloads it at once (evalbench models unload does it later)",
+        metavar="TIME",
+        variables=("EVALBENCH_KEEP_LOADED",),
+    )
+
+    @property
+    def keep_loaded_s(self) -> float:
+        """The same in seconds.
+
+        Raises:
+            SpecError: it is not a duration.
+        """
+        return seconds_of("keep_loaded", self.keep_loaded) or 0.0
 
     def fixed(self) -> LocalOptions:
         """Options that leave nothing to load or free memory, for ``deterministic``."""

@@ -3,7 +3,7 @@
 It speaks :mod:`evalbench.engine.calls.frames` with the engine like the worker of transformers, and
 answers calls by a server (vLLM, SGLang, llama.cpp) that it starts on a free port of this machine,
 with a key made for the occasion. The server ends with this process; this process ends with the
-engine, because its pipe closes then.
+engine, because its connection closes then, unless both are kept for the next engine.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ import signal
 import socket
 import sys
 import tempfile
-import threading
 import time
 import traceback
 from base64 import b64decode
@@ -61,7 +60,12 @@ from evalbench.providers.local import backends, footprints, weights
 from evalbench.providers.local.catalogue import FolderModel, resolve
 from evalbench.providers.local.options import LocalOptions
 from evalbench.providers.local.threads import choose_threads
-from evalbench.providers.local.worker import Wire, take_over_pipes
+from evalbench.providers.local.worker import (
+    Wire,
+    print_to,
+    take_over_pipes,
+    wait_for_engine,
+)
 
 _MEMORY_EVERY_S = 2.0
 _ATTEMPTS = 4
@@ -154,8 +158,7 @@ class ServedModel:
         name = served_name(str(found.folder))
         server = self._start(str(found.folder), name, words, env)
         self.model = ModelRef(kind.provider, name)
-        settings_of_calls = {"base_url": server.base_url, "timeout": _TIMEOUT_S}
-        self.provider = _PROVIDERS[kind.name](settings_of_calls, self._key)
+        self._base_url = server.base_url
         version = _version(server)
         self.info = {
             "origin": found.origin,
@@ -197,6 +200,11 @@ class ServedModel:
             wait_a_moment()
         return server
 
+    def connect(self) -> Compatible:
+        """What calls the server, for one event loop."""
+        settings = {"base_url": self._base_url, "timeout": _TIMEOUT_S}
+        return _PROVIDERS[self.kind.name](settings, self._key)
+
     @property
     def code(self) -> int | None:
         """The server's exit code; None while it runs."""
@@ -232,36 +240,57 @@ class ServedModel:
 class ServerWorker:
     """Answers the engine's frames by a server."""
 
-    def __init__(self, wire: Wire, scratch: Path) -> None:
+    def __init__(self, wire: Wire, scratch: Path, served: ServedModel | None = None) -> None:
+        """Set up.
+
+        Args:
+            wire: the connection to the engine.
+            scratch: folder for files of the server.
+            served: the model, if it was kept.
+        """
         self._wire = wire
         self._scratch = scratch
-        self._served: ServedModel | None = None
+        self._served = served
+        self._keep: frames.Keep | None = None
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._answered: OrderedDict[str, frames.Replied] = OrderedDict()
         self._inbox: asyncio.Queue[frames.EngineFrame | ProviderError] = asyncio.Queue()
         self._freed = asyncio.Condition()
+        self._provider: Compatible | None = None
         self._running = self._held = 0
         self._asked = 0
         self._busy = self._since = 0.0
 
-    async def serve(self) -> int:
+    def run(self) -> int:
         """Work until ``bye`` or a fatal error; returns the exit status."""
+        try:
+            asyncio.run(self._serve())
+        except ProviderError as error:
+            self._wire.fatal(error)
+        except EvalbenchError as error:
+            self._wire.fatal(WorkerFailed(error.what, why=error.why, hint=error.hint))
+        else:
+            return 0
+        return 1
+
+    async def _serve(self) -> None:
         self._wire.send({"type": "hello", "protocol": frames.PROTOCOL, "pid": os.getpid()})
         loop = asyncio.get_running_loop()
-        threading.Thread(target=self._read, args=(loop,), daemon=True).start()
-        load = await self._inbox.get()
-        if isinstance(load, ProviderError) or load["type"] != "load":
-            raise WorkerFailed("the engine asked before it named a model")
-        settings = record_of(LocalOptions, load["settings"])
-        kind = backends.choose(settings, resolve(load["model"]))
-        if kind is None:
-            raise WorkerFailed("this worker runs models in servers only")
-        self._served = served = ServedModel(kind, load, settings, self._wire, self._scratch)
+        self._wire.read_by(lambda: self._read(loop))
         telling: asyncio.Task[None] | None = None
+        stays = False
         try:
-            # In this thread: the system ends the server when the thread that started it ends.
-            served.start()
-            self._wire.send({"type": "loaded", "info": served.info})
+            load = await self._inbox.get()
+            if not isinstance(load, ProviderError) and load["type"] == "keep":
+                self._keep = load
+                print_to(load["log"])
+                load = await self._inbox.get()
+            if not isinstance(load, ProviderError) and load["type"] == "bye":
+                return
+            if isinstance(load, ProviderError) or load["type"] != "load":
+                raise WorkerFailed("the engine asked before it named a model")
+            served = self._load(load)
+            self._provider = served.connect()
             telling = asyncio.create_task(self._keep_telling())
             while True:
                 frame = await self._inbox.get()
@@ -271,21 +300,52 @@ class ServerWorker:
                     break
                 self._take(frame)
             await self._tell_memory()
+            stays = self._keep is not None
         finally:
             if telling:
                 telling.cancel()
+            if self._provider:
+                await self._provider.close()
+            if self._served and not stays:
+                self._served.end()
+
+    def _load(self, load: frames.Load) -> ServedModel:
+        if self._served is not None:
+            self._wire.send({"type": "loaded", "info": {**self._served.info, "kept": True}})
+            return self._served
+        settings = record_of(LocalOptions, load["settings"])
+        kind = backends.choose(settings, resolve(load["model"]))
+        if kind is None:
+            raise WorkerFailed("this worker runs models in servers only")
+        self._served = served = ServedModel(kind, load, settings, self._wire, self._scratch)
+        # In this thread: the system ends the server when the thread that started it ends.
+        served.start()
+        self._wire.send({"type": "loaded", "info": served.info})
+        return served
+
+    def next(self) -> ServerWorker | None:
+        """After :meth:`run`: the same for the next engine; None if the model is not kept."""
+        served = self._served
+        if self._keep is None or served is None or served.code is not None:
+            return None
+        memory = {"used": 0, **served.readings(), "device": served.info["device"]}
+        wire = wait_for_engine(self._wire, self._keep, memory, lambda: served.code is None)
+        if wire is None:
             served.end()
-        return 0
+            return None
+        return ServerWorker(wire, self._scratch, served)
 
     def _read(self, loop: asyncio.AbstractEventLoop) -> None:
-        leaving = False
         try:
             while (frame := frames.read_blocking(self._wire.source)) is not None:
-                leaving |= frame["type"] == "bye"
+                self._wire.leaving |= frame["type"] == "bye"
                 loop.call_soon_threadsafe(self._inbox.put_nowait, frame)
+        except ConnectionResetError:
+            # It left without reading everything.
+            pass
         except Exception:
             traceback.print_exc()
-        if not leaving:
+        if not self._wire.leaving:
             _leave(self._served, 0)
 
     def _take(self, frame: frames.EngineFrame) -> None:
@@ -328,17 +388,19 @@ class ServerWorker:
 
     async def _ask(self, served: ServedModel, call: Call) -> Reply:
         """One call, again after errors that may pass; with a server that died, all ends."""
+        provider = self._provider
+        assert provider is not None
         call = replace(call, model=served.model)
-        await served.provider.get_ready(call)
+        await provider.get_ready(call)
         for attempt in range(1, _ATTEMPTS):
             try:
-                return await served.provider.answer(call)
+                return await provider.answer(call)
             except TransientError:
                 # A server that has crashed refuses connections a moment before it is gone.
                 await asyncio.sleep(_PAUSE_S * attempt)
                 if served.code is not None:
                     _leave(served, served.code)
-        return await served.provider.answer(call)
+        return await provider.answer(call)
 
     @contextlib.asynccontextmanager
     async def _place(self, call: Call) -> AsyncIterator[None]:
@@ -452,18 +514,17 @@ def _leave(served: ServedModel | None, code: int) -> NoReturn:
 
 
 def main() -> int:
-    """Run a worker on this process's standard input and output."""
-    wire = take_over_pipes()
+    """Run a worker on this process's standard input and output, then for those who connect."""
     scratch = Path(tempfile.mkdtemp(prefix="evalbench-server-"))
+    worker: ServerWorker | None = ServerWorker(take_over_pipes(), scratch)
     try:
-        return asyncio.run(ServerWorker(wire, scratch).serve())
-    except ProviderError as error:
-        wire.fatal(error)
-    except EvalbenchError as error:
-        wire.fatal(WorkerFailed(error.what, why=error.why, hint=error.hint))
+        while worker:
+            if status := worker.run():
+                return status
+            worker = worker.next()
+        return 0
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
-    return 1
 
 
 if __name__ == "__main__":

@@ -62,11 +62,21 @@ def find(source: Source, progress: ReportProgress) -> Weights:
     if isinstance(source, FolderModel):
         if source.gguf:
             return _from_gguf(source.gguf, f"file {source.gguf}", progress)
-        files = [*source.path.glob("*.json"), *source.path.glob("*.safetensors")]
-        return Weights(source.path, f"folder {source.path}", _fingerprint(files))
+        return Weights(source.path, f"folder {source.path}", fingerprint(source))
     if isinstance(source, HubModel):
         return _from_hub(source, progress)
     return _known(source, progress)
+
+
+def fingerprint(source: FolderModel) -> str:
+    """Changes with a model's files; see :class:`Weights`.
+
+    Raises:
+        OSError: they cannot be read.
+    """
+    if source.gguf:
+        return _fingerprint([source.gguf])
+    return _fingerprint([*source.path.glob("*.json"), *source.path.glob("*.safetensors")])
 
 
 def find_gguf(source: Source, progress: ReportProgress) -> Weights:

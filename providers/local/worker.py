@@ -1,25 +1,29 @@
 """The worker process: ``python -m evalbench.providers.local.worker``.
 
-It speaks :mod:`evalbench.engine.calls.frames` on the pipes it was started with. Before anything
-else can print, those pipes are moved away from descriptors 0 and 1, so that no library can write
-into the protocol.
+It speaks :mod:`evalbench.engine.calls.frames` on the pipes or the socket it was started with.
+Before anything else can print, those are moved away from descriptors 0 and 1, so that no library
+can write into the protocol.
 
 One thread reads frames while the main thread computes, so calls that arrive meanwhile join the next
-forward pass. If the engine is gone, the reading thread ends the process at once, in the middle of
-any computation.
+forward pass. If the engine is gone without a ``bye``, the reading thread ends the process at once,
+in the middle of any computation. After a ``bye`` the model may be kept for the next engine, see
+:mod:`evalbench.engine.kept_workers`.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 import queue
+import socket
 import sys
 import threading
 import time
 import traceback
 from base64 import b64decode
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 from evalbench.engine.calls import Reply, frames
@@ -28,6 +32,8 @@ from evalbench.engine.calls.options import record_of
 from evalbench.engine.calls.replies import reply_to_json
 from evalbench.engine.errors import ProviderError, WorkerFailed
 from evalbench.engine.installed import install_command
+from evalbench.engine.kept_workers import WaitingWorker
+from evalbench.engine.paths import open_private
 from evalbench.providers.local.catalogue import resolve
 from evalbench.providers.local.options import LocalOptions
 
@@ -40,10 +46,16 @@ _PROGRESS_EVERY_S = 0.2
 
 
 class Wire:
-    """The engine's end of the pipes. Frames may be sent from any thread."""
+    """The connection to the engine. Frames may be sent from any thread.
+
+    Attributes:
+        leaving: the engine has said goodbye: this process goes on without it.
+    """
 
     def __init__(self, source: BinaryIO, sink: BinaryIO) -> None:
         self.source = source
+        self.leaving = False
+        self._reader = threading.Thread()
         self._sink = sink
         self._lock = threading.Lock()
         self._reported = 0.0
@@ -55,8 +67,23 @@ class Wire:
             try:
                 self._sink.write(body)
                 self._sink.flush()
-            except BrokenPipeError:
-                os._exit(0)
+            except (BrokenPipeError, ConnectionResetError):
+                if not self.leaving:
+                    os._exit(0)
+
+    def read_by(self, reader: Callable[[], None]) -> None:
+        """Start the thread that reads from ``source``."""
+        self._reader = threading.Thread(target=reader, daemon=True)
+        self._reader.start()
+
+    def hang_up(self) -> None:
+        """End the connection, and wait until its reader has noticed."""
+        with contextlib.suppress(OSError), socket.socket(fileno=self._sink.fileno()) as connection:
+            connection.shutdown(socket.SHUT_RDWR)
+            connection.detach()
+        self._reader.join()
+        self.source.close()
+        self._sink.close()
 
     def progress(self, what: str, done: int, total: int | None, unit: str) -> None:
         """Report progress; reports in quick succession are dropped."""
@@ -104,24 +131,69 @@ def take_over_pipes() -> Wire:
     return Wire(source, sink)
 
 
+def print_to(log: str) -> None:
+    """Let everything that is printed from now on go to the end of a file."""
+    with open_private(Path(log), "ab") as file:
+        os.dup2(file.fileno(), 2)
+    os.dup2(2, 1)
+
+
+def wait_for_engine(
+    wire: Wire, keep: frames.Keep, memory: Mapping[str, Any], usable: Callable[[], bool]
+) -> Wire | None:
+    """Say goodbye to an engine and wait for the next one; None if there is none.
+
+    Args:
+        wire: the connection to the one that leaves.
+        keep: its request.
+        memory: ``device`` of the model, and the bytes ``used`` there.
+        usable: see :meth:`.kept_workers.WaitingWorker.wait`.
+    """
+    used = int(memory["used"])
+    try:
+        with WaitingWorker(keep, device=memory["device"], memory=used) as waiting:
+            # Nothing of the run is held any longer: not its log, nor the folder it started in.
+            print_to(os.devnull)
+            os.chdir("/")
+            wire.send({"type": "kept", "seconds": keep["seconds"], "memory": used})
+            wire.hang_up()
+            found = waiting.wait(usable)
+    except OSError as error:
+        sys.stderr.write(f"the model is not kept: {error}\n")
+        return None
+    if found is None:
+        return None
+    descriptor = found.detach()
+    return Wire(
+        os.fdopen(os.dup(descriptor), "rb", buffering=0), os.fdopen(descriptor, "wb", buffering=0)
+    )
+
+
 class Worker:
     """Accepts frames and sends answers until told to stop."""
 
-    def __init__(self, wire: Wire) -> None:
+    def __init__(self, wire: Wire, loaded: ActiveCalls | None = None) -> None:
+        """Set up.
+
+        Args:
+            wire: the connection to the engine.
+            loaded: the model, if it was kept.
+        """
         self._wire = wire
         self._inbox: queue.SimpleQueue[frames.EngineFrame] = queue.SimpleQueue()
+        self._loaded = loaded
         self._answering: ActiveCalls | None = None
         self._answered: OrderedDict[str, frames.Replied] = OrderedDict()
-        self._leaving = False
+        self._keep: frames.Keep | None = None
         self._told = 0.0
         self._busy = 0.0
 
     def serve(self) -> int:
         """Work until ``bye`` or a fatal error; returns the exit status."""
         self._wire.send({"type": "hello", "protocol": frames.PROTOCOL, "pid": os.getpid()})
-        threading.Thread(target=self._read, daemon=True).start()
+        self._wire.read_by(self._read)
         try:
-            while not (self._leaving and self._idle()):
+            while not (self._wire.leaving and self._idle()):
                 for frame in self._arrived():
                     self._take(frame)
                 if self._answering is not None and not self._idle():
@@ -132,6 +204,17 @@ class Worker:
         self._tell_memory()
         return 0
 
+    def next(self) -> Worker | None:
+        """After :meth:`serve`: the same for the next engine; None if the model is not kept."""
+        if self._keep is None or self._answering is None:
+            return None
+        model, self._answering = self._answering, None
+        model.rest()
+        memory = {"device": model.info["device"], **model.memory()}
+        if (wire := wait_for_engine(self._wire, self._keep, memory, lambda: True)) is None:
+            return None
+        return Worker(wire, model)
+
     # -- taking frames ---------------------------------------------------------
 
     def _read(self) -> None:
@@ -140,18 +223,21 @@ class Worker:
                 if frame["type"] == "memory" and self._answering is not None:
                     self._tell_memory()
                 else:
-                    self._leaving |= frame["type"] == "bye"
+                    self._wire.leaving |= frame["type"] == "bye"
                     self._inbox.put(frame)
+        except ConnectionResetError:
+            # It left without reading everything.
+            pass
         except Exception:
             # Whatever it was, probably memory: without this thread no call would be answered.
             traceback.print_exc()
             os._exit(1)
-        if not self._leaving:
+        if not self._wire.leaving:
             os._exit(0)
 
     def _arrived(self) -> Iterable[frames.EngineFrame]:
         """Frames that have arrived; waits for one if there is nothing to compute."""
-        if self._idle() and not self._leaving:
+        if self._idle() and not self._wire.leaving:
             yield self._inbox.get()
         while not self._inbox.empty():
             yield self._inbox.get()
@@ -161,6 +247,9 @@ class Worker:
 
     def _take(self, frame: frames.EngineFrame) -> None:
         match frame["type"]:
+            case "keep":
+                self._keep = frame
+                print_to(frame["log"])
             case "load":
                 self._load(frame)
             case "answer":
@@ -181,15 +270,15 @@ class Worker:
                 why=str(error),
                 hint=install_command("local"),
             ) from error
-        source = resolve(frame["model"])
+        settings = record_of(LocalOptions, frame["settings"])
+        shared = {"smaller": frame.get("smaller", 0), "sharing": frame.get("sharing", 1)}
+        kept, self._loaded = self._loaded, None
         try:
-            self._answering = ActiveCalls.load(
-                source,
-                record_of(LocalOptions, frame["settings"]),
-                self._wire.progress,
-                smaller=frame.get("smaller", 0),
-                sharing=frame.get("sharing", 1),
-            )
+            if kept is not None:
+                self._answering = kept.anew(settings, **shared)
+            else:
+                source = resolve(frame["model"])
+                self._answering = ActiveCalls.load(source, settings, self._wire.progress, **shared)
         except ProviderError:
             raise
         except Exception as error:
@@ -201,7 +290,8 @@ class Worker:
                 why=f"{type(error).__name__}: {error}",
                 hint="the worker's log has the details",
             ) from error
-        self._wire.send({"type": "loaded", "info": self._answering.info})
+        told = {} if kept is None else {"kept": True}
+        self._wire.send({"type": "loaded", "info": {**self._answering.info, **told}})
         self._tell_memory()
 
     def _add(self, key: str, call: dict[str, Any], media: Mapping[str, bytes]) -> None:
@@ -255,8 +345,13 @@ class Worker:
 
 
 def main() -> int:
-    """Run a worker on this process's standard input and output."""
-    return Worker(take_over_pipes()).serve()
+    """Run a worker on this process's standard input and output, then for those who connect."""
+    worker: Worker | None = Worker(take_over_pipes())
+    status = 0
+    while worker:
+        status = worker.serve()
+        worker = None if status else worker.next()
+    return status
 
 
 if __name__ == "__main__":

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import os
+import time
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from evalbench.engine.hardware.gpu import Gpus
+from evalbench.engine.kept_workers import KeptWorker
 from evalbench.engine.runs.status import State
 from evalbench.tui.app import EvalbenchApp
+from evalbench.tui.screens import machine as machine_page
 from evalbench.tui.screens.machine import MachinePage
 from evalbench.tui.screens.run import RunPage
+from evalbench.tui.state import machine as machine_state
 from evalbench.tui.state.preferences import Preferences
 from tests.pilot.driving import shown, until, until_shown
 from tests.pretending import pretend
@@ -68,6 +73,22 @@ async def test_a_card_tells_who_holds_its_memory_and_enter_opens_the_run(
             assert words in screen
         await pilot.press("enter")
         await until(pilot, lambda: isinstance(app.screen, RunPage), "the run")
+
+
+async def test_a_model_that_stays_loaded_can_be_unloaded(monkeypatch: pytest.MonkeyPatch) -> None:
+    until_s = int(time.time()) + 500
+    path = Path("/nowhere.sock")
+    waits = [KeptWorker(os.getpid(), "a", "local/m [/]", "cpu", GB, until_s, "1", path)]
+    monkeypatch.setattr(machine_state, "kept_workers", lambda: list(waits))
+    monkeypatch.setattr(machine_page, "unload", waits.remove)
+    with_cards(monkeypatch, [])
+    app = EvalbenchApp(Preferences(welcomed=True))
+    async with app.run_test(size=(120, 40)) as pilot:
+        await pilot.press("m")
+        screen = await until_shown(pilot, "local/m [/], unloads in 8:")
+        assert "loaded model" in screen
+        await pilot.press("u")
+        await until_shown(pilot, "No run is going on here.")
 
 
 @pytest.mark.parametrize("size", [(80, 24), (200, 60)])

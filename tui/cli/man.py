@@ -30,6 +30,8 @@ _ENVIRONMENT = {
     "EVALBENCH_HOME": "the folder below which everything is written, instead of the platform's"
     " usual places",
     "ANTHROPIC_API_KEY, OPENAI_API_KEY, …": "keys of providers; evalbench doctor names them all",
+    "EVALBENCH_KEEP_LOADED": "how long local models stay loaded after a run, such as 30m; 0: not at"
+    " all",
     "HF_TOKEN": "for gated models and data sets of the Hugging Face hub",
     "NO_COLOR": "no colours",
 }
@@ -73,7 +75,8 @@ def page() -> Iterator[str]:
     for name in COMMANDS:
         yield from _command(known.grammar(name))
         if name == "models":
-            yield from _command(known.grammar(name, ["fit"]), "models fit")
+            for word in ("fit", "unload"):
+                yield from _command(known.grammar(name, [word]), f"models {word}")
     yield ".SH SETTINGS OF BENCHMARKS"
     for name in registry.benchmark_names():
         yield from _settings(name, known.benchmark_options(name))

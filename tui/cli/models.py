@@ -23,7 +23,7 @@ from evalbench.engine.errors import (
 from evalbench.engine.keys import find_key
 from evalbench.engine.process.run_keys import remember_place
 from evalbench.engine.terminal_text import clean
-from evalbench.tui.cli import models_fit
+from evalbench.tui.cli import models_fit, models_loaded
 from evalbench.tui.cli.output import stderr, stdout
 from evalbench.tui.cli.parser import Parser, bare_words
 from evalbench.tui.cli.place import declare_place, place, remember
@@ -39,15 +39,20 @@ Listed = list[dict[str, Any]] | EvalbenchError
 
 
 def declare(parser: Parser, words: Sequence[str]) -> None:
-    """Arguments; ``fit`` has its own."""
-    if bare_words(parser, words)[:1] == ["fit"]:
+    """Arguments; ``fit``, ``loaded`` and ``unload`` have their own."""
+    word = next(iter(bare_words(parser, words)), "")
+    if word == "fit":
         models_fit.declare(parser, words)
+        return
+    if word in models_loaded.WORDS:
+        models_loaded.declare(parser, [word])
         return
     parser.add_argument(
         "provider",
-        metavar="PROVIDER|fit",
+        metavar="PROVIDER|fit|loaded|unload",
         nargs="?",
-        help="list only this provider's models; fit checks whether local models fit in memory",
+        help="list only this provider's models; fit checks whether local models fit in memory;"
+        " loaded lists those that stay in memory after a run, unload frees them",
     )
     declare_place(parser, words)
     parser.add_argument("--key", metavar="NAME", help="name of the keychain key to use")
@@ -59,6 +64,7 @@ def declare(parser: Parser, words: Sequence[str]) -> None:
         "evalbench models",
         "evalbench models anthropic",
         "evalbench models fit --help",
+        "evalbench models unload",
         "evalbench models compatible --base-url http://127.0.0.1:8000/v1",
     )
 
@@ -67,6 +73,8 @@ def execute(args: argparse.Namespace) -> int:
     """Print the list; providers without one are named at the end."""
     if args.provider == "fit":
         return models_fit.execute(args)
+    if args.provider in models_loaded.WORDS:
+        return models_loaded.execute(args)
     if args.provider is None and (args.base_url or args.key):
         raise SpecError(
             "provider",

@@ -11,6 +11,7 @@ from textual import events, on, work
 from textual.app import ComposeResult
 from textual.containers import Container
 
+from evalbench.engine.kept_workers import unload
 from evalbench.engine.terminal_text import one_line
 from evalbench.tui.screens.page import Page
 from evalbench.tui.state import figures
@@ -139,15 +140,18 @@ class MachinePage(Page):
     # -- acting ------------------------------------------------------------------
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Requires a line that belongs to a run."""
+        """Requires a line that belongs to a run, or is a model that waits for one."""
+        holder = self._holder() if self.is_mounted else None
         if action == "open":
-            return True if self.is_mounted and self._holder() else None
+            return True if holder and holder.run else None
+        if action == "unload":
+            return True if holder and holder.kept else None
         return True
 
     def _holder(self) -> Holder | None:
         cursor = self.query_one(Table).cursor
         holders = self._seen.holders
-        return holders[cursor] if cursor < len(holders) and holders[cursor].run else None
+        return holders[cursor] if cursor < len(holders) else None
 
     @on(Table.Moved)
     def _moved(self) -> None:
@@ -158,6 +162,13 @@ class MachinePage(Page):
         """See ``commands.py``."""
         if (holder := self._holder()) and holder.run:
             await self.the_app.open_run(holder.run.folder)
+
+    @work(exclusive=True, group="unload")
+    async def action_unload(self) -> None:
+        """See ``commands.py``."""
+        if (holder := self._holder()) and holder.kept:
+            await asyncio.to_thread(unload, holder.kept)
+            self._due = 0.0
 
 
 def _section(name: str, kind: str = "") -> Lines:
@@ -281,7 +292,10 @@ class _Rows:
     def row(self, index: int) -> Sequence[Cell]:
         one = self._holders[index]
         run: Cell = ("no run of this home", "dim")
-        if one.run:
+        if one.kept:
+            left = figures.duration(max(0.0, one.kept.until - time.time()))
+            run = f"{one_line(one.kept.model)}, unloads in {left}"
+        elif one.run:
             run = f"{one.run.name} × {one.run.model}"
         return (
             one.what,

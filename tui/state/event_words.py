@@ -40,9 +40,17 @@ _WORDS: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
     "provider-back": lambda body: (
         f"the provider responds again after {figures.duration(body.get('after_s') or 0)}"
     ),
-    "model-loaded": lambda body: "model loaded" + _where(body) + _unpacked(body),
+    "model-loaded": lambda body: (
+        ("model is still loaded" if body.get("kept") else "model loaded")
+        + _where(body)
+        + _unpacked(body)
+    ),
+    "model-kept": lambda body: (
+        f"the model stays loaded for {figures.duration(body.get('seconds') or 0)}"
+        f" ({figures.amount(body.get('memory') or 0, 'B')}); evalbench models unload frees it"
+    ),
     "model-unloaded": lambda body: "; ".join(
-        ["model unloaded", *speed_words(Measures.from_json(body))[1:2]]
+        ["model done", *speed_words(Measures.from_json(body))[1:2]]
     ),
     "pilot-started": lambda body: (
         f"pilot: {figures.counted(body.get('samples') or 0, 'sample')} first, drawn at random"
@@ -178,7 +186,7 @@ def full_words(event: Event) -> str:
     """One line about any event, with all its details."""
     words = log_words(event)
     if event.kind == "model-unloaded":
-        return one_line("; ".join(["model unloaded", *speed_words(Measures.from_json(event.body))]))
+        return one_line("; ".join(["model done", *speed_words(Measures.from_json(event.body))]))
     facts = _facts(event.body) if event.kind == "model-loaded" else ""
     return words + (f" ({one_line(facts)})" if facts else "")
 

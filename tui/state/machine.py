@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from evalbench.engine.hardware.gpu import HISTORY, Gpus
 from evalbench.engine.hardware.system import System, SystemReading, process_name
+from evalbench.engine.kept_workers import KeptWorker, kept_workers
 from evalbench.engine.runs.folder import short_id
 from evalbench.engine.terminal_text import one_line
 from evalbench.tui.state.run_list import RunLine
@@ -22,6 +23,7 @@ class Holder(NamedTuple):
         run: the run it works for; None for a foreign process on a card.
         memory, cpu: as in ``Process``; None for foreign processes.
         card_memory: bytes that it uses on cards; None if it uses none, or it is unknown.
+        kept: the model that it keeps loaded for a later run; None for others.
     """
 
     pid: int
@@ -30,6 +32,7 @@ class Holder(NamedTuple):
     memory: int | None
     cpu: float | None
     card_memory: int | None
+    kept: KeptWorker | None = None
 
 
 @dataclass(slots=True)
@@ -68,13 +71,15 @@ class Machine:
             runs: runs whose processes to report; only live ones have any.
         """
         engines, workers = _engines(runs)
-        system = self._system.read(tuple(engines))
+        kept = {one.pid: one for one in kept_workers()}
+        # A worker that an earlier engine has started is no descendant of the one that uses it.
+        system = self._system.read((*engines, *workers, *kept))
         cards = self._gpus.read()
         if system.busy is not None:
             self._busy.append(system.busy)
         if system.used is not None and system.total:
             self._memory.append(system.used / system.total)
-        holders = [*_ours(system, engines, workers, cards)]
+        holders = [*_ours(system, engines, workers, kept, cards)]
         known = {one.pid for one in holders}
         holders += _strangers(cards, known)
         return MachineReading(
@@ -82,10 +87,10 @@ class Machine:
         )
 
 
-def _engines(runs: Sequence[RunLine]) -> tuple[dict[int, RunLine], set[int]]:
+def _engines(runs: Sequence[RunLine]) -> tuple[dict[int, RunLine], dict[int, RunLine]]:
     """Each live run's engine on this machine, and the workers it reported."""
     engines: dict[int, RunLine] = {}
-    workers: set[int] = set()
+    workers: dict[int, RunLine] = {}
     for line in runs:
         if not line.live:
             continue
@@ -95,7 +100,7 @@ def _engines(runs: Sequence[RunLine]) -> tuple[dict[int, RunLine], set[int]]:
         engines.setdefault(pid, line)
         gauges = status.gauges
         told = [gauges.get("worker_pid"), *(one.get("pid") for one in gauges.get("workers") or ())]
-        workers |= {one for one in told if isinstance(one, int)}
+        workers |= {one: line for one in told if isinstance(one, int)}
     return engines, workers
 
 
@@ -113,17 +118,27 @@ def _on_cards(cards: Sequence[Mapping[str, Any]]) -> dict[int, int | None]:
 def _ours(
     system: SystemReading,
     engines: Mapping[int, RunLine],
-    workers: set[int],
+    workers: Mapping[int, RunLine],
+    kept: Mapping[int, KeptWorker],
     cards: Sequence[Mapping[str, Any]],
 ) -> Iterator[Holder]:
     held = _on_cards(cards)
     for pid, one in system.processes.items():
         root = pid
-        while root not in engines and root in system.processes:
+        while root not in engines and root not in workers and root in system.processes:
             root = system.processes[root].parent
         what = "engine" if pid in engines else "worker" if pid in workers else one_line(one.name)
-        run = engines.get(root)
-        yield Holder(pid, what, run, one.memory, one.cpu, held.get(pid))
+        run = engines.get(root) or workers.get(root)
+        stays = kept.get(pid)
+        yield Holder(
+            pid,
+            "loaded model" if stays else what,
+            None if stays else run,
+            one.memory,
+            one.cpu,
+            held.get(pid),
+            stays,
+        )
 
 
 def _strangers(cards: Sequence[Mapping[str, Any]], known: set[int]) -> Iterator[Holder]:

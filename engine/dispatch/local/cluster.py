@@ -20,7 +20,7 @@ from typing import Any
 import orjson
 
 from evalbench.engine.calls import WorkerCommand, frames
-from evalbench.engine.dispatch.local.worker_slots import NodeLost, WorkerHandle, WorkerSlot
+from evalbench.engine.dispatch.local.worker_slots import Keep, NodeLost, WorkerHandle, WorkerSlot
 from evalbench.engine.errors import EvalbenchError, UsageError, WorkerFailed
 from evalbench.engine.installed import install_command
 from evalbench.engine.paths import open_private
@@ -177,7 +177,9 @@ class RayWorkerSlot:
         self._cluster = cluster
         self._spot = spot
 
-    async def start(self, command: WorkerCommand, env: Mapping[str, str]) -> WorkerHandle:
+    async def start(
+        self, command: WorkerCommand, env: Mapping[str, str], keep: Keep | None = None
+    ) -> WorkerHandle:
         """Start a worker in this slot."""
         import ray
         from ray.exceptions import RayError

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from evalbench.engine.dispatch.local.worker_slots import LocalSlot, WorkerSlot
+from evalbench.engine.dispatch.local.local_slot import LocalSlot
+from evalbench.engine.dispatch.local.worker_slots import WorkerSlot
 from evalbench.engine.errors import UsageError
 from evalbench.engine.hardware.devices import cards_to_use
 

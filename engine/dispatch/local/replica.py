@@ -16,6 +16,7 @@ from evalbench.engine.calls.replies import reply_from_json
 from evalbench.engine.dispatch.base import Report, failed_reply
 from evalbench.engine.dispatch.local.open_calls import OpenCalls
 from evalbench.engine.dispatch.local.worker_slots import (
+    Keep,
     WorkerHandle,
     WorkerSlot,
     ending,
@@ -43,12 +44,14 @@ class WorkerModel:
         provider, name: the model.
         env: variables added to the worker's environment.
         need: its estimated memory, see :class:`..fit.Need`.
+        device: the provider's option of that name.
     """
 
     provider: WorkerProvider
     name: str
     env: Mapping[str, str] = field(default_factory=dict)
     need: Mapping[str, int] = field(default_factory=dict)
+    device: str = "auto"
 
 
 class Replica:
@@ -100,6 +103,7 @@ class Replica:
         # How often memory ran out: each time halves the batch that a new worker starts with.
         self._halvings = 0
         self._killed = 0
+        self._restarted = False
         self._busy_before = 0.0
         self._closing = False
 
@@ -115,8 +119,11 @@ class Replica:
     async def close(self, task: asyncio.Task[None]) -> None:
         """End the worker and the task that runs :meth:`keep`."""
         self._closing = True
-        if self.loaded and not self.inside:
+        stays = (keep := self._keep()) is not None and keep.seconds > 0
+        if self.loaded and (stays or not self.inside):
             # The last frame reports how much memory it used.
+            if self.inside:
+                self.cancel()
             self._send({"type": "bye"})
             await asyncio.wait({task}, timeout=_PARTING_S)
         task.cancel()
@@ -172,6 +179,7 @@ class Replica:
                         why=self._last_log_line(code),
                         hint=self._hint(code),
                     )
+                self._restarted = True
                 self._report_restart(code)
         except OSError as error:
             raise WorkerFailed("the local worker could not be started", why=str(error)) from error
@@ -205,7 +213,9 @@ class Replica:
         """
         inside = [key for key in self.inside if self._calls.is_open(key)]
         self.inside.clear()
-        if not self.loaded or (was_killed(code) and self._killed < _MOST_KILLED):
+        # How a kept worker ended is not known: another process had started it.
+        unknown = code is None or was_killed(code)
+        if not self.loaded or (unknown and self._killed < _MOST_KILLED):
             self._killed += bool(inside and self.loaded)
             self._calls.give_back(inside)
             return False
@@ -241,7 +251,7 @@ class Replica:
         self._alone = ""
         self.loaded = False
         self._busy_before = self.measures.busy_s
-        self._handle = handle = await self.slot.start(command, self._model.env)
+        self._handle = handle = await self.slot.start(command, self._model.env, self._keep())
         # Anything else a provider puts in is between it and its worker.
         load = cast(
             "frames.Load",
@@ -262,6 +272,20 @@ class Replica:
             sender.cancel()
             await handle.end()
         return answered
+
+    def _keep(self) -> Keep | None:
+        """How the worker may stay after the run; None if its kind never does."""
+        provider, name = self._model.provider, self._model.name
+        if (seconds := provider.keep_loaded_s) is None:
+            return None
+        return Keep(
+            f"{provider.name}/{name}",
+            # After a death only a new worker is trusted, and it does not stay.
+            0.0 if self._restarted else seconds,
+            lambda: provider.load_identity(name),
+            self._model.need.get("total", 0),
+            self._model.device,
+        )
 
     async def _feed(self, handle: WorkerHandle) -> None:
         while True:
@@ -317,6 +341,8 @@ class Replica:
             case "out-of-memory":
                 self._halvings += 1
                 self._report("out-of-memory", budget=frame["budget"], calls=len(frame["keys"]))
+            case "kept":
+                self._report("model-kept", seconds=frame["seconds"], memory=frame["memory"])
             case "fatal":
                 error = _error(frame)
                 if isinstance(error, RunFatal):

@@ -6,13 +6,12 @@ import asyncio
 import contextlib
 import os
 import signal
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
 from evalbench.engine.calls import WorkerCommand, frames
-from evalbench.engine.compat import override
 from evalbench.engine.paths import open_private
 
 _LOG_BYTES = 4000
@@ -21,6 +20,25 @@ _ENDING_S = 5.0
 
 class NodeLost(Exception):
     """A worker's machine is gone or unreachable; no call is to blame."""
+
+
+@dataclass(frozen=True, slots=True)
+class Keep:
+    """How a worker stays loaded after the run.
+
+    Attributes:
+        model: ``provider/name``.
+        seconds: how long it waits for another run; 0: it serves this one alone.
+        identity: what it must have loaded, see ``WorkerProvider.load_identity``.
+        need: estimated bytes of the model; 0 if unknown.
+        device: where it is loaded: ``auto``, ``cpu``, ``cuda`` or ``mps``.
+    """
+
+    model: str
+    seconds: float
+    identity: Callable[[], Mapping[str, Any]]
+    need: int = 0
+    device: str = "auto"
 
 
 class WorkerHandle(Protocol):
@@ -73,8 +91,16 @@ class WorkerSlot(Protocol):
         """How many workers share that machine's CPUs."""
         ...
 
-    async def start(self, command: WorkerCommand, env: Mapping[str, str]) -> WorkerHandle:
+    async def start(
+        self, command: WorkerCommand, env: Mapping[str, str], keep: Keep | None = None
+    ) -> WorkerHandle:
         """Start a worker in this slot.
+
+        Args:
+            command: the worker's program.
+            env: variables added to its environment.
+            keep: if given, a worker of an earlier run may be used instead, and this one may stay
+                for later runs; slots on other machines ignore it.
 
         Raises:
             OSError: it cannot be started.
@@ -114,70 +140,6 @@ class SlotPool(Protocol):
 
     async def close(self) -> None:
         """Release all resources."""
-
-
-class ProcessHandle(WorkerHandle):
-    """A worker process on this machine."""
-
-    def __init__(self, process: asyncio.subprocess.Process, log: Path) -> None:
-        self._process = process
-        self._log = log
-
-    @property
-    @override
-    def pid(self) -> int | None:
-        return self._process.pid
-
-    @property
-    @override
-    def code(self) -> int | None:
-        return self._process.returncode
-
-    @override
-    def send(self, frame: frames.EngineFrame) -> None:
-        pipe = self._process.stdin
-        if pipe and not pipe.is_closing():
-            pipe.write(frames.encode(frame))
-
-    @override
-    async def drain(self) -> None:
-        if self._process.stdin:
-            with contextlib.suppress(ConnectionError):
-                await self._process.stdin.drain()
-
-    @override
-    async def read(self) -> frames.WorkerFrame | None:
-        assert self._process.stdout is not None
-        return await frames.read_frame(self._process.stdout)
-
-    @override
-    async def end(self) -> None:
-        await end_process(self._process)
-
-    @override
-    def last_log_line(self) -> str:
-        return last_line(self._log)
-
-
-@dataclass(frozen=True, slots=True)
-class LocalSlot:
-    """A worker slot on this machine.
-
-    Attributes:
-        log: file for the worker's output.
-        env: variables added to its worker's environment.
-    """
-
-    log: Path
-    name: str = ""
-    node: str = ""
-    sharing: int = 1
-    env: Mapping[str, str] = field(default_factory=dict)
-
-    async def start(self, command: WorkerCommand, env: Mapping[str, str]) -> WorkerHandle:
-        """Start a worker in this slot."""
-        more = {**command.env, **env, **self.env}
-        return ProcessHandle(await spawn(command.argv, more, self.log), self.log)
 
 
 async def spawn(

@@ -98,7 +98,9 @@ class Spot:
     sharing: int = 1
     lives: list[Pretend] = field(default_factory=list)
 
-    async def start(self, command: WorkerCommand, env: Mapping[str, str]) -> Pretend:
+    async def start(
+        self, command: WorkerCommand, env: Mapping[str, str], keep: object = None
+    ) -> Pretend:
         self.lives.append(Pretend())
         return self.lives[-1]
 

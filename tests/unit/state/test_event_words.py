@@ -16,6 +16,7 @@ from evalbench.tui.state.event_words import event_words
     [
         ({"device": "cpu"}, "model loaded: cpu"),
         ({"device": "cpu", "packs": True}, "model loaded: cpu"),
+        ({"device": "cpu", "kept": True}, "model is still loaded: cpu"),
         (
             {"device": "cpu", "packs": False},
             "model loaded: cpu, not packed (every prompt runs alone: slow)",
@@ -24,6 +25,13 @@ from evalbench.tui.state.event_words import event_words
 )
 def test_a_model_that_cannot_be_packed_says_so(body: dict[str, object], words: str) -> None:
     assert event_words(Event(1, 0, "model-loaded", 1, body)) == words
+
+
+def test_a_model_that_stays_says_how_to_free_it() -> None:
+    body = {"seconds": 600, "memory": 2_000_000_000}
+    assert event_words(Event(1, 0, "model-kept", 1, body)) == (
+        "the model stays loaded for 10:00 (2.0 GB); evalbench models unload frees it"
+    )
 
 
 @pytest.mark.parametrize(

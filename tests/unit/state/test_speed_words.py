@@ -63,4 +63,4 @@ def test_a_run_adds_up_what_its_engines_did(home: Path, monkeypatch: pytest.Monk
     view = RunView(engine.folder)
     view.look()
     assert {name: held.answers for name, held in view.measures.items()} == {"tiny": 6, "other": 3}
-    assert log_words(view.log[0]) == "model unloaded; 30 tokens/s"
+    assert log_words(view.log[0]) == "model done; 30 tokens/s"
