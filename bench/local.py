@@ -154,7 +154,7 @@ class Bench:
 
     def _tasks(self, dtype: str) -> bool:
         """The library's own tasks: it loads them on both sides, and scores the replies."""
-        asked = self.options.mmlu, self.options.subject, self.options.questions, dtype
+        asked = self.options.mmlu, self.options.subject, self.options.questions // 2, dtype
         all_tasks()  # made once for each version of the library
         theirs, ours, costs = self._in_turns(
             lambda: self.theirs.score(*asked, batch=1),
@@ -243,7 +243,7 @@ def main() -> int:
     parser.add_argument("--mt-bench", required=True, type=Path, help="folder of question.jsonl")
     parser.add_argument("--part", action="append", choices=PARTS, help="default: all of them")
     parser.add_argument("--subject", action="append", help="default: abstract_algebra, anatomy")
-    parser.add_argument("--questions", type=int, default=200, help="of MMLU, in all")
+    parser.add_argument("--questions", type=int, default=200, help="of MMLU; tasks: half")
     parser.add_argument("--answers", type=int, default=32, help="to be written")
     parser.add_argument("--tokens", type=int, default=128, help="of one answer, at most")
     parser.add_argument("--batch", type=int, default=8, help="of lm-eval's writing")

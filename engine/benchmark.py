@@ -352,6 +352,8 @@ class Benchmark(ABC):
             fails. Longer work belongs in a thread (``asyncio.to_thread``).
         prompt_templates: its own prompts by name, if ``--prompt FILE`` may replace them.
         judges: the role names of this run's judges, to be asked one by one.
+        rehearsal: only calls are wanted: replies are made up, and scores are thrown away. Where
+            scoring is slow, ``solve`` may leave it out after its last call.
     """
 
     name: ClassVar[str]
@@ -374,6 +376,7 @@ class Benchmark(ABC):
     scoring_seconds: ClassVar[int] = 30
     prompt_templates: ClassVar[Mapping[str, Template]] = {}
     judges: tuple[str, ...] = ()
+    rehearsal: bool = False
 
     def __init_subclass__(cls) -> None:
         declare_options(cls, "opt")

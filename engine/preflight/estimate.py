@@ -88,6 +88,7 @@ async def estimate(
         earlier: replies of earlier runs that will be reused.
     """
     benchmark = build_benchmark(spec, read_header(file).shared)
+    benchmark.rehearsal = True
     roles = {role: _part(part) for role, part in spec.roles().items()}
     if benchmark.needs_judge() and not benchmark.judges:
         benchmark.judges = (JUDGE,)

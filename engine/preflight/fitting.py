@@ -193,6 +193,7 @@ async def longest(spec: RunSpec, file: Path) -> dict[str, Work]:
     Every reply is assumed to have its maximum length, since later turns include it.
     """
     benchmark = build_benchmark(spec, read_header(file).shared)
+    benchmark.rehearsal = True
     if benchmark.needs_judge() and not benchmark.judges:
         benchmark.judges = (JUDGE,)
     count, samples = _largest(read_samples(file, spec, type(benchmark)))

@@ -34,6 +34,7 @@ async def check_parameters(spec: RunSpec, file: Path) -> None:
         SpecError: a provider could not send a call with these parameters.
     """
     benchmark = build_benchmark(spec, read_header(file).shared)
+    benchmark.rehearsal = True
     with file.open("rb") as lines:
         ident, tags, inputs, gold = orjson.loads(lines.readline())
     ask = _ParameterCheck(spec.roles())

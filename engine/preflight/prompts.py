@@ -38,6 +38,7 @@ async def render(spec: RunSpec, file: Path, count: int) -> list[dict[str, Any]]:
         ``repeat``, ``prompt`` and the made-up ``reply``.
     """
     benchmark = build_benchmark(spec, read_header(file).shared)
+    benchmark.rehearsal = True
     if benchmark.needs_judge() and not benchmark.judges:
         benchmark.judges = (JUDGE,)
     rendered = []

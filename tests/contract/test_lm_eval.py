@@ -31,6 +31,7 @@ from tests.lm_eval_peer import EMBEDDED_DOCS, EMBEDDED_TOKENS, loglikelihood, re
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[2]
+CHILD = "evalbench.engine.benchmarks.lm_eval.child"
 ROWS = [
     ("France", ["Paris", "Lyon", "Rome"], 0),
     ("Italy", ["Milan", "Rome"], 1),
@@ -374,6 +375,28 @@ def test_so_they_are_with_the_embedded_model(
                 docs=EMBEDDED_DOCS,
                 gen_kwargs=f"max_gen_toks={EMBEDDED_TOKENS}",
             )
+
+
+def test_loading_tasks_loads_no_torch(folder: Path) -> None:
+    """It takes seconds, and nothing that scores needs it."""
+    settings = {
+        **parse_options(LmEval.options, {"include_path": str(folder)}, "lm-eval"),
+        "task": "choice",
+        "gen_kwargs": {},
+        "index": {},
+    }
+    done = subprocess.run(
+        [sys.executable, "-X", "importtime", "-P", "-m", CHILD],
+        input=json.dumps({"ask": "open", "settings": settings}) + "\n",
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=ROOT,
+    )
+    assert "answer" in json.loads(done.stdout)
+    loaded = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
+    assert "lm_eval.tasks" in loaded
+    assert not loaded & {"torch", "evaluate", "transformers.modeling_utils"}
 
 
 def test_code_of_task_files_needs_a_flag(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

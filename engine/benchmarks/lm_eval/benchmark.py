@@ -237,6 +237,8 @@ class LmEval(Benchmark):
         """Make the document's requests, and have the library score the replies."""
         asked, places = _calls(sample)
         replies = await ask.many(asked)
+        if self.rehearsal:
+            return Score(Outcome.OK, {})
         results: list[list[Any]] = [[] for _ in sample.inputs["requests"]]
         for reply, (kind, numbers) in zip(replies, places, strict=True):
             told = _results(sample, kind, numbers, reply, self._needs_greedy(sample))

@@ -28,6 +28,7 @@ import random
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from evalbench.engine.benchmarks.lm_eval.aggregation import (
@@ -103,7 +104,6 @@ def _members(group: str, listed: Any) -> list[str]:
 
 def _forbid_code(base: Path) -> None:
     """Let task files outside the library neither name functions nor load metrics' scripts."""
-    import evaluate
     from jinja2.sandbox import ImmutableSandboxedEnvironment
     from lm_eval import utils
     from lm_eval.tasks import _yaml_loader
@@ -125,7 +125,10 @@ def _forbid_code(base: Path) -> None:
         )
 
     _yaml_loader._import_func_in_yml = checked
-    evaluate.load = no_script
+    # In place of the package, whose import loads transformers and torch.
+    without_scripts = ModuleType("evaluate")
+    vars(without_scripts)["load"] = no_script
+    sys.modules["evaluate"] = without_scripts
     plain = utils.env
     utils.env = ImmutableSandboxedEnvironment(
         loader=plain.loader, undefined=plain.undefined, keep_trailing_newline=True

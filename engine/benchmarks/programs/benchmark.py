@@ -142,6 +142,8 @@ class ProgramBenchmark(Benchmark):
             for number in range(self.opt.generations)
         ]
         replies = await ask.many(asked)
+        if self.rehearsal:
+            return Score(Outcome.OK, {})
         programs = [self._read(sample, reply) for reply in replies]
         outcomes = [
             answer_outcome(reply, program) for reply, program in zip(replies, programs, strict=True)

@@ -144,6 +144,19 @@ def test_replies_that_are_no_answers(monkeypatch: pytest.MonkeyPatch) -> None:
     assert score.outcome is Outcome.OK
 
 
+def test_looking_ahead_asks_everything_and_loads_no_library() -> None:
+    shared = {"tasks": {"t": facts("multiple_choice", acc="mean")}, "groups": [], "folder": "."}
+    bench = LmEval.named("t")(OPTIONS, shared=shared)
+    bench.rehearsal = True
+    requests = [loglikelihood("Q", " a"), loglikelihood("R", " b")]
+    inputs = {"task": "t", "doc_id": 3, "doc_hash": "h", "repeats": 1, "requests": requests}
+    ask = Scripted()
+    # Scoring would look for the task among the installed library's.
+    score = asyncio.run(bench.solve(Sample("s", inputs, None, {"task": "t"}), ask))
+    assert len(ask.asked) == 2
+    assert score.values == {}
+
+
 def test_the_library_s_aggregations() -> None:
     def rows(*documents: tuple[float, ...]) -> list[tuple[tuple[float, ...], int]]:
         return [(document, 1) for document in documents]

@@ -16,7 +16,12 @@ from evalbench.engine.benchmarks.programs import benchmark
 from evalbench.engine.benchmarks.programs.benchmark import HumanEval, Mbpp, ProgramBenchmark
 from evalbench.engine.benchmarks.programs.parsers import read_program
 from evalbench.engine.calls import Outcome, Reply
+from evalbench.engine.config.spec import make_spec
+from evalbench.engine.cost.prices import PriceBook
+from evalbench.engine.data.dataset import prepare
 from evalbench.engine.errors import DataError
+from evalbench.engine.preflight.estimate import estimate
+from evalbench.engine.preflight.prompts import render
 from evalbench.engine.sandbox import Unconfined
 from evalbench.engine.scoring.tally import Tally
 
@@ -165,6 +170,24 @@ async def test_refusals_and_cut_replies_run_nothing() -> None:
         assert (score.outcome, score.values["passed"]) == (outcome, 0)
     cut = await solved(bench, bench.item(HUMAN), Reply(text="Well,", outcome=Outcome.TRUNCATED))
     assert cut.outcome is Outcome.TRUNCATED
+
+
+async def test_looking_ahead_runs_nothing(
+    tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "HumanEval.jsonl"
+    file.write_text(json.dumps(HUMAN) + "\n")
+    spec = make_spec("humaneval", "openai/gpt-5-mini", data=str(file))
+    prepared = prepare(spec, home)
+
+    async def find(*, unsafe: bool) -> Unconfined:
+        raise AssertionError("a program was to be run")
+
+    monkeypatch.setattr(benchmark, "find_sandbox", find)
+    [shown] = await render(spec, prepared, 1)
+    assert shown["unfinished"] == ""
+    assert [call["role"] for call in shown["calls"]] == ["candidate"]
+    assert (await estimate(spec, prepared, PriceBook())).unfinished == 0
 
 
 def test_a_file_of_problems(tmp_path: Path) -> None:
