@@ -29,10 +29,8 @@ from typing import Any
 
 import orjson
 
+from evalbench.engine.calls.secrets import SHORTEST
 from evalbench.engine.paths import open_private
-
-SHORTEST = 8
-"""A shorter secret is a placeholder for a server without keys; replacing it would garble texts."""
 
 _MOST_LAYERS = 4
 _MOST_CODES = 2

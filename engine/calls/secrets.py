@@ -18,6 +18,8 @@ _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 _SENSITIVE = re.compile(r"auth|api-?key|token|secret|passw|cookie|credential", re.IGNORECASE)
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _QUERY_NAME = re.compile(r"[\w.\-\[\]]+")
+SHORTEST = 8
+"""A shorter secret is a placeholder for a server without keys; replacing it would garble texts."""
 _AFTER = "\n"
 """No key contains a line break."""
 

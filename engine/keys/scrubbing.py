@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from evalbench.engine.calls import KeyNeed
-from evalbench.engine.calls.secrets import variables_in
+from evalbench.engine.calls.secrets import SHORTEST, variables_in
 from evalbench.engine.config import registry
 from evalbench.engine.errors import SpecError
 
@@ -31,11 +31,10 @@ _OTHER_SECRETS = frozenset(
 def scrub(text: str, secrets: Iterable[str]) -> str:
     """``text`` with every secret replaced by ``[key]``, in any spelling.
 
-    Secrets shorter than 8 characters are kept: they are placeholders for servers without keys, and
-    replacing them would garble texts. If a key has several parts, joined by colons, each part is
-    replaced too.
+    Secrets shorter than :data:`SHORTEST` are kept. If a key has several parts, joined by colons,
+    each part is replaced too.
     """
-    hidden = frozenset(secrets)
+    hidden = frozenset(secret for secret in secrets if len(secret) >= SHORTEST)
     return _redactor(hidden).text(text) if hidden else text
 
 

@@ -92,9 +92,7 @@ class Status:
 
     def to_json(self) -> dict[str, Any]:
         """A JSON form that :meth:`from_json` reads back."""
-        told = asdict(self)
-        del told["unreadable"]
-        return told
+        return {name: getattr(self, name) for name in self.__slots__ if name != "unreadable"}
 
     @classmethod
     def from_json(cls, value: Any) -> Status:

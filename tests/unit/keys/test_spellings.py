@@ -14,7 +14,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from evalbench.engine.calls.redaction import SHORTEST, Redactor
+from evalbench.engine.calls.redaction import Redactor
+from evalbench.engine.calls.secrets import SHORTEST
 from tests.examples import examples
 from tests.spellings import escaped, remains, spellings
 
