@@ -1,8 +1,8 @@
 """The preflight: a short-lived child process that answers questions before a run.
 
 Apart from the engine, only it loads providers and data sets, so the command line and the screen
-stay light and are never blocked by an import. :mod:`evalbench.engine.preflight.child` defines
-the requests and answers.
+stay light and are never blocked by an import. :mod:`.requests` has
+what can be asked.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import orjson
 
@@ -36,9 +36,15 @@ from evalbench.engine.keys import (
 )
 from evalbench.engine.keys.inherited import variables
 from evalbench.engine.preflight.checked import CheckedSpec as CheckedSpec
-
-Secrets = Sequence[Mapping[str, str]]
-"""Keys of specs by role, in order; for providers that report prices themselves."""
+from evalbench.engine.preflight.requests import (
+    FitRequest,
+    ProbeRequest,
+    PromptsRequest,
+    ProviderRequest,
+    Request,
+    Secrets,
+    SpecsRequest,
+)
 
 
 def check(
@@ -74,7 +80,7 @@ def prepare_data(spec: RunSpec, progress: ProgressCallback | None = None) -> Che
 
 
 def _checked(
-    ask: str,
+    ask: Literal["check", "prepare"],
     specs: Sequence[RunSpec],
     progress: ProgressCallback | None,
     *,
@@ -86,7 +92,7 @@ def _checked(
     if all(nothing_heavy(spec) for spec in specs):
         # Starting a child would only cost time.
         return [look_at(spec, ask, progress, estimated=estimate) for spec in specs]
-    request = {
+    request: SpecsRequest = {
         "ask": ask,
         "specs": [spec.to_json() for spec in specs],
         "estimate": estimate,
@@ -105,10 +111,13 @@ def estimates(
     Raises:
         EvalbenchError: the child's error, as raised there.
     """
-    found: list[dict[str, Any]] = _ask(
-        {"ask": "estimate", "specs": [spec.to_json() for spec in specs], "secrets": secrets},
-        progress,
-    )
+    request: SpecsRequest = {
+        "ask": "estimate",
+        "specs": [spec.to_json() for spec in specs],
+        "estimate": True,
+        "secrets": secrets,
+    }
+    found: list[dict[str, Any]] = _ask(request, progress)
     return found
 
 
@@ -123,8 +132,8 @@ def rendered_prompts(
     Raises:
         EvalbenchError: the child's error, as raised there.
     """
-    request = {"ask": "prompts", "specs": [spec.to_json()], "count": count}
-    rendered: list[dict[str, Any]] = _ask(request, progress)[0]
+    request: PromptsRequest = {"ask": "prompts", "spec": spec.to_json(), "count": count}
+    rendered: list[dict[str, Any]] = _ask(request, progress)
     return rendered
 
 
@@ -139,7 +148,12 @@ def models(
         EvalbenchError: the child's error.
     """
     secret = _whole(provider, secret, settings)
-    request = {"ask": "models", "provider": provider, "secret": secret, "settings": settings or {}}
+    request: ProviderRequest = {
+        "ask": "models",
+        "provider": provider,
+        "secret": secret,
+        "settings": settings or {},
+    }
     listed: list[dict[str, Any]] = _ask(request, None)
     return listed
 
@@ -156,7 +170,7 @@ def fit_models(
     Raises:
         EvalbenchError: the child's error.
     """
-    request = {
+    request: FitRequest = {
         "ask": "fit",
         "provider": provider,
         "models": list(names),
@@ -174,7 +188,12 @@ def check_key(provider: str, secret: str, settings: Mapping[str, Any] | None = N
         ProviderError: the provider refuses it, or cannot be reached.
     """
     secret = _whole(provider, secret, settings)
-    request = {"ask": "key", "provider": provider, "secret": secret, "settings": settings or {}}
+    request: ProviderRequest = {
+        "ask": "key",
+        "provider": provider,
+        "secret": secret,
+        "settings": settings or {},
+    }
     told: str = _ask(request, None)
     return told
 
@@ -192,7 +211,7 @@ def probe_model(
         SpecError: the model would have to be loaded first.
         ProviderError: it did not answer.
     """
-    request = {
+    request: ProbeRequest = {
         "ask": "probe",
         "provider": model.provider,
         "model": str(model),
@@ -212,7 +231,7 @@ def _whole(provider: str, secret: str, settings: Mapping[str, Any] | None) -> st
     return with_variables(provider, secret, texts_of(provider, settings or {}))
 
 
-def _ask(request: dict[str, Any], progress: ProgressCallback | None) -> Any:
+def _ask(request: Request, progress: ProgressCallback | None) -> Any:
     # A file, because libraries may print more than a pipe holds. A session of its own, so that
     # closing the terminal does not interrupt a download.
     with (
@@ -240,7 +259,7 @@ def _ask(request: dict[str, Any], progress: ProgressCallback | None) -> Any:
     raise EvalbenchError("the helper process ended without an answer", why=why)
 
 
-def _hub_token(request: Mapping[str, Any]) -> dict[str, str]:
+def _hub_token(request: Request) -> dict[str, str]:
     """The Hugging Face token from the keychain, if ``--data`` or ``--dataset`` needs the Hub.
 
     The Hub's client reads it only from its environment. One set there takes precedence.
@@ -251,7 +270,13 @@ def _hub_token(request: Mapping[str, Any]) -> dict[str, str]:
     for variable in HUGGINGFACE.variables:
         if token := given.get(variable):
             return {variable: token}
-    specs = request.get("specs", ())
+    match request["ask"]:
+        case "prompts":
+            specs = [request["spec"]]
+        case "check" | "prepare" | "estimate":
+            specs = request["specs"]
+        case _:
+            specs = []
     named = any(
         hub_set(spec["common"].get("data")) or spec["options"].get("dataset") for spec in specs
     )
@@ -264,13 +289,19 @@ def _hub_token(request: Mapping[str, Any]) -> dict[str, str]:
     return {HUGGINGFACE.variables[0]: token}
 
 
-def _secrets(request: Mapping[str, Any]) -> list[str]:
-    by_role = [secret for keys in request.get("secrets", ()) for secret in keys.values()]
-    return [one for secret in (request.get("secret", ""), *by_role) for one in singly(secret)]
+def _secrets(request: Request) -> list[str]:
+    match request["ask"]:
+        case "check" | "prepare" | "estimate":
+            held = [secret for keys in request["secrets"] for secret in keys.values()]
+        case "models" | "key" | "probe":
+            held = [request["secret"]]
+        case _:
+            held = []
+    return [one for secret in held for one in singly(secret)]
 
 
 def _converse(
-    child: subprocess.Popen[bytes], request: dict[str, Any], progress: ProgressCallback | None
+    child: subprocess.Popen[bytes], request: Request, progress: ProgressCallback | None
 ) -> Any:
     assert child.stdin
     assert child.stdout

@@ -1,22 +1,8 @@
 """The requests that the preflight answers; also the program of its child process.
 
-Requests and answers are JSON lines on its pipes::
-
-    {"ask": "check", "specs": [...], "estimate": B, "secrets": [{ROLE: S}, ...]}
-                                      ->  {"answer": [{"file": P, "count": N, "prices": {...}}]}
-    {"ask": "prepare", "specs": [...]}   the same answer, without asking the provider
-    {"ask": "estimate", "specs": [...], "secrets": [...]}
-                                      ->  {"answer": [{...}, ...]}, see cost.estimated
-    {"ask": "prompts", "specs": [...], "count": N}  ->  {"answer": [[{...}, ...]]}, see prompts
-    {"ask": "models", "provider": P, "secret": S}  ->  {"answer": [{"name": ..., ...}, ...]}
-    {"ask": "fit", "provider": P, "models": [...], "settings": {...}, "asked": SPEC}
-                                      ->  {"answer": [{...}, ...]}, see :func:`.fitting.fit_models`
-    {"ask": "key", "provider": P, "secret": S}     ->  {"answer": "what the key can see"}
-    {"ask": "probe", "provider": P, "model": M, "params": {...}, "price": [...], "secret": S}
-                                      ->  {"answer": {...}}, see :func:`.probe.probe`
-
-An answer may be preceded by any number of ``{"progress": [what, done, total]}`` lines. A failure
-is ``{"error": {...}}``, see :func:`evalbench.engine.errors.error_to_json`.
+It reads one request from its standard input, as JSON (see :mod:`.requests`), and writes lines of
+JSON: any number of ``{"progress": [what, done, total]}``, then ``{"answer": ...}``, or
+``{"error": {...}}``, see :func:`evalbench.engine.errors.error_to_json`.
 """
 
 from __future__ import annotations
@@ -24,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -51,45 +37,53 @@ from evalbench.engine.preflight.estimate import estimate
 from evalbench.engine.preflight.parameter_check import check_parameters
 from evalbench.engine.preflight.probe import learn_prices, models_with_abilities, probe
 from evalbench.engine.preflight.prompts import render
+from evalbench.engine.preflight.requests import (
+    ProbeRequest,
+    ProviderRequest,
+    Request,
+    SpecsRequest,
+)
 
 
-def _answer(request: dict[str, Any], say: Callable[[dict[str, Any]], None]) -> Any:
-    if request["ask"] == "fit":
-        return asyncio.run(
-            fitting.fit_models(
-                request["provider"],
-                request["models"],
-                request["settings"],
-                RunSpec.from_json(request["asked"]) if request["asked"] else None,
-                lambda what, done, total: say({"progress": [what, done, total]}),
+def _answer(request: Request, progress: ProgressCallback) -> Any:
+    match request["ask"]:
+        case "fit":
+            asked = RunSpec.from_json(request["asked"]) if request["asked"] else None
+            return asyncio.run(
+                fitting.fit_models(
+                    request["provider"], request["models"], request["settings"], asked, progress
+                )
             )
-        )
-    if "provider" in request:
-        return asyncio.run(_ask_provider(request))
-    answers: list[Any] = []
-    secrets = request.get("secrets") or [{} for _ in request["specs"]]
-    for raw, keys in zip(request["specs"], secrets, strict=True):
-        spec = RunSpec.from_json(raw)
-        if request["ask"] == "prompts":
-            answers.append(_prompts(spec, request["count"], say))
-            continue
-        checked = look_at(
-            spec,
-            request["ask"],
-            lambda what, done, total: say({"progress": [what, done, total]}),
-            estimated=request.get("estimate", False),
-            secrets=keys,
-        )
-        answers.append(checked.estimate if request["ask"] == "estimate" else checked.to_json())
-    return answers
+        case "prompts":
+            return _prompts(RunSpec.from_json(request["spec"]), request["count"], progress)
+        case "models" | "key" | "probe":
+            return asyncio.run(_ask_provider(request))
+        case _:
+            secrets = request["secrets"] or [{} for _ in request["specs"]]
+            return [
+                _looked_at(request, raw, keys, progress)
+                for raw, keys in zip(request["specs"], secrets, strict=True)
+            ]
 
 
-def _prompts(
-    spec: RunSpec, count: int, say: Callable[[dict[str, Any]], None]
-) -> list[dict[str, Any]]:
-    file = prepare(
-        spec, cache_dir(), lambda what, done, total: say({"progress": [what, done, total]})
+def _looked_at(
+    request: SpecsRequest,
+    raw: Mapping[str, Any],
+    secrets: Mapping[str, str],
+    progress: ProgressCallback,
+) -> Any:
+    checked = look_at(
+        RunSpec.from_json(raw),
+        request["ask"],
+        progress,
+        estimated=request["estimate"],
+        secrets=secrets,
     )
+    return checked.estimate if request["ask"] == "estimate" else checked.to_json()
+
+
+def _prompts(spec: RunSpec, count: int, progress: ProgressCallback) -> list[dict[str, Any]]:
+    file = prepare(spec, cache_dir(), progress)
     # Filters that leave nothing are an error, not an empty answer.
     selected_count(file, spec, registry.benchmark_class(spec.benchmark))
     return asyncio.run(render(spec, file, count))
@@ -184,7 +178,7 @@ def _prices(spec: RunSpec, book: PriceBook) -> dict[str, UnitPrices | None]:
     return found
 
 
-async def _ask_provider(request: dict[str, Any]) -> Any:
+async def _ask_provider(request: ProviderRequest | ProbeRequest) -> Any:
     if request["ask"] == "key" and request["provider"] == "huggingface":
         return check_hub_token(request["secret"])
     if request["ask"] == "key" and request["provider"] in ("galileo", "otlp"):
@@ -225,8 +219,11 @@ def main() -> None:
     def say(message: dict[str, Any]) -> None:
         pipe.write(orjson.dumps(message) + b"\n")
 
+    def progress(what: str, done: int, total: int | None) -> None:
+        say({"progress": [what, done, total]})
+
     try:
-        say({"answer": _answer(orjson.loads(sys.stdin.buffer.read()), say)})
+        say({"answer": _answer(orjson.loads(sys.stdin.buffer.read()), progress)})
     except EvalbenchError as error:
         say({"error": error_to_json(error)})
     except OSError as error:
