@@ -10,10 +10,8 @@ from evalbench.engine.benchmark import Benchmark
 from evalbench.engine.benchmarks.lm_eval.index import (
     LM_EVAL,
     all_tasks,
-    has_words,
     known_tasks,
     library_version,
-    search,
 )
 from evalbench.engine.calls.options import Option, parse_options
 from evalbench.engine.config import registry
@@ -25,6 +23,7 @@ from evalbench.tui.cli.output import Out, stderr, stdout
 from evalbench.tui.cli.parser import Parser, default_words, filter_options
 from evalbench.tui.cli.table import cut_text, print_columns, width_of
 from evalbench.tui.cli.target import benchmark_name, declare_model, declare_target_settings
+from evalbench.tui.state.fuzzy import having_words
 
 _NAMES = 32
 """Columns for names of benchmarks on a narrow terminal."""
@@ -115,22 +114,22 @@ def _list(out: Out, rows: Sequence[tuple[str, str, str]]) -> None:
 
 def _search(out: Out, args: argparse.Namespace) -> int:
     """The benchmarks whose name or description has all words, ours first."""
-    words = args.search.split()
-    if args.target or not words:
+    query = args.search
+    if args.target or not query.split():
         raise UsageError(
             "--search takes words, and no benchmark's name",
             hint="evalbench benchmarks --search 'arabic mmlu'",
         )
     found, code = _loaded(registry.benchmark_names())
-    rows = [
-        (bench.name, bench.title, bench.summary)
-        for bench in found
-        if has_words(f"{bench.name} {bench.title} {bench.summary}", words)
-    ]
+    rows = [(bench.name, bench.title, bench.summary) for bench in found]
+    rows = [row for row in rows if having_words([(row[0], " ".join(row))], query)]
     if library_version():
         if known_tasks() is None:
             stderr().line("reading the tasks of lm-evaluation-harness, once")
-        for name, entry in search(all_tasks(), words):
+        tasks = sorted(all_tasks().items(), key=lambda task: (len(task[0]), task[0]))
+        texts = [(name, f"{name} {entry.alias} {entry.what}") for name, entry in tasks]
+        for place in having_words(texts, query):
+            name, entry = tasks[place]
             rows.append((f"{LM_EVAL}/{name}", entry.alias or name, entry.what))
     if args.json:
         from evalbench.tui.cli import jsonlines

@@ -1,4 +1,4 @@
-"""Fuzzy matching of lines by a few typed letters."""
+"""Finding lines by what is typed: by a few letters, or by whole words where there are thousands."""
 
 from __future__ import annotations
 
@@ -16,6 +16,28 @@ def fitting(texts: Sequence[str], query: str) -> list[int]:
     words = query.lower().split()
     found = [(place, _fit(text.lower(), words)) for place, text in enumerate(texts)]
     return [place for place, fit in sorted(found, key=lambda pair: -pair[1]) if fit or not words]
+
+
+def having_words(texts: Sequence[tuple[str, str]], query: str) -> list[int]:
+    """Indices of the texts that have all words, whatever their case.
+
+    First those with the most words in their names, otherwise in order.
+
+    Args:
+        texts: the name of each, and all of its text.
+        query: the words.
+    """
+    words = query.casefold().split()
+    found = [place for place, (_, text) in enumerate(texts) if _has_all(text.casefold(), words)]
+    return sorted(found, key=lambda place: -_count(texts[place][0].casefold(), words))
+
+
+def _has_all(text: str, words: Sequence[str]) -> bool:
+    return all(word in text for word in words)
+
+
+def _count(text: str, words: Sequence[str]) -> int:
+    return sum(word in text for word in words)
 
 
 def _fit(text: str, words: Sequence[str]) -> int:

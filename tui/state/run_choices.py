@@ -48,7 +48,7 @@ def task_choices(known: Known) -> list[Choice]:
     found = []
     for name, entry in sorted(known.tasks.items(), key=lambda pair: len(pair[0])):
         full = f"{LM_EVAL}/{name}"
-        found.append(Choice(full, (full,), f"{full} {entry.alias} {entry.what}".lower()))
+        found.append(Choice(full, (full,), f"{full} {entry.alias} {entry.what}"))
     return found
 
 

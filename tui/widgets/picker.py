@@ -13,7 +13,7 @@ from textual.widgets import Input
 
 from evalbench.engine.terminal_text import one_line
 from evalbench.tui.bindings import bindings
-from evalbench.tui.state.fuzzy import fitting
+from evalbench.tui.state.fuzzy import fitting, having_words
 from evalbench.tui.state.run_choices import Choice
 from evalbench.tui.widgets.table import Cell, Column, Table
 
@@ -113,7 +113,6 @@ class Picker(Vertical):
         Args:
             choices: all of them are shown while nothing is typed.
             further: thousands, shown only if they have all typed words, after the others.
-                ``found_by`` is in lower case.
             empty: words in place of an empty list.
         """
         here = self.current
@@ -177,10 +176,8 @@ class Picker(Vertical):
         self.border_subtitle = f"{known} of {all_of_them}" if query else ""
 
     def _found_further(self, query: str) -> list[Choice]:
-        """Those with all typed words, first those that have the most in their names."""
-        words = query.lower().split()
-        found = [one for one in self._further if all(word in one.found_by for word in words)]
-        return sorted(found, key=lambda one: -sum(word in one.ident for word in words))
+        texts = [(one.ident, one.found_by) for one in self._further]
+        return [self._further[place] for place in having_words(texts, query)]
 
     def _chosen_further(self) -> list[Choice]:
         return [one for one in self._further if one.ident == self.chosen] if self.chosen else []

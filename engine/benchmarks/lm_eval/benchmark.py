@@ -40,7 +40,6 @@ from evalbench.engine.benchmarks.lm_eval.index import (
     library_version,
     needs_of,
     reachable,
-    search,
     tasks_in,
 )
 from evalbench.engine.calls import (
@@ -184,7 +183,9 @@ class LmEval(Benchmark):
         if not able.generate:
             return ""
         word = re.split("[_-]", cls.task)[0]
-        alike = any(name.startswith(word) for name, _ in search(all_tasks(), [word, GENERATES]))
+        alike = any(
+            name.startswith(word) and GENERATES in task.what for name, task in all_tasks().items()
+        )
         words = f"{word} {GENERATES}" if alike else GENERATES
         return f"it can answer the tasks listed by: evalbench benchmarks --search '{words}'"
 

@@ -6,7 +6,7 @@ the cache folder, for each version of the library.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -148,22 +148,3 @@ def needs_of(index: Index, name: str) -> frozenset[str]:
 def call_kinds(output_types: Iterable[str]) -> frozenset[str]:
     """The kinds of calls that tasks with these output types make."""
     return frozenset("choose" if one in LOGLIKELIHOODS else "generate" for one in output_types)
-
-
-def search(index: Index, words: Sequence[str]) -> list[tuple[str, Entry]]:
-    """Entries with all words in name, alias, output type or data set.
-
-    First those with the most words in the name, then short names.
-    """
-    found = []
-    for name, entry in index.items():
-        if has_words(f"{name} {entry.alias} {entry.what}", words):
-            named = sum(has_words(name, [word]) for word in words)
-            found.append(((-named, len(name), name), (name, entry)))
-    return [one for _, one in sorted(found)]
-
-
-def has_words(text: str, words: Sequence[str]) -> bool:
-    """Whether a text contains all words, whatever their case."""
-    folded = text.casefold()
-    return all(word.casefold() in folded for word in words)

@@ -139,13 +139,14 @@ class KnownSet(Custom):
     def prepare(self, source: DataSource) -> DataSet:
         """Read the published rows, and render every prompt."""
         file = self._file()
-        tables, origin, revision = self._tables(file, source)
+        tables, origin, revision = self.tables(file, source)
         # For errors, which are in the templates.
         named = Path("the file of --prompt") if self._replaced else _FOLDER / f"{self.name}.toml"
         items = read_items(named, file, source, self.seed, tables)
         return DataSet(items, shared=file.to_json(), origin=origin, revision=revision)
 
-    def _tables(self, file: CustomFile, source: DataSource) -> tuple[Tables, str, str]:
+    def tables(self, file: CustomFile, source: DataSource) -> tuple[Tables, str, str]:
+        """The published rows, and the name and revision of the data set."""
         examples: Callable[[], Iterator[Numbered]] | None = None
         if source.path is None:
             if file.shots_split:
@@ -154,10 +155,8 @@ class KnownSet(Custom):
             return tables, file.hub, file.revision
         table = find_table(source.path, self.about.tables, "table of the set", "--data FILE")
         if file.shots and file.shots_split:
-            examples = partial(
-                self._flat, partial(read_rows, split_beside(table, file.shots_split))
-            )
-        rows = self._flat(partial(read_rows, table), name=str(table))
+            examples = partial(self.flat, partial(read_rows, split_beside(table, file.shots_split)))
+        rows = self.flat(partial(read_rows, table), name=str(table))
         folder = table if table.is_dir() else table.parent
         return Tables(str(table), folder, rows, self._own(file, examples)), table.name, ""
 
@@ -172,9 +171,9 @@ class KnownSet(Custom):
             one = replace(file, config=config)
             if file.split == "{config}":
                 one = replace(one, split=config)
-            yield from self._flat(partial(hub_rows, one, source), config)
+            yield from self.flat(partial(hub_rows, one, source), config)
 
-    def _flat(
+    def flat(
         self, rows: Callable[[], Iterator[Numbered]], config: str = "", name: str = ""
     ) -> Iterator[Numbered]:
         """The rows with the columns used by the data set's file."""

@@ -21,21 +21,21 @@ class Mgsm(known_set("mgsm")):  # type: ignore[misc]
     """The published files are tables without a header, one per language."""
 
     @override
-    def _tables(self, file: CustomFile, source: DataSource) -> tuple[Tables, str, str]:
+    def tables(self, file: CustomFile, source: DataSource) -> tuple[Tables, str, str]:
         if source.path is None:
             folder, revision = _fetched(file.hub, self.about.configs, source)
             return Tables(file.hub, None, self._of_files(sorted(folder))), file.hub, revision
         path = source.path
         files = sorted(path.glob("mgsm_*.tsv")) if path.is_dir() else [path]
         if not files or files[0].suffix != ".tsv":
-            found: tuple[Tables, str, str] = super()._tables(file, source)
+            found: tuple[Tables, str, str] = super().tables(file, source)
             return found
         return Tables(str(path), path.parent, self._of_files(files)), path.name, ""
 
     def _of_files(self, files: list[Path]) -> Iterator[Numbered]:
         for path in files:
             named = _NAMED.fullmatch(path.name)
-            yield from self._flat(partial(_read_tsv, path), named[1] if named else "", str(path))
+            yield from self.flat(partial(_read_tsv, path), named[1] if named else "", str(path))
 
 
 def _read_tsv(path: Path) -> Iterator[Numbered]:

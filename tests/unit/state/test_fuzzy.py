@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from evalbench.tui.state.fuzzy import fitting
+from evalbench.tui.state.fuzzy import fitting, having_words
 
 MODELS = [
     "anthropic/claude-sonnet-5 Claude Sonnet 5",
@@ -28,3 +28,17 @@ def test_letters_in_order_within_one_word_fit() -> None:
 
 def test_the_beginning_of_a_word_comes_before_its_inside_and_scattered_letters() -> None:
     assert fitting(["xx-s-o-l", "parasol", "mini-sol"], "SOL") == [2, 1, 0]
+
+
+def test_all_words_are_found_in_order_but_those_in_names_first() -> None:
+    texts = [
+        ("arc_easy", "arc_easy ARC Easy multiple_choice allenai/ai2_arc"),
+        ("gsm8k", "gsm8k generate_until openai/gsm8k main"),
+        ("ai2_arc", "ai2_arc group arc_easy"),
+        ("science", "science generate_until allenai/ai2_arc"),
+    ]
+    assert having_words(texts, "ARC") == [0, 2, 3]
+    assert having_words(texts, "arc  Generate_Until") == [3]
+    assert having_words(texts, "openai") == [1]
+    assert having_words([*reversed(texts)], "arc easy") == [3, 1]
+    assert having_words(texts, "arc nothing") == []
