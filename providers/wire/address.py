@@ -54,7 +54,8 @@ def api_address(given: str | None, own: str, *, version: str, versioned: bool) -
         raise SpecError(
             "base_url",
             "this provider needs the address of a server",
-            hint="give it with --base-url, for example http://127.0.0.1:8000/v1",
+            hint="give it with --base-url, for example http://127.0.0.1:8000/v1; a judge's in"
+            " --judge PROVIDER/NAME,base-url=ADDRESS",
         )
     given = given.strip().strip("'\"")
     parts = _split(given)

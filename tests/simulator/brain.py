@@ -215,7 +215,7 @@ class Brain:
         short = self._short_answer(ask, dice)
         if short is None:
             return _filler(dice, self.verbosity or 12)
-        judged = short.startswith(("Rating", "[["))
+        judged = short.startswith(("Rating", "Verdict", "[["))
         worded = short if judged else self.answer.replace("{}", short)
         return f"{_filler(dice, self.verbosity)} {worded}" if self.verbosity else worded
 
@@ -230,6 +230,8 @@ class Brain:
         if "[[A]]" in ask.everything and "[[B]]" in ask.everything:
             verdicts = "AB" if "[[C]]" not in ask.everything else "ABC"
             return f"[[{verdicts[dice.number(4) % len(verdicts)]}]]"
+        if "[[right]]" in ask.everything and "[[wrong]]" in ask.everything:
+            return f"Verdict: [[{('right', 'wrong')[dice.number(4) % 2]}]]"
         if _RATING.search(ask.everything):
             return f"Rating: [[{dice.number(4) % 10 + 1}]]"
         if len(letters) > 1:

@@ -71,6 +71,7 @@ def test_letters_without_gold() -> None:
         ("Rate it, for example [[5]]", {f"Rating: [[{n}]]" for n in range(1, 11)}),
         ("Say [[A]] or [[B]] or [[C]]", {"[[A]]", "[[B]]", "[[C]]"}),
         ("Say [[A]] or [[B]]", {"[[A]]", "[[B]]"}),
+        ("Say [[right]] or [[wrong]]", {"Verdict: [[right]]", "Verdict: [[wrong]]"}),
     ],
 )
 def test_judging(prompt: str, possible: set[str]) -> None:
