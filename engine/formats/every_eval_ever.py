@@ -75,6 +75,11 @@ def write(run: RunReader, files: Files) -> list[str]:
     return notes
 
 
+def _name(run: RunReader) -> str:
+    """The benchmark's own title, or its name."""
+    return run.status.title or run.spec.label
+
+
 def _evaluation(run: RunReader) -> str:
     return f"{run.spec.label}/{run.candidate}/{run.created:.0f}"
 
@@ -149,7 +154,7 @@ def _metric(run: RunReader, name: str, metric: Mapping[str, Any]) -> dict[str, A
     told = {part: as_text(metric[part]) for part in ("k", "n", "bound_low", "bound_high")}
     return {
         "evaluation_result_id": _result(run, name),
-        "evaluation_name": run.spec.label,
+        "evaluation_name": _name(run),
         "source_data": _source(run),
         "metric_config": config,
         "score_details": {"score": metric["value"], "details": told, "uncertainty": uncertainty},
@@ -190,7 +195,7 @@ def _instance(
         "evaluation_id": _evaluation(run),
         "evaluation_result_id": _result(run, run.headline),
         "model_id": run.candidate,
-        "evaluation_name": run.spec.label,
+        "evaluation_name": _name(run),
         "sample_id": held.sample.id,
         "sample_hash": hashlib.sha256((given + gold).encode()).hexdigest(),
         "interaction_type": "single_turn" if alone else "multi_turn",

@@ -591,6 +591,20 @@ def test_a_record_of_every_eval_ever_has_what_its_schema_wants(home: Path, tmp_p
     assert row["evaluation"]["num_turns"] == 2
 
 
+def test_a_record_of_every_eval_ever_has_the_title_of_ones_own_benchmark(
+    home: Path, tmp_path: Path
+) -> None:
+    run = mmlu_run()
+    file = run.path / "status.json"
+    file.write_text(json.dumps(json.loads(file.read_text()) | {"title": "Sums of two"}))
+    [lines, path] = export_runs([run], "every-eval-ever", tmp_path / "out").files
+    record = json.loads(path.read_bytes())
+    names = {result["evaluation_name"] for result in record["evaluation_results"]}
+    names |= {json.loads(line)["evaluation_name"] for line in lines.read_text().splitlines()}
+    assert names == {"Sums of two"}
+    assert record["evaluation_results"][0]["source_data"]["dataset_name"] == "mmlu"
+
+
 def test_a_model_card_is_read_by_the_hubs_library(home: Path, tmp_path: Path) -> None:
     from huggingface_hub import ModelCard
 

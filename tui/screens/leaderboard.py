@@ -64,9 +64,10 @@ class LeaderboardPage(Page):
         # The column that determines the order is always shown; others only if they fit.
         shown = [
             Column(
-                f"{name} ▾" if name == self._by else name, _WIDE, drop=place * (name != self._by)
+                f"{head} ▾" if name == self._by else head, _WIDE, drop=place * (name != self._by)
             )
             for place, name in enumerate(self._board.benchmarks, 1)
+            for head in [self._board.head(name)]
         ]
         table.replace_columns((Column("", 5, right=True), Column("model", least=24), *shown))
         table.show(_Rows(self._board), empty=_EMPTY)

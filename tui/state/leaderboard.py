@@ -37,6 +37,11 @@ class Leaderboard:
         """The run of a cell."""
         return self.runs.get((model, benchmark))
 
+    def head(self, benchmark: str) -> str:
+        """A benchmark for display: the title that its newest run here has, if any, and its name."""
+        runs = (run for (_, name), run in self.runs.items() if name == benchmark)
+        return max(runs, key=lambda run: run.created).name
+
     def rank(self, model: str, benchmark: str) -> str:
         """``2`` or ``1–3``; empty if a model has no score."""
         ranks = self.ranks.get((model, benchmark))

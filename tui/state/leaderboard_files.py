@@ -19,7 +19,7 @@ from evalbench.tui.state.run_list import RunLine
 
 _COLUMNS = (
     *("benchmark", "model", "rank_low", "rank_high", "metric", "value", "low", "high", "n"),
-    *("samples", "failed", "cost_usd", "tokens", "latency_s", "date", "tags", "run"),
+    *("samples", "failed", "cost_usd", "tokens", "latency_s", "date", "tags", "run", "title"),
 )
 _ABOUT = (
     "Each score is that of the newest complete run, with its 95 % interval and the places that "
@@ -64,6 +64,7 @@ def _row(board: Leaderboard, model: str, benchmark: str) -> dict[str, Any]:
         "date": day(run.created),
         "tags": list(run.tags),
         "run": run.folder.id,
+        "title": status.title,
     }
 
 
@@ -91,7 +92,7 @@ def as_csv(board: Leaderboard) -> str:
 
 def matrix(board: Leaderboard) -> tuple[list[str], list[list[str]]]:
     """Header and rows for display: a column per benchmark, then the usage of the row's runs."""
-    heads = ["model", *board.benchmarks, "cost", "tokens", "latency"]
+    heads = ["model", *map(board.head, board.benchmarks), "cost", "tokens", "latency"]
     lines = []
     for model in board.models:
         runs = board.of_model(model)
@@ -117,7 +118,7 @@ def listing(board: Leaderboard) -> tuple[list[str], list[list[str]]]:
         lines.append(
             [
                 model,
-                name,
+                board.head(name),
                 figures.value(metric),
                 figures.interval(metric),
                 board.rank(model, name),

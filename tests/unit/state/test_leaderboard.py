@@ -64,6 +64,19 @@ def test_places_are_those_that_the_intervals_allow(home: Path) -> None:
     assert newer.rank("local/a", "quickstart") == "3"
 
 
+def test_columns_have_the_titles_of_ones_own_benchmarks(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    scored("local/a", 0.4, 0.1, "gsm8k", title="Sums of two")
+    board = leaderboard(RunList().look())
+    assert board.head("gsm8k") == "Sums of two (gsm8k)"
+    assert main(["leaderboard", "--format", "md"]) == 0
+    assert "Sums of two (gsm8k)" in capsys.readouterr().out
+    assert main(["leaderboard", "--format", "csv", "--by", "gsm8k"]) == 0
+    rows = csv.DictReader(io.StringIO(capsys.readouterr().out))
+    assert {row["title"] for row in rows if row["benchmark"] == "gsm8k"} == {"Sums of two"}
+
+
 def test_runs_are_chosen_by_tag_and_date(home: Path) -> None:
     lines = RunList().look()
     assert len(leaderboard(chosen(lines, "nightly")).benchmarks) == 1
