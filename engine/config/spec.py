@@ -514,7 +514,7 @@ def check_spec(spec: RunSpec) -> None:
     if benchmark.needs_judge() and not benchmark.judges:
         raise SpecError(
             JUDGE,
-            f"{spec.benchmark} needs a judge",
+            f"{spec.label} needs a judge",
             why="a model grades the answers",
             hint="name one with --judge PROVIDER/NAME; repeat it for several",
         )
