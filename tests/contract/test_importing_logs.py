@@ -109,6 +109,30 @@ def test_logs_pair_with_each_other_and_with_runs_of_mmlu(home: Path, tmp_path: P
     assert len(compare(as_logs).flips) == len(compare([one, other]).flips) > 0
 
 
+@pytest.mark.parametrize("subject", ["STEM", "anatomy", "astrology"])
+def test_a_subject_of_mmlu_may_be_a_category(home: Path, tmp_path: Path, subject: str) -> None:
+    sample = {
+        "id": 1,
+        "epoch": 1,
+        "input": "Which is a bone?",
+        "choices": ["rib", "lung", "eye", "skin"],
+        "target": "A",
+        "metadata": {"subject": subject},
+        "output": {"choices": [{"message": {"role": "assistant", "content": "A"}}]},
+    }
+    path = log(tmp_path / "log.json", [sample])
+    if subject == "astrology":
+        with pytest.raises(DataError, match="this is no sample of a log") as told:
+            inspect_log.read_log(path, "mmlu")
+        assert "'astrology' is no subject or category of MMLU" in told.value.why
+    else:
+        [(item, _)] = inspect_log.read_log(path, "mmlu").items
+        assert item.tags == {
+            "subject": subject,
+            "category": "STEM" if subject == "STEM" else "other",
+        }
+
+
 def test_a_damaged_log_is_refused(home: Path, tmp_path: Path) -> None:
     [path] = export_runs([mmlu_run()], "inspect", tmp_path).files
     whole = path.read_bytes()
