@@ -16,7 +16,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from evalbench.engine.benchmark import Benchmark, Item, Sample, SequentialAsk, sample_ids
+from evalbench.engine.benchmark import (
+    Benchmark,
+    Item,
+    Sample,
+    SequentialAsk,
+    metrics_of,
+    sample_ids,
+)
 from evalbench.engine.calls import Call, ModelRef, Outcome, Prompt, Reply, generate
 from evalbench.engine.config.roles import ANSWERS
 from evalbench.engine.config.spec import RunSpec, build_benchmark
@@ -25,7 +32,7 @@ from evalbench.engine.errors import DataError
 from evalbench.engine.execution.ask import MissingReply, bind, call_key
 from evalbench.engine.journal import Journal
 from evalbench.engine.journal.codec import quotable
-from evalbench.engine.journal.reader import tally_of
+from evalbench.engine.journal.reader import first_scores, tally_of
 from evalbench.engine.journal.schema import create
 from evalbench.engine.runs.folder import RunFolder, make_run
 from evalbench.engine.runs.record import identity, record
@@ -129,7 +136,8 @@ async def _write(recorded: Recorded, folder: RunFolder) -> None:
         journal.flush()
         # As in re-scoring, so that no figure differs in its last digit.
         tally = journal.query(partial(tally_of, path=journal.path, epochs=spec.get("epochs")))
-        metrics, outcomes = metrics_json(benchmark.metrics(tally)), tally.outcomes()
+        final = await asyncio.to_thread(metrics_of, benchmark, tally, first_scores(journal.path))
+        metrics, outcomes = metrics_json(final), tally.outcomes()
         notes += _compared(recorded.expected, metrics)
         header = DataHeader(len(samples), "", source, "", recorded.shared)
         journal.event("imported", source=source, notes=notes)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import sqlite3
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import replace
 from decimal import Decimal
 from itertools import groupby
@@ -301,7 +302,7 @@ class JournalReader:
         for columns in self._rows(sql, (first, count)):
             yield self._decoder.sample(*columns)
 
-    def scores(self, first: int = 1, count: int = -1) -> Iterator[ScoreRow]:
+    def scores(self, first: int = 1, count: int = -1) -> Generator[ScoreRow, None, None]:
         """Scores of samples from row ``first`` on, in row order."""
         sql = "SELECT id, outcome, vals, detail FROM score WHERE id >= ? LIMIT ?"
         for ident, outcome, values, detail in self._rows(sql, (first << EPOCH_BITS, count)):
@@ -396,8 +397,7 @@ def first_scores(path: Path) -> Iterator[tuple[Sample, Mapping[str, Any]]]:
 
     The journal is opened when the first one is asked for.
     """
-    with JournalReader(path) as reader:
-        scores = reader.scores()
+    with JournalReader(path) as reader, closing(reader.scores()) as scores:
         score = next(scores, None)
         for one in reader.samples():
             while score and score.row < one.row:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import signal
 from pathlib import Path
@@ -10,6 +11,10 @@ import pytest
 
 from evalbench.engine.benchmarks.lm_eval.index import index_path
 from evalbench.engine.config.spec import make_spec
+from evalbench.engine.execution.rescoring import rescore
+from evalbench.engine.formats import export_runs
+from evalbench.engine.formats.full.reader import import_whole
+from evalbench.engine.journal import JournalReader
 from tests.faults.engines import Engines, replied, scores, wait_until
 from tests.simulator.handle import Handle
 
@@ -32,6 +37,15 @@ metric_list: [{metric: exact_match}]
 """
 
 
+F1 = """
+output_type: multiple_choice
+doc_to_text: "Is {{a}} odd?"
+doc_to_choice: ["No", "Yes"]
+doc_to_target: "{{a % 2}}"
+metric_list: [{metric: f1}]
+"""
+
+
 @pytest.fixture
 def sums(engines: Engines, tmp_path: Path) -> None:
     """A task of each kind and a group of both, as if the library came with them."""
@@ -39,7 +53,7 @@ def sums(engines: Engines, tmp_path: Path) -> None:
     data = tmp_path / "rows.jsonl"
     data.write_text("\n".join(rows))
     index = {"sums": ["GROUP", str(tmp_path / "sums.yaml"), "", "", "", ["choice", "text"], False]}
-    for name, body in (("choice", CHOICE), ("text", TEXT)):
+    for name, body in (("choice", CHOICE), ("text", TEXT), ("f1", F1)):
         file = tmp_path / f"{name}.yaml"
         file.write_text(
             f"task: {name}\ndataset_path: json\ndataset_kwargs: {{data_files: {{test: {data}}}}}\n"
@@ -81,6 +95,23 @@ def test_both_kinds_of_calls(engines: Engines, sums: None, monkeypatch: pytest.M
         "acc_norm,none",
         "exact_match,none",
     }
+
+
+def test_what_the_library_estimates_survives_new_scores_and_a_copy(
+    engines: Engines, sums: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SCRIPTED_CHOOSES", "1")
+    run = engines.start(make_spec("lm-eval/f1", "scripted/good"))
+    assert engines.finish(run).state == "complete"
+    anew = asyncio.run(rescore(run))
+    assert (anew.scored, anew.changed, anew.kept) == (DOCS, 0, 0)
+    assert anew.after["f1_stderr,none"]["value"] > 0
+    assert anew.before == anew.after
+
+    [file] = export_runs([run], "json", tmp_path / "out").files
+    copy = asyncio.run(import_whole(file))
+    with JournalReader(copy.journal) as journal:
+        assert journal.meta("metrics") == anew.after
 
 
 def test_a_batch(
