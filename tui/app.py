@@ -56,6 +56,9 @@ _AT_REST_S = 2.0
 _ATTENTION_S = 2.0
 """Seconds between checks of all runs, for the terminal's title and for runs that have ended."""
 
+_AT_ONCE = ("ctrl+q", "ctrl+c")
+"""Keys that never wait for others."""
+
 _LONGEST_TOAST = 1000
 
 _PAGES = {
@@ -242,6 +245,10 @@ class EvalbenchApp(AppInterface):
         """Record the time of the last user activity."""
         if isinstance(event, events.InputEvent):
             self._last_input = time.monotonic()
+            if isinstance(event, events.Key) and event.key not in _AT_ONCE:
+                page = self.screen if self.screen_stack else None
+                if isinstance(page, Page):
+                    await page.keys_released()
         elif isinstance(event, events.Resize):
             # Terminals scroll their content in different ways.
             self._painted.forget()

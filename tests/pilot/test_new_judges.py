@@ -14,6 +14,7 @@ from textual.widgets import Input, Static
 from evalbench.engine.runs.folder import all_runs
 from evalbench.tui.app import EvalbenchApp
 from evalbench.tui.screens.new import NewRunPage
+from evalbench.tui.screens.new_panels import EstimatePanel
 from evalbench.tui.state.preferences import Preferences
 from evalbench.tui.widgets.form import Field
 from tests.pilot.driving import shown, until, until_shown
@@ -73,7 +74,7 @@ async def test_a_judge_is_asked_for_first_checked_in_place_and_priced(
         await write(pilot, page, "limit", "6")
         # The whole text may be longer than the panel is high.
         await until(pilot, lambda: "6 samples" in shown(app), "the estimate")
-        takes = str(page.query_one("#takes", Static).visual)
+        takes = page.query_one(EstimatePanel).text
         assert "judge/scripted/good: 6 calls" in takes
         assert "judge/scripted/better: 6 calls" in takes
         await pilot.press("f9")
@@ -99,8 +100,8 @@ async def test_given_answers_need_no_model(home: Path, tmp_path: Path, shared_da
         (tmp_path / "here").mkdir()
         await write(pilot, page, "answers", f"mine={tmp_path}/here")
         screen = await until_shown(pilot, "spec-comply × answers/mine")
-        state = page.query_one("#result #state", Static)
-        assert str(state.visual) == "no model is called: the answers exist already"
+        state = page.query_one(EstimatePanel).text.splitlines()[0]
+        assert state == "no model is called: the answers exist already"
         assert "of scripted" not in screen
         assert page.query_one("#field-answers").has_focus_within
         assert "--model" not in page._draft.command()

@@ -125,12 +125,16 @@ async def test_a_server_of_ones_own_is_set_up_by_what_the_page_offers(
     app = an_app(benchmark="mmlu", model="scripted/good")
     async with app.run_test(size=(80, 24)) as pilot:
         await opened(pilot)
-        await pilot.press("tab", *"compat", "enter", *"mine", "enter")
-        await until_shown(pilot, "this provider needs the address of a server")
-        # The keyboard is where it is missing, and nothing speaks of flags.
-        assert page(pilot).query_one("#field-base_url").has_focus_within
+        # All keys are there before the app works off the first, as on a busy machine.
+        keys = ("tab", *"own", "space", *"server", "enter", *sim.base_url("vllm"), "enter", *"mine")
+        for key in keys:
+            character = {"space": " "}.get(key, key if len(key) == 1 else None)
+            app.post_message(events.Key(key, character))
+        typed = page(pilot)._picker("model").query_one(Input)
+        await until(pilot, lambda: typed.value == "mine", "the typed name")
+        assert not page(pilot)._picker("provider").filtered
         assert "✗ --" not in shown(app)
-        page(pilot).query_one("#field-base_url Input", Input).value = sim.base_url("vllm")
+        await pilot.press("enter")
         # The family goes by what such a server can answer.
         await until(pilot, lambda: "--base-url" in command(pilot), "the address")
         await until_shown(pilot, "no key; often not needed")

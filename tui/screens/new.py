@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import time
 from collections.abc import Collection
 from typing import ClassVar
@@ -31,7 +32,7 @@ from evalbench.tui.state.draft import Draft, Fix, fault_words, help_words
 from evalbench.tui.state.key_places import ask_key_places, keys_stamp
 from evalbench.tui.state.keymap import keys_words
 from evalbench.tui.state.model_cache import Model
-from evalbench.tui.state.money_words import at_most, question
+from evalbench.tui.state.money_words import Estimate, at_most, estimate_lines, question
 from evalbench.tui.state.offered import Offered
 from evalbench.tui.state.plugins import load_known
 from evalbench.tui.state.run_choices import (
@@ -57,6 +58,8 @@ from evalbench.tui.widgets.topline import TopLine
 _FIRST_CHOICE = ("quickstart", "local/smollm2-135m-instruct")
 """The initial choice before anything was ever chosen: it needs no key and costs nothing."""
 
+_NO_ADDRESS = "Enter the server's address first: base-url, below."
+
 _SAVE, _DELETE, _KEEP = "save", "delete", "kept "
 """Lines of the list of set-ups."""
 
@@ -68,18 +71,16 @@ class NewRunPage(Page):
 
     SCOPE: ClassVar[str] = "new"
     DEFAULT_CSS = """
-    NewRunPage #about {
-        height: auto; min-height: 2; max-height: 4; padding: 0 2; color: $text-muted;
-    }
+    NewRunPage #about { height: 3; padding: 0 2; color: $text-muted; }
+    NewRunPage.-narrow.-tall #about, NewRunPage #about.-more { height: 4; }
     NewRunPage #lower { height: 1fr; }
     NewRunPage #form {
         height: 1fr; border: round $panel-lighten-2; border-title-color: $text-primary;
     }
-    NewRunPage #result { height: auto; padding: 0 2; }
+    NewRunPage #result { height: 5; padding: 0 2; }
+    NewRunPage #result.-more, NewRunPage.-tall #result { height: 8; }
     NewRunPage.-tall Pickers { height: 35%; min-height: 12; max-height: 24; }
     NewRunPage.-wide FieldGrid { grid-size: 3; }
-    NewRunPage.-tall.-middling EstimatePanel > Plain { margin-bottom: 1; }
-    NewRunPage.-tall.-wide EstimatePanel > Plain { margin-bottom: 1; }
     NewRunPage.-tall.-middling #lower, NewRunPage.-tall.-wide #lower { layout: horizontal; }
     NewRunPage.-tall.-middling #form, NewRunPage.-tall.-wide #form { width: 2fr; height: 1fr; }
     NewRunPage.-tall.-middling #result, NewRunPage.-tall.-wide #result {
@@ -116,12 +117,14 @@ class NewRunPage(Page):
         yield Plain(id="about")
         with Container(id="lower"):
             yield Form(id="form")
-            yield EstimatePanel(self._error_lines, id="result")
+            yield EstimatePanel(self._estimate_lines, self._error_lines, id="result")
         yield Footer()
 
     def on_mount(self) -> None:
         """Show the page; the choices appear once they are loaded."""
-        self.query_one("#form").border_title = "settings"
+        form = self.query_one(Form)
+        form.border_title = "settings"
+        form.after["base_url"] = self._after_address
         self._picker("benchmark").take_focus()
         self._load()
         self._look_for_room()
@@ -197,7 +200,7 @@ class NewRunPage(Page):
         """Show the cached list at once and request a new one."""
         provider = self._draft.provider
         self._asked = self._draft.asking_words()
-        if not provider:
+        if not provider or self._draft.lacks_address:
             return
         await asyncio.sleep(pause)
         await self._offered.ask(provider, self._draft.asking_words(), self._show_models)
@@ -209,7 +212,8 @@ class NewRunPage(Page):
         draft, picker = self._draft, self._picker("model")
         offer = self._offered.of(draft.provider)
         choices = model_choices(offer, draft.needs(), self._place())
-        picker.show(choices, empty=offer.empty_words() if draft.provider else "")
+        empty = offer.empty_words() if draft.provider else ""
+        picker.show(choices, empty=_NO_ADDRESS if draft.lacks_address else empty)
         picker.border_title = "model" + (
             f" · {words}" if (words := offer.words(time.time())) else ""
         )
@@ -264,15 +268,38 @@ class NewRunPage(Page):
 
     @on(Picker.Chosen, "#provider")
     async def _provider_chosen(self, event: Picker.Chosen) -> None:
+        try:
+            await self._take_provider(event)
+        finally:
+            self.release_keys()
+
+    async def _take_provider(self, event: Picker.Chosen) -> None:
         if event.ident != self._draft.provider:
             self._draft.choose_provider(event.ident)
             self._picker("model").choose("")
             self._show_models()
             self._ask_models()
         await self._took(event.picker)
+        if self._draft.lacks_address:
+            await self.query_one(Form).reveal("base_url")
+        else:
+            self._picker("model").take_focus()
+
+    def _after_address(self) -> None:
+        """Enter in the address: next comes the model."""
+        self._ask_models()
+        self._picker("model").take_focus()
 
     @on(Picker.Chosen, "#model")
     async def _model_chosen(self, event: Picker.Chosen) -> None:
+        takes_address = "base_url" in self._draft.options()
+        if takes_address and re.match("https?://", event.ident):
+            self._draft.typed["base_url"] = event.ident
+            event.picker.clear()
+            event.picker.take_focus()
+            await self._changed()
+            self._ask_models()
+            return
         if looks_like_key(event.ident):
             words = "that is a key, not a model; press ctrl+t to set a key"
             self.notify(words, severity="error", markup=False)
@@ -297,8 +324,13 @@ class NewRunPage(Page):
     @on(Picker.Moved)
     def _moved(self, event: Picker.Moved) -> None:
         if event.picker.has_focus_within:
-            self.query_one(Pickers).fold(folded=False)
+            self._fold(folded=False)
             self._tell_about(event.picker)
+
+    def _fold(self, *, folded: bool) -> None:
+        """Shrink the pickers on a low screen; the settings and what they lead to need the lines."""
+        self.query_one(Pickers).fold(folded=folded)
+        self.query("#about, #result").set_class(folded, "-more")
 
     def _tell_about(self, picker: Picker | None = None) -> None:
         """Details of the line under the cursor of the focused picker."""
@@ -337,7 +369,7 @@ class NewRunPage(Page):
 
     @on(Field.Entered)
     def _field_entered(self, event: Field.Entered) -> None:
-        self.query_one(Pickers).fold(folded=self.has_class("-short"))
+        self._fold(folded=self.has_class("-short"))
         self.query_one("#about", Plain).show(help_words(event.option))
 
     @on(Field.Changed)
@@ -384,6 +416,14 @@ class NewRunPage(Page):
         """The chosen model, if it is listed."""
         return self._offered.of(self._draft.provider).model(self._draft.model)
 
+    def _estimate_lines(self, found: Estimate) -> list[str]:
+        """The estimate, with a way to one of the cost if it is unknown."""
+        lines = estimate_lines(found)
+        if found["realtime"] is None:
+            self._offer(Fix("price"))
+            lines += self._fix_words()
+        return lines
+
     def _error_lines(self, error: EvalbenchError) -> list[str]:
         """Why there is no estimate, in the page's terms, with a way to fix it."""
         self._offer(self._draft.fix(error, self._model()))
@@ -394,11 +434,13 @@ class NewRunPage(Page):
         return [*map(self._draft.as_fields, lines), *self._fix_words()]
 
     def _offer(self, fix: Fix | None) -> None:
-        """Offer a way out, and show the setting it concerns at the top."""
+        """Offer a way out, and show the setting it concerns at the top if it is not shown yet."""
         if fix != self._fix:
             self._fix = fix
             self.refresh_bindings()
-        if fix and fix.setting not in self._draft.called_for:
+        # A field that is there, and perhaps typed in, stays where it is.
+        shown = fix and self.query(f"#field-{fix.setting}")
+        if fix and not shown and fix.setting not in self._draft.called_for:
             self._draft.called_for.append(fix.setting)
             self.call_later(self._show_form)
 

@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, cast
 
+from rich.segment import Segment
 from textual import events, work
 from textual.app import ComposeResult
-from textual.containers import Horizontal, VerticalScroll
+from textual.containers import Horizontal
+from textual.geometry import Size
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
 from textual.timer import Timer
 from textual.worker import Worker
 
 from evalbench.engine.errors import EvalbenchError
 from evalbench.tui.state.cli_child import run_command
-from evalbench.tui.state.money_words import Estimate, estimate_lines
+from evalbench.tui.state.money_words import Estimate
 from evalbench.tui.widgets.picker import Picker
 from evalbench.tui.widgets.table import Column
-from evalbench.tui.widgets.text import Plain
+from evalbench.tui.widgets.text import cell, plain
+
+if TYPE_CHECKING:
+    from evalbench.tui.screens.page import Page
 
 _MODEL_COLUMNS = (
     Column("name"),
@@ -27,6 +35,21 @@ _MODEL_COLUMNS = (
 
 _ROOM = ((56, 4), (44, 3))
 """Picker widths from which this many of these columns are shown; below, only the name."""
+
+
+class ProviderPicker(Picker):
+    """The page decides what follows a provider: its model, or first its address."""
+
+    def action_open(self) -> None:
+        """See ``commands.py``."""
+        cast("Page", self.screen).hold_keys()
+        super().action_open()
+
+    def take_current(self) -> None:
+        """Choose the line under the cursor."""
+        super().take_current()
+        if self.current is None:
+            cast("Page", self.screen).release_keys()
 
 
 class Pickers(Horizontal):
@@ -49,12 +72,8 @@ class Pickers(Horizontal):
         yield Picker(
             "benchmark", (Column("name"),), hint="Type to filter", id="benchmark", goes_on=True
         )
-        yield Picker(
-            "provider",
-            (Column("name"), Column("key", 8)),
-            hint="Type to filter",
-            id="provider",
-            goes_on=True,
+        yield ProviderPicker(
+            "provider", (Column("name"), Column("key", 8)), hint="Type to filter", id="provider"
         )
         yield Picker(
             "model",
@@ -79,45 +98,101 @@ class Pickers(Horizontal):
             picker.fold(folded)
 
 
+_ROOMY = 12
+"""Rows from which the parts are set apart."""
+
 SETTLED_S = 0.6
 """Seconds without a change before a new estimate is requested."""
 
 
-class EstimatePanel(VerticalScroll, can_focus=False):
+class EstimatePanel(ScrollView, can_focus=False):
     """Mode and key, calls, tokens and cost, and the equivalent command line.
 
-    The estimate comes from a separate command, which any change cancels.
+    The estimate comes from a separate command, which any change cancels. The text changes with
+    almost every key, so it wraps and paints itself: its height depends on nothing in it, and the
+    screen is not laid out again.
     """
 
+    COMPONENT_CLASSES = {f"estimatepanel--{part}" for part in ("state", "takes", "bad", "command")}
     DEFAULT_CSS = """
-    EstimatePanel #state { height: auto; color: $text-muted; }
-    EstimatePanel #takes { height: auto; min-height: 3; }
-    EstimatePanel #takes.-bad { color: $text-error; }
-    EstimatePanel #command { height: auto; color: $text-primary; }
+    EstimatePanel { overflow: hidden; }
+    EstimatePanel .estimatepanel--state { color: $text-muted; }
+    EstimatePanel .estimatepanel--bad { color: $text-error; }
+    EstimatePanel .estimatepanel--command { color: $text-primary; }
     """
 
-    def __init__(self, told: Callable[[EvalbenchError], list[str]], *, id: str) -> None:
-        """``told`` gives the lines that say why there is no estimate."""
+    def __init__(
+        self,
+        found: Callable[[Estimate], list[str]],
+        failed: Callable[[EvalbenchError], list[str]],
+        *,
+        id: str,
+    ) -> None:
+        """``found`` and ``failed`` give the lines for an estimate, and for why there is none."""
         super().__init__(id=id)
-        self._told = told
+        self._found, self._failed = found, failed
         self.border_title = "estimate"
         self._settling: Timer | None = None
         self._estimating: Worker[None] | None = None
         self._known: tuple[tuple[str, ...], Estimate] | None = None
+        self._parts = {"state": "", "takes": "loading…", "command": ""}
+        self._bad = False
+        self._lines: list[tuple[str, str]] = []
 
-    def compose(self) -> ComposeResult:
-        """Three texts."""
-        yield Plain(id="state")
-        yield Plain("loading…", id="takes")
-        yield Plain(id="command")
+    @property
+    def text(self) -> str:
+        """Everything that is shown, also what there is no room for."""
+        return "\n".join(filter(None, self._parts.values()))
 
     def tell_state(self, words: str) -> None:
         """Show how the model is called and where its key is."""
-        self.query_one("#state", Plain).show(words)
+        self._put("state", words)
 
     def tell_command(self, words: str) -> None:
         """Show the equivalent command."""
-        self.query_one("#command", Plain).show(words)
+        self._put("command", words)
+
+    def _put(self, part: str, words: str) -> None:
+        if words != self._parts[part]:
+            self._parts[part] = words
+            self._wrap()
+
+    def _wrap(self) -> None:
+        """Fit the text to the width, its parts apart if there is room."""
+        width = self.size.width
+        if not width:
+            return
+        before, self._lines = self._lines, []
+        roomy = self.size.height >= _ROOMY
+        for part, words in self._parts.items():
+            tone = "bad" if part == "takes" and self._bad else part
+            self._lines += [(line.plain, tone) for line in plain(words).wrap(width) if words]
+            if roomy and words:
+                self._lines.append(("", part))
+        if len(before) != len(self._lines):
+            size = Size(0, len(self._lines))
+            self.set_reactive(ScrollView.virtual_size, size)
+            self._scroll_update(size)
+        if before != self._lines:
+            self.refresh()
+
+    @property
+    def allow_vertical_scroll(self) -> bool:
+        """Whether the wheel scrolls."""
+        return bool(self.max_scroll_y)
+
+    def on_resize(self) -> None:
+        """Fit the text to the new width."""
+        self._wrap()
+
+    def render_line(self, y: int) -> Strip:
+        """The line at ``y``."""
+        width, at = self.size.width, y + int(self.scroll_offset.y)
+        if at >= len(self._lines):
+            return Strip.blank(width, self.rich_style)
+        text, part = self._lines[at]
+        style = self.get_component_rich_style(f"estimatepanel--{part}")
+        return Strip([Segment(cell(text, width), style)], width)
 
     def tell(self, lines: Sequence[str], *, bad: bool = False) -> None:
         """Show this instead of an estimate; a pending one is cancelled."""
@@ -130,9 +205,11 @@ class EstimatePanel(VerticalScroll, can_focus=False):
     def _show(self, lines: Sequence[str], *, bad: bool = False) -> None:
         if not self.is_mounted:
             return
-        takes = self.query_one("#takes", Plain)
-        takes.show("\n".join(lines))
-        takes.set_class(bad, "-bad")
+        repaints = bad != self._bad
+        self._bad = bad
+        self._put("takes", "\n".join(lines))
+        if repaints:
+            self._wrap()
 
     def estimate_soon(self, words: tuple[str, ...]) -> None:
         """Estimate this run as soon as nothing has changed for a moment."""
@@ -146,9 +223,9 @@ class EstimatePanel(VerticalScroll, can_focus=False):
     @work
     async def _estimate(self, words: tuple[str, ...]) -> None:
         try:
-            self._show(estimate_lines(await self._ask(words)))
+            self._show(self._found(await self._ask(words)))
         except EvalbenchError as error:
-            self._show(self._told(error), bad=True)
+            self._show(self._failed(error), bad=True)
 
     async def estimate(self, words: tuple[str, ...]) -> Estimate:
         """The estimate of this run: the one that is shown, or a new one.
@@ -162,9 +239,9 @@ class EstimatePanel(VerticalScroll, can_focus=False):
         try:
             found = await self._ask(words)
         except EvalbenchError as error:
-            self._show(self._told(error), bad=True)
+            self._show(self._failed(error), bad=True)
             raise
-        self._show(estimate_lines(found))
+        self._show(self._found(found))
         return found
 
     async def _ask(self, words: tuple[str, ...]) -> Estimate:

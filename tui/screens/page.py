@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from typing import TYPE_CHECKING, ClassVar, cast
 
 from textual import events, on
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
 
 SMALLEST = (60, 16)
 """Minimum columns and rows of a page."""
+
+_HELD_S = 5.0
+"""Seconds that keys wait at most."""
 
 TURN_S = 0.001
 """Long enough for all waiting tasks to run."""
@@ -68,6 +72,8 @@ class Page(Screen[None]):
 
     focused: Reactive[Widget | None] = Reactive(None, repaint=False)
     """The focused widget. Textual redraws the whole screen if this changes."""
+
+    _held: asyncio.Event | None = None
 
     HORIZONTAL_BREAKPOINTS = [
         (0, "-narrow"),
@@ -133,6 +139,22 @@ class Page(Screen[None]):
         """
         self.query_one(line).display = True
         self.set_focus(self.query_one(field))
+
+    def hold_keys(self) -> None:
+        """Let further keys wait until :meth:`release_keys`: a choice decides who gets them."""
+        self._held = asyncio.Event()
+
+    def release_keys(self) -> None:
+        """Pass on the keys that wait."""
+        if self._held:
+            self._held.set()
+            self._held = None
+
+    async def keys_released(self) -> None:
+        """Wait while keys are held, but not forever."""
+        if self._held:
+            with suppress(asyncio.TimeoutError):
+                await asyncio.wait_for(self._held.wait(), _HELD_S)
 
     def _update_focus_styles(
         self, focused: Widget | None = None, blurred: Widget | None = None

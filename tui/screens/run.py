@@ -72,7 +72,7 @@ class RunPage(Page):
     RunPage.-tall #panels { margin-bottom: 1; }
     RunPage.-tall #head { padding: 1; }
     RunPage #lower { height: 1fr; min-height: 10; layout: vertical; }
-    RunPage #lower Table { min-height: 4; padding: 0 1; scrollbar-size-vertical: 1; }
+    RunPage #lower Table { min-height: 4; padding: 0 1; }
     RunPage #lower .table--head { background: $panel; }
     RunPage #log .table--cursor { background: $background; }
     RunPage #log .table--focused { background: $primary; }

@@ -34,7 +34,6 @@ class ServerPage(Page):
     SCOPE: ClassVar[str] = "server"
     DEFAULT_CSS = """
     ServerPage #form { height: 1fr; }
-    ServerPage Field .label { width: 21; }
     ServerPage #about { height: 3; padding: 0 2; color: $text-muted; }
     """
 
@@ -48,7 +47,7 @@ class ServerPage(Page):
     def compose(self) -> ComposeResult:
         """Top line, form, help, footer."""
         yield TopLine(f"Server {self._server}" if self._server else "New server")
-        yield Form(id="form")
+        yield Form(id="form", name_width=21)
         yield Plain(id="about")
         yield Footer()
 

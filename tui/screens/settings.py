@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from typing import ClassVar
 
 from textual import events, on, work
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
-from textual.timer import Timer
 from textual.widgets import Button
 
 from evalbench.engine.installed import version
@@ -34,6 +32,7 @@ from evalbench.tui.widgets.focus import Scroll
 from evalbench.tui.widgets.footer import Footer
 from evalbench.tui.widgets.table import Cell, Column, ListRows, Table
 from evalbench.tui.widgets.text import Plain
+from evalbench.tui.widgets.theme_sample import ThemeSample
 from evalbench.tui.widgets.topline import TopLine
 
 _KEY_COLUMNS = (
@@ -42,10 +41,6 @@ _KEY_COLUMNS = (
     Column("command", 14),
     Column("description", 44, drop=1),
 )
-
-
-_RESTS_S = 0.15
-"""Seconds that the cursor has to stay on a theme before the whole screen is painted with it."""
 
 
 class SettingsPage(Page):
@@ -58,14 +53,16 @@ class SettingsPage(Page):
     SettingsPage #look { height: 1fr; }
     SettingsPage #screen { height: 5; }
     SettingsPage #keys-panel { width: 1fr; height: 1fr; }
-    SettingsPage #places { height: auto; max-height: 7; }
-    SettingsPage.-tall #places { max-height: 12; }
+    SettingsPage #lowest { height: 7; }
+    SettingsPage.-tall #lowest { height: 9; }
+    SettingsPage #sample { width: 34; }
+    SettingsPage.-wide #sample { width: 50; }
+    SettingsPage #places { width: 1fr; height: 1fr; }
     """
 
     def __init__(self) -> None:
         super().__init__()
         self._commands: list[Command | None] = []
-        self._previewing: Timer | None = None
 
     def compose(self) -> ComposeResult:
         """Themes and switches on the left, keys on the right, locations below."""
@@ -78,8 +75,11 @@ class SettingsPage(Page):
                     yield Table((Column("setting", 10), Column("value")), id="values")
             with Vertical(id="keys-panel", classes="panel"):
                 yield Table(_KEY_COLUMNS, id="keys")
-        with Scroll(id="places", classes="panel"):
-            yield Plain(self._places())
+        with Horizontal(id="lowest"):
+            with Vertical(id="sample", classes="panel"):
+                yield ThemeSample()
+            with Scroll(id="places", classes="panel"):
+                yield Plain(self._places())
         yield Footer()
 
     def on_mount(self) -> None:
@@ -88,6 +88,7 @@ class SettingsPage(Page):
             ("look", "Theme"),
             ("screen", "Screen"),
             ("keys-panel", "Keys"),
+            ("sample", "Preview"),
             ("places", "Places"),
         ):
             self.query_one(f"#{panel}").border_title = title
@@ -95,6 +96,9 @@ class SettingsPage(Page):
         themes.focus()
         self._show()
         themes.cursor = self._kept()
+        sample = self.query_one(ThemeSample)
+        sample.show(self.app.current_theme)
+        self.app.theme_changed_signal.subscribe(sample, sample.show)
 
     # -- showing -----------------------------------------------------------------
 
@@ -161,38 +165,8 @@ class SettingsPage(Page):
 
     @on(Table.Moved, "#themes")
     def _preview(self, event: Table.Moved) -> None:
-        self._stop_preview()
-        if event.table.has_focus:
-            show = partial(self.the_app.show_theme, self.the_app.own_themes[event.index])
-            self._previewing = self.set_timer(_RESTS_S, show)
-
-    def _stop_preview(self) -> None:
-        if self._previewing:
-            self._previewing.stop()
-
-    @property
-    def begun(self) -> bool:
-        """Whether a theme is only being previewed."""
-        return self.query_one("#themes", Table).cursor != self._kept()
-
-    def step_back(self) -> None:
-        """The saved theme."""
-        with self.prevent(Table.Moved):
-            self.query_one("#themes", Table).cursor = self._kept()
-        self._end_preview()
-
-    @on(events.DescendantBlur, "#themes")
-    def _end_preview(self) -> None:
-        self._stop_preview()
-        self.the_app.show_theme()
-
-    def on_screen_suspend(self) -> None:
-        """A theme that was only previewed is reset, however the page is left."""
-        self._end_preview()
-
-    def on_unmount(self) -> None:
-        """See :meth:`on_screen_suspend`."""
-        self._end_preview()
+        theme = self.the_app.available_themes[self.the_app.own_themes[event.index]]
+        self.query_one(ThemeSample).show(theme)
 
     # -- changing ----------------------------------------------------------------
 
@@ -204,7 +178,6 @@ class SettingsPage(Page):
         """See ``commands.py``."""
         match self._place():
             case ("themes", index):
-                self._stop_preview()
                 self.the_app.prefer(theme=self.the_app.own_themes[index])
             case ("values", 0):
                 now = BANDWIDTHS.index(self.the_app.preferences.bandwidth)

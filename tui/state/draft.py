@@ -163,9 +163,22 @@ class Draft:
         if not self.stand_in:
             if not self.known_provider:
                 return "choose a provider"
+            if self.lacks_address:
+                return "enter your server's address: base-url"
             if not self.model:
                 return "choose a model, or type its name"
         return f"name a judge, as {JUDGE_FORM}" if self.lacks_judge else ""
+
+    @property
+    def lacks_address(self) -> bool:
+        """Whether the provider is a server of the user's own, and its address is not given yet."""
+        provider = self.known_provider
+        return bool(
+            provider
+            and provider.needs_address
+            and not self.stand_in
+            and not self.typed.get("base_url", "").strip()
+        )
 
     @property
     def lacks_judge(self) -> bool:
@@ -262,6 +275,8 @@ class Draft:
 
         ``model`` is the chosen one, if it is listed.
         """
+        if self.lacks_address:
+            return Fix("base_url")
         if self.lacks_judge and (self.stand_in or self.full_model):
             return Fix(JUDGE)
         if faults := self.faults():

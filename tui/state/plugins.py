@@ -98,7 +98,7 @@ class KnownProvider:
     def about(self) -> str:
         """What it is, and where its models are called, in words."""
         if self.needs_address:
-            return "Any server with OpenAI's chat completions API, at the base-url given below"
+            return "Your own server, or any other with OpenAI's chat completions API"
         where = "runs models on this machine" if self.local else "called over the network"
         return f"{self.title[:1].upper()}{self.title[1:]}, {where}"
 

@@ -64,7 +64,7 @@ def provider_choices(known: Known, keys: Mapping[str, KeyPlaces]) -> list[Choice
         state = keys[name].state if name in keys else "" if one.takes_key else "not used"
         tone = _KEY_TONES.get(state, "dim")
         rank = 1 + _KEY_ORDER.index(state) if state in _KEY_ORDER else 0
-        choices.append((rank, Choice(name, (name, (state, tone)), f"{name} {one.title}")))
+        choices.append((rank, Choice(name, (name, (state, tone)), f"{name} {one.about}")))
     return [choice for _, choice in sorted(choices, key=lambda pair: pair[0])]
 
 

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from typing import Any
 
+from rich.segment import Segment
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding
-from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.containers import Vertical, VerticalScroll
+from textual.geometry import Region
 from textual.message import Message
+from textual.strip import Strip
+from textual.widget import Widget
 from textual.widgets import Checkbox, Input, Select
 
 from evalbench.engine.calls.options import Option
 from evalbench.engine.config.roles import JUDGE
 from evalbench.tui.state.draft import FIRST_TITLE, MORE, Section, default_words
-from evalbench.tui.widgets.text import Plain
+from evalbench.tui.widgets.text import Plain, cell
 
 
 class Tick(Checkbox):
@@ -48,21 +52,30 @@ class Tick(Checkbox):
         super().watch_value()
 
 
+NAME_WIDTH = 19
+"""Cells for the name of a field."""
+
+
 def _yes_no(on: bool) -> str:
     return "yes" if on else "no"
 
 
-class Field(Vertical):
-    """One setting: its name, its input control, and any error."""
+class Field(Widget):
+    """One setting: its name, its input control, and any error.
+
+    It paints its name itself. A form has dozens of fields, and whatever is a widget costs time in
+    every layout, and in every frame.
+    """
 
     # Priority, so that it runs before the next key, which is meant for the next field.
     BINDINGS = [Binding("enter", "go_on", show=False, priority=True)]
 
+    COMPONENT_CLASSES = {"field--name", "field--lit", "field--bad"}
     DEFAULT_CSS = """
-    Field { height: auto; }
-    Field > Horizontal { height: 1; }
-    Field .label { width: 19; color: $text-muted; }
-    Field:focus-within .label { color: $text-primary; text-style: bold; }
+    Field { width: 1fr; height: auto; }
+    Field .field--name { color: $text-muted; }
+    Field .field--lit { color: $text-primary; text-style: bold; }
+    Field .field--bad { color: $text-error; }
     Field Input {
         width: 1fr; height: 1; border: none; padding: 0 1; background: $surface;
         &:focus { border: none; background: $panel; }
@@ -70,9 +83,7 @@ class Field(Vertical):
     }
     Field Select { width: 1fr; height: 1; }
     Field SelectCurrent Static#label, Field SelectCurrent .arrow { color: $text-muted; }
-    Field .fault { display: none; height: auto; }
-    Field.-bad .fault { display: block; }
-    Field.-bad .label { color: $text-error; }
+    Field .fault { height: auto; }
     """
 
     class Changed(Message):
@@ -89,26 +100,48 @@ class Field(Vertical):
             super().__init__()
             self.option = option
 
-    def __init__(self, option: Option, typed: MutableMapping[str, str], hint: str = "") -> None:
+    def __init__(
+        self,
+        option: Option,
+        typed: MutableMapping[str, str],
+        hint: str = "",
+        *,
+        name_width: int = NAME_WIDTH,
+    ) -> None:
         """Create it with what was typed.
 
         Args:
             option: the setting.
             typed: typed text by setting name; updated by this field.
             hint: placeholder of the empty field; default: the effective default.
+            name_width: cells for its name.
         """
         super().__init__(id=f"field-{option.name}")
+        self._name_width = name_width
+        self._lit = self._bad = False
         self.option = option
         self._typed = typed
         self._hint = hint or default_words(option)
         self._text = typed.get(option.name, "")
 
     def compose(self) -> ComposeResult:
-        """Name and control in one line, any error below."""
-        with Horizontal():
-            yield Plain(self.option.flag[2:], classes="label")
-            yield self._control()
-        yield Plain(classes="fault bad")
+        """The control, to the right of the name; any error is put below."""
+        control = self._control()
+        control.styles.margin = (0, 0, 0, self._name_width)
+        yield control
+
+    def render_line(self, y: int) -> Strip:
+        """The name, in the control's line."""
+        width, base = self.size.width, self.rich_style
+        if y:
+            return Strip.blank(width, base)
+        part = "bad" if self._bad else "lit" if self._lit else "name"
+        name = cell(self.option.flag[2:], self._name_width - 1)
+        style = self.get_component_rich_style(f"field--{part}")
+        return Strip([Segment(name, style)]).adjust_cell_length(width, base)
+
+    def _repaint_name(self) -> None:
+        self.refresh(Region(0, 0, self._name_width, 1))
 
     def _control(self) -> Input | Select[str] | Checkbox:
         option = self.option
@@ -157,7 +190,8 @@ class Field(Vertical):
 
     def action_go_on(self) -> None:
         """Enter in a text field."""
-        self.screen.focus_next()
+        form = next(one for one in self.ancestors if isinstance(one, Form))
+        form.after.get(self.option.name, self.screen.focus_next)()
 
     def _tell(self, text: str) -> None:
         if text != self._text:
@@ -166,7 +200,14 @@ class Field(Vertical):
 
     def on_descendant_focus(self) -> None:
         """Let the page show what the setting is for."""
+        self._lit = True
+        self._repaint_name()
         self.post_message(self.Entered(self.option))
+
+    def on_descendant_blur(self) -> None:
+        """The name is as plain as the others again."""
+        self._lit = False
+        self._repaint_name()
 
     def put(self, text: str) -> None:
         """Set this value, without a message."""
@@ -185,8 +226,16 @@ class Field(Vertical):
 
     def show_fault(self, fault: str) -> None:
         """Show an error; none if the text is empty."""
-        self.query_one(".fault", Plain).show(f"✗ {fault}" if fault else "")
-        self.set_class(bool(fault), "-bad")
+        if bool(fault) != self._bad:
+            self._bad = bool(fault)
+            self._repaint_name()
+        told = next(iter(self.query(".fault").results(Plain)), None)
+        if told is None and fault:
+            self.mount(Plain(f"✗ {fault}", classes="fault bad"))
+        elif told is not None and fault:
+            told.show(f"✗ {fault}")
+        elif told is not None:
+            told.remove()
 
     def take_focus(self) -> None:
         """Focus the control."""
@@ -229,8 +278,16 @@ class Box(Vertical):
     Box { height: auto; margin-bottom: 1; }
     """
 
-    def __init__(self, section: Section, typed: MutableMapping[str, str], *, is_open: bool) -> None:
+    def __init__(
+        self,
+        section: Section,
+        typed: MutableMapping[str, str],
+        *,
+        is_open: bool,
+        name_width: int,
+    ) -> None:
         super().__init__()
+        self._name_width = name_width
         self.section, self.is_open = section, is_open
         self._typed = typed
 
@@ -250,7 +307,8 @@ class Box(Vertical):
         return f"▾ {words}, press enter to collapse" if self.is_open else f"▸ {words}"
 
     def _field(self, option: Option) -> Field:
-        return Field(option, self._typed, self.section.hints.get(option.name, ""))
+        hint = self.section.hints.get(option.name, "")
+        return Field(option, self._typed, hint, name_width=self._name_width)
 
     async def become(self, section: Section) -> None:
         """Show these settings. Existing fields stay, and keep the focus."""
@@ -286,17 +344,24 @@ def _is_long(option: Option) -> bool:
 
 
 class Form(VerticalScroll, can_focus=False):
-    """Sections of fields. Changes are reported with :class:`Field.Changed`."""
+    """Sections of fields. Changes are reported with :class:`Field.Changed`.
+
+    Attributes:
+        after: what enter in a field does, by its name; by default, the next field is focused.
+    """
 
     DEFAULT_CSS = """
     Form { padding: 0 1; scrollbar-size-vertical: 1; }
     """
 
-    def __init__(self, *, id: str) -> None:
+    def __init__(self, *, id: str, name_width: int = NAME_WIDTH) -> None:
+        """``name_width``: cells for the names of its fields."""
         super().__init__(id=id)
+        self._name_width = name_width
         self._sections: list[Section] = []
         self._typed: MutableMapping[str, str] = {}
         self._faults: Mapping[str, str] = {}
+        self.after: dict[str, Callable[[], object]] = {}
         self._open = False
         self._building = asyncio.Lock()
 
@@ -310,6 +375,13 @@ class Form(VerticalScroll, can_focus=False):
             await self._build()
             for field in self.query(Field):
                 field.put(typed.get(field.option.name, ""))
+        if self.has_focus_within:
+            # Fields that came or went above have moved it.
+            self.call_after_refresh(self._show_focused)
+
+    def _show_focused(self) -> None:
+        if self.is_attached and self.has_focus_within and (focused := self.screen.focused):
+            focused.scroll_visible(animate=False)
 
     async def _build(self) -> None:
         """Creating a field takes milliseconds, so sections that are still right are kept.
@@ -328,7 +400,12 @@ class Form(VerticalScroll, can_focus=False):
             shown = {box.section.title for box in self.query(Box)}
             for place, section in enumerate(self._sections):
                 if section.title not in shown:
-                    new = Box(section, self._typed, is_open=self._is_open(section))
+                    new = Box(
+                        section,
+                        self._typed,
+                        is_open=self._is_open(section),
+                        name_width=self._name_width,
+                    )
                     await self.mount(new, before=place if place < len(self.children) else None)
         self._tell_faults()
 

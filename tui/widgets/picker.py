@@ -38,7 +38,6 @@ class Picker(Vertical):
         border: none; height: 1; padding: 0 1; background: $surface;
         &:focus { border: none; background: $panel; }
     }
-    Picker Table { scrollbar-size-vertical: 1; }
     Picker .table--cursor { background: $surface; }
     Picker .table--focused { background: $primary; color: $text; text-style: bold; }
     """
@@ -221,14 +220,15 @@ class Picker(Vertical):
     @on(Table.Opened)
     def _clicked_again(self, event: Table.Opened) -> None:
         event.stop()
-        self._take_current()
+        self.take_current()
 
     @on(Table.Moved)
     def _moved(self, event: Table.Moved) -> None:
         event.stop()
         self._tell_moved()
 
-    def _take_current(self) -> None:
+    def take_current(self) -> None:
+        """Choose the line under the cursor."""
         self._narrow()
         if current := self.current:
             self.post_message(self.Chosen(self, current.ident))
@@ -279,7 +279,7 @@ class Picker(Vertical):
         if self._goes_on:
             self.screen.focus_next()
         # Letters typed before may still have to be applied to the list.
-        self.query_one(Input).call_later(self.call_later, self._take_current)
+        self.query_one(Input).call_later(self.call_later, self.take_current)
 
 
 class _Rows:

@@ -76,21 +76,26 @@ class Table(  # pyright: ignore[reportIncompatibleMethodOverride]
     """Rows with a fixed header and a cursor.
 
     Foreign text is safe in every cell. Call :meth:`show` if the rows may have changed: only
-    differences are drawn.
+    differences are drawn. It paints its own scrollbar: Textual's is a widget, and the screen is
+    laid out again whenever that comes or goes.
     """
 
     COMPONENT_CLASSES = {
         "table--head",
         "table--cursor",
         "table--focused",
+        "table--bar",
+        "table--thumb",
         *(f"table--{tone}" for tone in TONES),
     }
     DEFAULT_CSS = """
     Table {
         height: 1fr;
         background: $background;
-        overflow-x: hidden;
+        overflow: hidden;
     }
+    Table .table--bar { color: $panel-lighten-2; }
+    Table .table--thumb { color: $text-muted; }
     Table .table--head { text-style: bold; color: $text-muted; }
     Table .table--cursor {
         background: $block-cursor-blurred-background;
@@ -149,6 +154,7 @@ class Table(  # pyright: ignore[reportIncompatibleMethodOverride]
         self._widths: list[int] = []
         self._fitted = -1
         self._lit = False
+        self._dragging = False
         self._drawn: dict[int, tuple[object, ...]] = {}
 
     # -- rows --------------------------------------------------------------------
@@ -186,11 +192,15 @@ class Table(  # pyright: ignore[reportIncompatibleMethodOverride]
     def _measure(self) -> None:
         self._fit_columns()
         # No wider than the available space: there is no horizontal scrolling.
-        self.virtual_size = Size(0, len(self._rows) + 1)
+        size = Size(0, len(self._rows) + 1)
+        if size != self.virtual_size:
+            # Nothing outside the table depends on it, so the screen is not laid out again.
+            self.set_reactive(Table.virtual_size, size)
+            self._scroll_update(size)
 
     def _fit_columns(self) -> None:
-        """Fit the columns next to the scrollbar, which appears and disappears with the rows."""
-        width = self.scrollable_content_region.width
+        """Fit the columns to the width, whose last cell is the scrollbar's."""
+        width = self.size.width
         if width != self._fitted:
             self._fitted = width
             self._widths = _fit(self._columns, width)
@@ -198,7 +208,7 @@ class Table(  # pyright: ignore[reportIncompatibleMethodOverride]
 
     def _wrap_empty(self) -> None:
         """Wrap the text of an empty table, leaving two cells free on either side."""
-        room = self.scrollable_content_region.width - 4
+        room = self.size.width - 4
         self._empty_lines = [line.plain for line in plain(self._empty).wrap(max(1, room))]
 
     def _refresh_changed(self) -> None:
@@ -210,15 +220,23 @@ class Table(  # pyright: ignore[reportIncompatibleMethodOverride]
 
     def _fingerprint(self, y: int, top: int) -> tuple[object, ...]:
         index = y - 1 + top
+        bar = self._bar(y)
         if y == 0 or not 0 <= index < len(self._rows):
-            return (y == 0, not len(self._rows) and self._empty, tuple(self._widths))
+            return (y == 0, not len(self._rows) and self._empty, tuple(self._widths), bar)
         row = self._rows.row(index)
-        return (*row, index == self.cursor and 1 + self._lit, tuple(self._widths))
+        return (*row, index == self.cursor and 1 + self._lit, tuple(self._widths), bar)
 
     # -- drawing -----------------------------------------------------------------
 
     def render_line(self, y: int) -> Strip:
         """The line at ``y`` of the widget; the header is always the first."""
+        line = self._content_line(y)
+        if part := self._bar(y):
+            bar = Segment("┃" if part == "thumb" else "│", self._tone(part))
+            return Strip.join([line.crop(0, self.size.width - 1), Strip([bar], 1)])
+        return line
+
+    def _content_line(self, y: int) -> Strip:
         self._fit_columns()
         width = self.size.width
         base = self.rich_style
@@ -259,6 +277,56 @@ class Table(  # pyright: ignore[reportIncompatibleMethodOverride]
         # Whole, not partial: muted text is blended with its background.
         return self.get_component_rich_style(f"table--{tone}")
 
+    # -- scrollbar ---------------------------------------------------------------
+
+    @property
+    def allow_vertical_scroll(self) -> bool:
+        """Whether the wheel scrolls."""
+        return bool(self.max_scroll_y) and not self._check_disabled()
+
+    def _bar(self, y: int) -> str:
+        """Which part of the scrollbar is in this line; empty if there is none."""
+        if y == 0 or not self.max_scroll_y:
+            return ""
+        start, length = self._thumb()
+        return "thumb" if start <= y - 1 < start + length else "bar"
+
+    def _thumb(self) -> tuple[int, int]:
+        """The first row below the header that the thumb covers, and how many it covers."""
+        room = max(1, self.size.height - 1)
+        length = max(1, room * room // max(1, len(self._rows)))
+        share = self.scroll_offset.y / self.max_scroll_y
+        return round(share * (room - length)), length
+
+    def _on_bar(self, event: events.MouseEvent) -> bool:
+        place = event.get_content_offset(self)
+        return bool(place and self.max_scroll_y and place.y and place.x == self.size.width - 1)
+
+    def on_mouse_down(self, event: events.MouseDown) -> None:
+        """The scrollbar follows the mouse until the button is released."""
+        if self._on_bar(event):
+            self._dragging = True
+            self.capture_mouse()
+            self._drag(event)
+
+    def on_mouse_move(self, event: events.MouseMove) -> None:
+        """See :meth:`on_mouse_down`."""
+        if self._dragging:
+            self._drag(event)
+
+    def on_mouse_up(self) -> None:
+        """See :meth:`on_mouse_down`."""
+        if self._dragging:
+            self._dragging = False
+            self.release_mouse()
+
+    def _drag(self, event: events.MouseEvent) -> None:
+        _, length = self._thumb()
+        room = self.size.height - 1 - length
+        y = event.get_content_offset_capture(self).y - 1 - length // 2
+        share = max(0.0, min(1.0, y / room if room > 0 else 0.0))
+        self._scroll_to_row(round(share * self.max_scroll_y))
+
     # -- cursor ------------------------------------------------------------------
 
     def watch_cursor(self, before: int, now: int) -> None:
@@ -281,7 +349,6 @@ class Table(  # pyright: ignore[reportIncompatibleMethodOverride]
             self._scroll_to_row(index - page + 1)
 
     def _scroll_to_row(self, index: int) -> None:
-        # Forced: the scrollbar may not be there yet if the rows have just arrived.
         self.scroll_to(y=index, animate=False, immediate=True, force=True)
 
     def action_down(self) -> None:
@@ -318,7 +385,7 @@ class Table(  # pyright: ignore[reportIncompatibleMethodOverride]
         index = event.y - 1 + int(self.scroll_offset.y)
         if event.y == 0 and (column := self._column_at(event.x)) is not None:
             self.post_message(self.HeadClicked(self, column))
-        if event.y == 0 or index >= len(self._rows):
+        if event.y == 0 or index >= len(self._rows) or self._on_bar(event):
             return
         if index == self.cursor:
             self.action_open()

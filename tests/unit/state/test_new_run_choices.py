@@ -89,7 +89,7 @@ def test_providers_that_can_be_asked_come_first() -> None:
     assert "needs no key" in about_provider(known, key_places(LINES), "local")
     assert "looking up its key" in about_provider(known, {}, "anthropic")
     assert about_provider(known, {}, "nobody") == ""
-    assert about_provider(known, {}, "compatible").startswith("Any server with OpenAI's")
+    assert about_provider(known, {}, "compatible").startswith("Your own server")
     names = [choice.ident for choice in benchmark_choices(known)]
     assert names == list(known.benchmarks)
     assert "57 subjects" in about_benchmark(known, "mmlu")

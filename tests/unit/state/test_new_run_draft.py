@@ -112,6 +112,9 @@ def test_what_a_choice_makes_necessary_comes_first(known: Known) -> None:
 
 def test_what_would_put_an_error_right(known: Known) -> None:
     draft = Draft(known, "mmlu", "compatible", "mine")
+    assert draft.fix(None) == Fix("base_url")
+    assert draft.missing == "enter your server's address: base-url"
+    draft.typed["base_url"] = "http://x"
 
     def failed(hint: str, setting: str = "") -> CommandFailed:
         error = CommandFailed("it cannot be", hint=hint)
