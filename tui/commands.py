@@ -135,7 +135,7 @@ COMMANDS: tuple[Command, ...] = (
     Command("run.machine", "Machine", "cards, processors and memory, and what holds them", "m"),
     Command("run.report", "Report", "write a report to the run's folder", "w"),
     Command("run.copy", "Copy command", "copy the command that watches this run", "y"),
-    Command("samples.filter", "Find text", "find samples containing text", "slash", True),
+    Command("samples.filter", "Filter", "by words and fields, as you type", "slash", True),
     Command("samples.outcome", "Outcome", "cycle through the outcomes", "o", True),
     Command("samples.score", "Score", "cycle through all, wrong, right", "w", True),
     Command("samples.group", "Group", "filter by subject, category or language", "c", True),

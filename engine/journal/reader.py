@@ -132,6 +132,12 @@ class RowDecoder:
             self._tags[ident] = self._object(self.name(ident), TAGS)
         return self._tags[ident].copy()
 
+    def events(self, kind: str) -> Iterator[Event]:
+        """All events of a kind, oldest first."""
+        sql = "SELECT id, at, kind, count, body FROM event WHERE kind = ? ORDER BY id"
+        for columns in self.db.execute(sql, (kind,)):
+            yield _event(*columns)
+
     def values(self, ident: int) -> dict[str, float]:
         """The interned values of a score."""
         return self._object(self.name(ident), VALUES)

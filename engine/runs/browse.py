@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
+from statistics import fmean
 from typing import Any, NamedTuple
 
 import orjson
@@ -61,7 +62,7 @@ class Filter:
         outcome: name of an outcome, or ``waiting``; empty: any.
         right: right or wrong by the run's headline value; None for either.
         tag: name and value of a tag.
-        text: text in the question, gold answer or reply; case-insensitive.
+        texts: texts in the question, gold answer or replies; all of them, case-insensitive.
         error: kind of error that a sample failed with, as in ``Status.errors``; used with
             the outcome ``error``.
     """
@@ -69,7 +70,7 @@ class Filter:
     outcome: str = ""
     right: bool | None = None
     tag: tuple[str, str] | None = None
-    text: str = ""
+    texts: tuple[str, ...] = ()
     error: str = ""
 
     @property
@@ -91,6 +92,28 @@ class Took(NamedTuple):
     input_tokens: int = 0
     output_tokens: int = 0
     cost: float = 0.0
+
+
+class SampleRecord(NamedTuple):
+    """What is known of a sample without reading its content.
+
+    Attributes:
+        row: its number in the run, from 1.
+        tags: its tags.
+        outcomes: those of its scores; empty while there are none.
+        errors: kinds of errors that it failed with.
+        values: its scores' values by name, the mean over epochs.
+        score: its headline value, the mean over epochs; None if it has none.
+        took: see :meth:`SampleBrowser.took`.
+    """
+
+    row: int
+    tags: Mapping[str, str]
+    outcomes: Collection[str]
+    errors: Collection[str]
+    values: Mapping[str, float]
+    score: float | None
+    took: Took
 
 
 ORDERS = ("score", "seconds", "input_tokens", "output_tokens", "cost")
@@ -215,6 +238,50 @@ class SampleBrowser:
                 rows = (row for row, _ in groupby(_column(decoder, sql, given)))
             return array("Q", rows)
 
+    def records(self, *, took: bool) -> Iterator[SampleRecord]:
+        """All samples, in order, from one scan of samples and scores.
+
+        Args:
+            took: whether to scan all replies as well; without it, nothing took any time.
+        """
+        with opened(self.journal) as decoder:
+            times = _took(decoder, f"{_TOOK} GROUP BY 1", ()) if took else {}
+            scores: dict[int, list[tuple[int, int, str]]] = {}
+            error_code = OUTCOME_CODE[Outcome.ERROR]
+            for ident, outcome, values, told in decoder.db.execute(
+                "SELECT id, outcome, vals, CASE outcome WHEN ? THEN detail END FROM score",
+                (error_code,),
+            ):
+                error = "" if told is None else _error_kind(decoder, told)
+                scores.setdefault(ident >> EPOCH_BITS, []).append((outcome, values, error))
+            known: dict[tuple[int, ...], tuple[Mapping[str, float], float | None]] = {}
+            tags: dict[int, Mapping[str, str]] = {}
+            nothing = Took()
+            for row, ident in decoder.db.execute("SELECT row, tags FROM sample ORDER BY row"):
+                own = scores.get(row, ())
+                told = tuple(values for outcome, values, _ in own if outcome != error_code)
+                if told not in known:
+                    known[told] = self._means([decoder.values(one) for one in told])
+                if ident not in tags:
+                    tags[ident] = decoder.tags(ident)
+                yield SampleRecord(
+                    row,
+                    tags[ident],
+                    [OUTCOMES[outcome].value for outcome, *_ in own],
+                    [error for *_, error in own if error],
+                    *known[told],
+                    times.get(row, nothing),
+                )
+
+    def _means(
+        self, scores: Sequence[Mapping[str, float]]
+    ) -> tuple[Mapping[str, float], float | None]:
+        """Each value's mean over a sample's scores, and that of the headline value."""
+        names = dict.fromkeys(name for values in scores for name in values)
+        means = {name: fmean([v[name] for v in scores if name in v]) for name in names}
+        heads = [one for values in scores if (one := headline(values, self.value)) is not None]
+        return means, fmean(heads) if heads else None
+
     def took(self, rows: Sequence[int]) -> dict[int, Took]:
         """Time, tokens and cost of these samples, by number; those without a reply are missing."""
         with opened(self.journal) as decoder:
@@ -307,11 +374,15 @@ def _failed_with(decoder: RowDecoder, kind: str) -> list[int]:
     known: dict[int | bytes, bool] = {}
     for ident, told in decoder.db.execute(sql, (OUTCOME_CODE[Outcome.ERROR],)):
         if told not in known:
-            error = str(decoder.detail(told).get("error", ""))
-            known[told] = error.partition(":")[0] == kind
+            known[told] = _error_kind(decoder, told) == kind
         if known[told]:
             found.append(ident)
     return found
+
+
+def _error_kind(decoder: RowDecoder, told: int | bytes) -> str:
+    """The kind of error in the detail of a failed score, as in ``Status.errors``."""
+    return str(decoder.detail(told).get("error", "")).partition(":")[0]
 
 
 @contextmanager
@@ -384,7 +455,9 @@ def _calls(row: int) -> tuple[int, int]:
 
 
 class TextSearch:
-    """Searches question, gold answer and replies of samples, in small steps.
+    """Searches question, gold answer and replies of samples for texts, in small steps.
+
+    A sample matches if each of the texts is in it, wherever.
 
     It can be restarted while a run continues: it then searches only samples that are new or
     have been answered since.
@@ -395,8 +468,10 @@ class TextSearch:
         found: numbers of all matching samples so far.
     """
 
-    def __init__(self, samples: SampleBrowser, text: str) -> None:
-        self.text = text
+    def __init__(self, samples: SampleBrowser, *texts: str) -> None:
+        needles = [text.casefold() for text in texts]
+        # In its JSON form too, so that raw records can be searched before decoding them.
+        self._needles = [(needle, orjson.dumps(needle).decode()[1:-1]) for needle in needles]
         self.rows: Sequence[int] = ()
         self.searched = 0
         self.found: set[int] = set()
@@ -430,18 +505,20 @@ class TextSearch:
     def go_on(self, seconds: float) -> None:
         """Search more samples for about this long, but at least a few."""
         end = time.monotonic() + seconds
-        needle = self.text.casefold()
-        # In its JSON form, so that raw records can be searched before decoding them.
-        quick = orjson.dumps(needle).decode()[1:-1]
         with opened(self._samples.journal) as decoder:
             while not self.done:
                 rows = self.rows[self.searched : self.searched + _AT_A_TIME]
                 self.found.difference_update(rows)
-                self.found.update(
-                    row
-                    for row, kind, body in _bodies(decoder, rows)
-                    if quick in body.casefold() and _says(kind, body, needle)
-                )
+                said: dict[int, set[str]] = {}
+                for row, kind, body in _bodies(decoder, rows):
+                    folded = body.casefold()
+                    said.setdefault(row, set()).update(
+                        needle
+                        for needle, quick in self._needles
+                        if quick in folded and _says(kind, body, needle)
+                    )
+                every = {needle for needle, _ in self._needles}
+                self.found.update(row for row, needles in said.items() if needles == every)
                 for row in rows:
                     self._looked[row] = self._answers[row]
                 self.searched += len(rows)

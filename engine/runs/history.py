@@ -6,10 +6,11 @@ At 100,000 samples the scans take a few hundred milliseconds: not for a UI threa
 from __future__ import annotations
 
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 from evalbench.engine.calls import Outcome
 from evalbench.engine.journal.reader import RowDecoder
@@ -27,6 +28,12 @@ _LATENCIES = (
 
 _ERROR = OUTCOME_CODE[Outcome.ERROR]
 
+_ERRORS = {"wait": "reason", "sample-failed": "error"}
+"""Events about errors, and where each names its kind."""
+_NO_ERROR = ("Warming",)
+_BATCH_BEGINS = ("batch-submitted", "batch-found")
+_BATCH_END = "batch-read"
+
 
 @dataclass(slots=True)
 class Stretch:
@@ -38,6 +45,8 @@ class Stretch:
         replies, failures: answered calls, and calls that ended in an error.
         tokens: generated tokens of the replies.
         cost: US dollars, as far as prices are known.
+        retried: attempts that failed and were repeated, by kind of error.
+        lost: samples that failed, by kind of error.
         latencies: seconds from sending a call to its reply, sorted.
     """
 
@@ -49,6 +58,8 @@ class Stretch:
     failures: int = 0
     tokens: int = 0
     cost: float = 0.0
+    retried: Counter[str] = field(default_factory=Counter)
+    lost: Counter[str] = field(default_factory=Counter)
     latencies: list[float] = field(default_factory=list)
 
     def latency(self, share: float) -> float | None:
@@ -59,6 +70,17 @@ class Stretch:
         return self.latencies[max(0, rank - 1)]
 
 
+class BatchTime(NamedTuple):
+    """When a batch was sent and when its results were read, in seconds since the run's creation.
+
+    ``end`` is None for one whose results are not in.
+    """
+
+    name: str
+    begin: float
+    end: float | None
+
+
 @dataclass(frozen=True, slots=True)
 class History:
     """A run's history in intervals of equal length.
@@ -67,11 +89,13 @@ class History:
         every_s: interval length in seconds.
         stretches: intervals by number; the first starts at the run's creation.
         groups: (n, mean of the headline value) by tag name and value.
+        batches: the provider batches, in the order in which they were sent.
     """
 
     every_s: float
     stretches: Mapping[int, Stretch]
     groups: Mapping[tuple[str, str], tuple[int, float]]
+    batches: Sequence[BatchTime] = ()
 
     def numbers(self) -> Sequence[int]:
         """Numbers of the intervals in which anything happened, in order."""
@@ -111,6 +135,7 @@ def read_history(journal: Path, value: str, most: int = 120) -> History:
                 stretch.total += count * one
                 stretch.squares += count * one * one
         _add_replies(decoder, every, found)
+        batches = _add_events(decoder, every, found)
         groups: dict[tuple[str, str], list[float]] = defaultdict(lambda: [0.0, 0.0])
         for tags, ident, count in decoder.db.execute(
             "SELECT tags, vals, count(*) FROM score WHERE outcome <> ? GROUP BY 1, 2", (_ERROR,)
@@ -120,7 +145,7 @@ def read_history(journal: Path, value: str, most: int = 120) -> History:
                     groups[tag][0] += count
                     groups[tag][1] += count * one
     means = {tag: (int(n), total / n) for tag, (n, total) in groups.items()}
-    return History(every / 1000, dict(found), means)
+    return History(every / 1000, dict(found), means, batches)
 
 
 def read_latency(journal: Path, shares: Sequence[float]) -> list[float | None]:
@@ -136,9 +161,11 @@ def read_latency(journal: Path, shares: Sequence[float]) -> list[float | None]:
 
 
 def _ends(decoder: RowDecoder) -> tuple[int, int]:
-    """Times of the first and last score or reply, in milliseconds."""
+    """Times of the first and last score, reply or error, in milliseconds."""
     ends = decoder.db.execute(
         "SELECT min(at), max(at) FROM score UNION ALL SELECT min(at), max(at) FROM reply"
+        " UNION ALL SELECT min(at), max(at) FROM event WHERE kind IN (?, ?)",
+        tuple(_ERRORS),
     ).fetchall()
     times = [at for pair in ends for at in pair if at is not None]
     return (min(times), max(times)) if times else (0, 0)
@@ -154,6 +181,24 @@ def _add_replies(decoder: RowDecoder, every: int, found: dict[int, Stretch]) -> 
         stretch.replies, stretch.failures, stretch.tokens = count, failures, tokens
         stretch.cost = float(dollars(cost))
     _add_latencies(decoder, every, found)
+
+
+def _add_events(decoder: RowDecoder, every: int, found: dict[int, Stretch]) -> list[BatchTime]:
+    """Count errors, and find out when batches were sent and read."""
+    for what, named in _ERRORS.items():
+        for event in decoder.events(what):
+            kind = str(event.body.get(named) or "")
+            if kind and kind not in _NO_ERROR:
+                stretch = found[event.at_ms // every]
+                counts = stretch.lost if what == "sample-failed" else stretch.retried
+                counts[kind] += event.count
+    begun: dict[str, float] = {}
+    for what in _BATCH_BEGINS:
+        for event in decoder.events(what):
+            begun.setdefault(str(event.body.get("batch")), event.at_ms / 1000)
+    ended = {str(e.body.get("batch")): e.at_ms / 1000 for e in decoder.events(_BATCH_END)}
+    batches = [BatchTime(name, at, ended.get(name)) for name, at in begun.items()]
+    return sorted(batches, key=lambda batch: batch.begin)
 
 
 def _add_latencies(decoder: RowDecoder, every: int, found: dict[int, Stretch]) -> None:

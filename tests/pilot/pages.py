@@ -7,6 +7,7 @@ import sqlite3
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,7 +20,6 @@ from evalbench.engine.calls import Outcome
 from evalbench.engine.config import registry
 from evalbench.engine.errors import UsageError
 from evalbench.engine.hardware.system import SystemReading
-from evalbench.engine.runs.folder import all_runs
 from evalbench.engine.runs.status import State
 from evalbench.tui.app import EvalbenchApp
 from evalbench.tui.commands import COMMANDS
@@ -57,6 +57,8 @@ from evalbench.tui.state.machine import Holder, Machine, MachineReading
 from evalbench.tui.state.preferences import save_preferences
 from evalbench.tui.state.run_choices import Choice
 from evalbench.tui.state.run_list import RunLine
+from evalbench.tui.widgets.chart_grid import ChartGrid
+from evalbench.tui.widgets.lines import Lines
 from evalbench.tui.widgets.table import Column
 from tests.pilot.driving import shown, until, until_shown
 from tests.pilot.judged import judged_run
@@ -513,17 +515,30 @@ async def one_run(state: State, *, alive: bool = True, **more: Any) -> None:
     engine.event("sample-failed", 3, error="Overloaded")
     engine.event("command", do="concurrency", value=8)
     engine.status(state, alive=alive, **RUN_WORK | more)
+    spread_out(engine.folder.journal)
     engine.folder.path.rename(engine.folder.path.with_name("20260101-000000-run"))
 
 
+def spread_out(path: Path) -> None:
+    """Put three seconds between the answers in a journal."""
+    with sqlite3.connect(path) as journal:
+        journal.execute("UPDATE score SET at = 3000 * (id >> 10)")
+        journal.execute("UPDATE reply SET at = 3000 * (id >> 20), output = 40, cost = 1000000000")
+        journal.execute("UPDATE call SET sent = 3000 * (id >> 20) - 300 * (id >> 20)")
+    journal.close()
+
+
 async def open_it(pilot: Pilot[int]) -> None:
-    """The page of the only run."""
+    """The page of the only run, with its charts where there is room for them."""
     await pilot.press("enter")
     await until(pilot, lambda: isinstance(pilot.app.screen, RunPage), "the page of the run")
     await until_shown(pilot, "quickstart × openai/gpt-5.2")
+    grid = pilot.app.screen.query_one(ChartGrid)
+    await until(pilot, lambda: not grid.display or grid.query(Lines), "the charts")
 
 
-_LIMITED = {"in_flight": 4, "concurrency": 8, "fixed": False, "waiting": 3, "retries": 17}
+_LIMITED = {"in_flight": 4, "concurrency": 8, "fixed": False, "waiting": 3, "retries": 17,
+            "headroom": {"requests": [212, 500], "tokens": [88_000, None]}}  # fmt: skip
 _CARD = {
     "name": "NVIDIA RTX 9000", "used": 3 << 30, "peak": 6 << 30, "total": 8 << 30,
     "utilisation": 87, "temperature": 64, "power": 120.5, "power_limit": 170.0,
@@ -563,17 +578,7 @@ shot("run-complete", RunPage, _complete)(open_it)
 shot("run-failed", RunPage, _failed)(open_it)
 
 
-async def _in_time(patch: pytest.MonkeyPatch) -> None:
-    """A complete run whose answers came three seconds apart."""
-    await _complete(patch)
-    with sqlite3.connect(all_runs()[0].journal) as journal:
-        journal.execute("UPDATE score SET at = 3000 * (id >> 10)")
-        journal.execute("UPDATE reply SET at = 3000 * (id >> 20), output = 40, cost = 1000000000")
-        journal.execute("UPDATE call SET sent = 3000 * (id >> 20) - 300 * (id >> 20)")
-    journal.close()
-
-
-@shot("run-charts", RunChartsPage, _in_time)
+@shot("run-charts", RunChartsPage, _complete)
 async def _(pilot: Pilot[int]) -> None:
     await open_it(pilot)
     await pilot.press("v")
@@ -653,6 +658,7 @@ async def _(pilot: Pilot[int]) -> None:
 
 async def _judged(_patch: pytest.MonkeyPatch) -> None:
     engine = await judged_run()
+    spread_out(engine.folder.journal)
     engine.folder.path.rename(engine.folder.path.with_name("20260101-000000-run"))
 
 

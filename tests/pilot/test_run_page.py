@@ -236,7 +236,7 @@ async def test_what_changes_is_shown_as_it_changes(engine: PretendEngine) -> Non
         (State.PAUSING, True, {}, "pausing"),
         (State.STOPPING, True, {}, "stopping"),
         (State.PAUSED, True, {}, "press r to resume: only calls without a reply are sent"),
-        (State.STOPPED, True, {}, "r goes on"),
+        (State.STOPPED, True, {}, "press r to resume"),
         (State.BUDGET, True, {}, "press b to raise the budget and continue"),
         (State.RUNNING, False, {}, "its engine ended unexpectedly"),
         (State.FAILED, True, {"problem": "bad key\n  try: evalbench keys set"}, "try: evalbench"),
@@ -470,13 +470,21 @@ async def test_charts_are_a_key_away(engine: PretendEngine, size: tuple[int, int
         journal.execute("UPDATE score SET at = 1000 * (id >> 10)")
         journal.execute("UPDATE reply SET at = 1000 * (id >> 20)")
     journal.close()
+    engine.event("wait", 3, 2000, reason="RateLimited", what="slow down")
     async with opened(engine, size) as pilot:
+        # Where there is room for them, the first ones are on the page itself.
+        if size[1] >= 40:
+            screen = await until_shown(pilot, "Time to the reply")
+            assert ("Errors by kind" in screen) is (size[0] >= 150)
+            assert all(len(line) <= size[0] for line in screen.splitlines())
+        else:
+            assert "Time to the reply" not in await until_shown(pilot, "Which second?")
         await pilot.press("v")
-        screen = await until_shown(pilot, "accuracy  ")
+        screen = await until_shown(pilot, "accuracy ──")
         assert "░ 95 %" in screen
         assert all(len(line) <= size[0] for line in screen.splitlines())
         await pilot.press("end")
-        await until_shown(pilot, "By group, best first")
+        assert "RateLimited 3 retried" in await until_shown(pilot, "By group ──")
         await pilot.press("escape")
         await until(pilot, lambda: isinstance(pilot.app.screen, RunPage), "the run")
 

@@ -370,6 +370,23 @@ async def test_a_live_run_is_followed(home: Path) -> None:
         assert "running" not in shown(pilot.app)
 
 
+async def test_conditions_are_typed_and_what_is_wrong_with_them_is_said(
+    engine: PretendEngine,
+) -> None:
+    async with samples(engine) as pilot:
+        await until_listed(pilot, *range(1, 13))
+        await pilot.press("slash", *"number<4")
+        await until_listed(pilot, 1, 2, 3)
+        await pilot.press("space", *"needle")
+        await until_listed(pilot, 3)
+        await until_shown(pilot, "only number<4 needle · x shows all")
+        await pilot.press("space", *"colour:red")
+        await until_shown(pilot, "no colour: here")
+        await until_listed(pilot, 3)
+        await pilot.press("escape")
+        await until_listed(pilot, *range(1, 13))
+
+
 async def test_a_text_is_found_in_later_replies_too(home: Path) -> None:
     made = pretend("synthetic", "scripted/good", total=4)
     await made.answer(1, "Q1, a needle?")

@@ -28,6 +28,7 @@ from evalbench.tui.state.live_settings import read_budget, read_concurrency
 from evalbench.tui.state.run_choices import Choice
 from evalbench.tui.state.run_view import RunView
 from evalbench.tui.state.scores import ScoreLine, score_lines
+from evalbench.tui.widgets.chart_grid import ChartGrid
 from evalbench.tui.widgets.footer import Footer
 from evalbench.tui.widgets.lines import Line, Lines
 from evalbench.tui.widgets.table import Column, ListRows, Table
@@ -44,6 +45,13 @@ _FEW_METRICS = 8
 
 _SHORT = 32
 """Below this many rows, panels show only the essentials."""
+
+_ACROSS = ((220, 4), (150, 4), (110, 3), (0, 2))
+"""Charts side by side, by the number of columns from which on there are so many."""
+_CHART_ROWS = (8, 15)
+"""Rows of a chart, and of the gap below it: the fewest, and the most of the chart alone."""
+_BESIDE_CHARTS, _AT_REST = 29, 46
+"""Rows that everything but the charts needs while a run is live, and when it is complete."""
 
 
 class RunPage(Page):
@@ -71,6 +79,7 @@ class RunPage(Page):
     RunPage.-narrow #rest { width: 1fr; layout: vertical; }
     RunPage.-tall #panels { margin-bottom: 1; }
     RunPage.-tall #head { padding: 1; }
+    RunPage #charts { padding: 0 1; display: none; }
     RunPage #lower { height: 1fr; min-height: 10; layout: vertical; }
     RunPage #lower Table { min-height: 4; padding: 0 1; }
     RunPage #lower .table--head { background: $panel; }
@@ -119,8 +128,9 @@ class RunPage(Page):
                         yield _section("limits", "limits and waits")
                         yield _section("params", "adjusted parameters")
             yield Compared(id="compared")
+            yield ChartGrid(self.view.folder, id="charts")
             with Container(id="lower"):
-                yield Table(run_tables.SCORES, empty="No metrics.", id="scores")
+                yield Table(run_tables.scores(bounds=True), empty="No metrics.", id="scores")
                 yield Table(run_tables.ANSWERS, empty="No scores yet.", id="answers")
                 yield Table(run_tables.LOG, empty="Nothing to report yet.", id="log")
         yield Footer()
@@ -136,7 +146,17 @@ class RunPage(Page):
     def on_resize(self, event: events.Resize) -> None:
         """Show more or less, depending on the room."""
         self._drawn, self._stale = float("-inf"), True
+        self._lay_charts()
         self.tick()
+
+    def _lay_charts(self) -> None:
+        """Charts get the room that panels and tables leave."""
+        width, height = self.size
+        across = next((number for least, number in _ACROSS if width >= least), 1)
+        spare = height - (_AT_REST if self.view.state == "complete" else _BESIDE_CHARTS)
+        lines = min(2, spare // _CHART_ROWS[0])
+        rows = min(_CHART_ROWS[1], spare // lines - 1) if lines > 0 else 0
+        self.query_one(ChartGrid).lay(across if rows else 0, rows, across * lines)
 
     # -- showing -----------------------------------------------------------------
 
@@ -156,12 +176,15 @@ class RunPage(Page):
             self._draw()
         if turned:
             self._turn()
+        low = self.the_app.low_bandwidth
+        self.query_one(ChartGrid).look(self.view.status, live=self.view.live, low=low)
 
     def _turn(self) -> None:
         """The run's state has changed."""
         before, self._drawn_state = self._drawn_state, self.view.state
         complete = self.view.state == "complete"
         self.set_class(complete, "-complete")
+        self._lay_charts()
         self.query_one(Compared).show(self.view.metrics if self.view.status.at_rest else {})
         if complete:
             self._show_scores(score_lines(self.view.metrics))
@@ -176,6 +199,7 @@ class RunPage(Page):
     def _show_scores(self, lines: Sequence[ScoreLine]) -> None:
         """If there are few metrics, the tables below get their room."""
         table = self.query_one("#scores", Table)
+        table.replace_columns(run_tables.scores(bounds=any(line.bounds for line in lines)))
         table.show(ListRows([run_tables.score_row(line) for line in lines]))
         few = len(lines) <= _FEW_METRICS
         self.set_class(few, "-few")
@@ -247,9 +271,9 @@ class RunPage(Page):
     @work(exclusive=True, group="ask")
     async def action_failures(self) -> None:
         """See ``commands.py``."""
-        from evalbench.engine.runs.browse import Filter
         from evalbench.tui.screens.choose import Choose
         from evalbench.tui.screens.samples import SamplesPage
+        from evalbench.tui.state.sample_query import SampleFilter
 
         errors = sorted(self.view.status.errors.items(), key=lambda error: -error[1])
         kind: str | None = errors[0][0] if len(errors) == 1 else ""
@@ -259,7 +283,7 @@ class RunPage(Page):
             columns = (Column("error"), Column("samples", 9, right=True))
             kind = await self.app.push_screen_wait(Choose("Failed samples", columns, choices))
         if kind is not None:
-            narrowed = Filter(outcome="error", error=kind)
+            narrowed = SampleFilter(outcome="error", error=kind)
             await self.app.push_screen(SamplesPage(self.view.folder, narrowed))
 
     @on(events.Click, "#score")

@@ -99,8 +99,8 @@ def score_lines(view: RunView, *, compact: bool, hint: str = "") -> list[Line]:
     if status.done:
         for word, number, share in figures.shares(status.outcomes):
             tone = _OUTCOME_TONES.get(word, "warn") if number else "dim"
-            count = f" {figures.percent(share, 1):>7} {figures.count(number):>7}"
-            lines.append([(f"{word:<10}", tone), Bar(share, tone, _OUTCOME_BAR), (count, tone)])
+            count = f"{word:<9}{figures.percent(share, 1):>7} {figures.count(number):>7} "
+            lines.append([(count, tone), Bar(share, tone, _OUTCOME_BAR)])
     worst = sorted(status.errors.items(), key=lambda error: -error[1])
     lines += [
         [
@@ -240,6 +240,14 @@ def limit_lines(view: RunView, *, compact: bool) -> list[Line]:
             lines.append([f"{flying} of {figures.count(most)} in flight{level}"])
     elif view.live and gauges:
         lines.append([f"{flying} in flight"])
+    for what, (left, limit) in (gauges.get("headroom") or {}).items():
+        if left is None:
+            continue
+        words: list[Piece] = [f"{figures.count(left)} {one_line(what)} left"]
+        if limit:
+            share = left / limit
+            words += [f" of {figures.count(limit)} ", Bar(share, _left_tone(share))]
+        lines.append(words)
     if held := holdup_words(gauges):
         lines.append([(held, "warn")])
     if (again := gauges.get("retries")) and not compact:
@@ -248,6 +256,10 @@ def limit_lines(view: RunView, *, compact: bool) -> list[Line]:
         often = f"{figures.count(wait.times)} × {wait.reason}"
         lines.append([(often, "warn"), f" {wait.what}"])
     return lines
+
+
+def _left_tone(share: float) -> str:
+    return "warn" if share <= 1 - _NEARLY else "good"
 
 
 _MOST_BATCHES = 4

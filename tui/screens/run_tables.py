@@ -18,13 +18,17 @@ ANSWERS = (
     Column("read as", 16),
 )
 LOG = (Column("time", 8), Column("events"))
-SCORES = (
-    Column("metric"),
-    Column("score", 9, right=True),
-    Column("95 %", 12, right=True, drop=1),
-    Column("k / n", 15, right=True, drop=2),
-    Column("bounds", 12, right=True, drop=3),
-)
+
+
+def scores(*, bounds: bool) -> tuple[Column, ...]:
+    """The columns of the metrics; ``bounds``: whether any has bounds."""
+    columns = (
+        Column("metric"),
+        Column("score", 9, right=True),
+        Column("95 %", 12, right=True, drop=1),
+        Column("k / n", 15, right=True, drop=2),
+    )
+    return (*columns, Column("bounds", 12, right=True, drop=3)) if bounds else columns
 
 
 def score_row(line: ScoreLine) -> Sequence[Cell]:

@@ -21,8 +21,8 @@ from evalbench.engine.runs.browse import (
     ORDERS,
     VALUE,
     Facets,
-    Filter,
     SampleBrowser,
+    SampleRecord,
     TextSearch,
 )
 from evalbench.engine.runs.folder import RunFolder
@@ -32,10 +32,12 @@ from evalbench.tui.screens.dialogs import Confirm, Enter
 from evalbench.tui.screens.sample import SamplePage
 from evalbench.tui.screens.seeking import SeekingPage
 from evalbench.tui.state import figures
+from evalbench.tui.state.query import Fields, parse_query
 from evalbench.tui.state.run_choices import Choice
 from evalbench.tui.state.run_folders import epochs_of
 from evalbench.tui.state.run_follower import RunFollower
 from evalbench.tui.state.run_list import RESUMABLE
+from evalbench.tui.state.sample_query import SampleFilter, fields_of, matching, sample_fields
 from evalbench.tui.state.sample_rows import EXTRAS, VALUE_WIDTH, SampleRows, place_of
 from evalbench.tui.state.sample_words import STATE_WORDS, question_words
 from evalbench.tui.widgets.footer import Footer
@@ -99,6 +101,7 @@ def _kept(name: str) -> str:
     return name.replace(" ", "-")
 
 
+_EXAMPLE = "words, outcome:failed, score:wrong, subject:law, latency>5"
 _NOTHING_YET = "No samples yet: the run is still reading its data."
 _NONE = "This run has no samples."
 _NO_MATCH = "No matching samples. Press x to show all."
@@ -116,7 +119,7 @@ class SamplesPage(SeekingPage):
     SamplesPage #narrowed.-on { display: block; }
     """
 
-    def __init__(self, folder: RunFolder, narrowed: Filter | None = None) -> None:
+    def __init__(self, folder: RunFolder, narrowed: SampleFilter | None = None) -> None:
         """``narrowed``: the initial filter."""
         super().__init__()
         self._watch = RunFollower(folder)
@@ -125,8 +128,10 @@ class SamplesPage(SeekingPage):
         self._epochs = epochs_of(folder)
         self._tags: tuple[str, ...] = ()
         self._all: Sequence[int] = ()
-        self._filter = Filter()
+        self._filter = SampleFilter()
         self._narrowed = narrowed
+        self._fields: Fields[SampleRecord] | None = None
+        self._problem = ""
         self._order, self._descending = "", False
         self._extras: tuple[str, ...] = ()
         self._values: tuple[str, ...] = ()
@@ -142,8 +147,8 @@ class SamplesPage(SeekingPage):
         """Top line, search text, active filters, table, footer."""
         yield TopLine(f"Samples of {self._watch.id}")
         with Horizontal(id="find-line"):
-            yield Plain("find")
-            yield Input(id="find", placeholder="text in question, gold answer or reply")
+            yield Plain("filter")
+            yield Input(id="find", placeholder=_EXAMPLE)
         yield Plain(id="narrowed")
         yield Table(
             (Column("", _NUMBER_WIDTH), *_HEAD, _QUESTION), empty=_NOTHING_YET, id="samples"
@@ -170,7 +175,7 @@ class SamplesPage(SeekingPage):
         live = not self._watch.ended
         if not self._samples.value:
             self._samples.value = next(iter(self._watch.status.metrics), "")
-        if self._filter == Filter() and not self._order:
+        if not self._filter.any and not self._order:
             if len(self._rows) < self._watch.status.total // self._epochs:
                 self._show_all()
         elif time.monotonic() >= self._scan_due or live != self._rows.live:
@@ -197,7 +202,7 @@ class SamplesPage(SeekingPage):
 
     def _show_listed(self) -> None:
         """Show all samples as they are; a filter and an order need a scan."""
-        if self._filter == Filter() and not self._order:
+        if not self._filter.any and not self._order:
             self._show_all()
         else:
             self._tell()
@@ -270,7 +275,7 @@ class SamplesPage(SeekingPage):
             )
         if not empty:
             unread = _NONE if self._watch.ended else _NOTHING_YET
-            empty = unread if self._filter == Filter() else self._looking or _NO_MATCH
+            empty = unread if not self._filter.any else self._looking or _NO_MATCH
         table.show(self._rows, empty=empty)
         if here is not None and numbers:
             table.cursor = min(place_of(numbers, here), len(numbers) - 1)
@@ -286,17 +291,18 @@ class SamplesPage(SeekingPage):
         everything = self._watch.status.total // self._epochs
         number = len(self._rows)
         said = figures.count(number)
-        if self._filter != Filter():
+        if self._filter.any:
             said += f" of {figures.count(everything)}"
-        said += " sample" if number == 1 and self._filter == Filter() else " samples"
+        said += " sample" if number == 1 and not self._filter.any else " samples"
         if self._order:
             said += f" · by {_order_name(self._order)}"
         if not self._watch.ended:
             said += f" · {self._watch.state}"
         self.query_one(TopLine).tell(right=said)
         narrowed = self.query_one("#narrowed", Plain)
-        narrowed.set_class(self._filter != Filter(), "-on")
-        narrowed.show(_filter_words(self._filter) + self._looking + " · x shows all")
+        narrowed.set_class(self._filter.any or bool(self._problem), "-on")
+        words = _filter_words(self._filter) + self._looking + " · x shows all"
+        narrowed.show(self._problem or words)
 
     @property
     def looking(self) -> bool:
@@ -305,11 +311,11 @@ class SamplesPage(SeekingPage):
 
     # -- narrowing ---------------------------------------------------------------
 
-    def _set_filter(self, wanted: Filter) -> None:
+    def _set_filter(self, wanted: SampleFilter) -> None:
         if wanted == self._filter:
             return
-        if wanted.text != self._filter.text:
-            self._search = TextSearch(self._samples, wanted.text)
+        if wanted.texts != self._filter.texts:
+            self._search = TextSearch(self._samples, *wanted.texts)
         self._filter = wanted
         self.workers.cancel_group(self, "narrow")
         self._looking = ""
@@ -323,8 +329,9 @@ class SamplesPage(SeekingPage):
         # Not again before this one is finished, however long it takes.
         self._scan_due = float("inf")
         try:
-            numbers = await asyncio.to_thread(self._samples.matching, wanted)
-            if wanted.text and self._search:
+            fields = self._fields or sample_fields((), ())
+            numbers = await asyncio.to_thread(matching, self._samples, wanted, fields)
+            if wanted.texts and self._search:
                 due = await asyncio.to_thread(self._search.due, numbers)
                 took = time.monotonic() - began
                 self._search.begin(due)
@@ -563,14 +570,15 @@ class SamplesPage(SeekingPage):
 
     def action_clear(self) -> None:
         """See ``commands.py``."""
+        self._problem = ""
         self.query_one("#find", Input).value = ""
         self.query_one("#find-line").display = False
         self.set_focus(self.query_one(Table))
-        self._set_filter(Filter())
+        self._set_filter(SampleFilter())
 
     def action_filter(self) -> None:
         """See ``commands.py``."""
-        self._text_before = self._filter.text
+        self._text_before = self._filter.typed
         self.open_field("#find-line", "#find")
 
     @on(Input.Changed, "#find")
@@ -580,9 +588,22 @@ class SamplesPage(SeekingPage):
             self._typing.stop()
         self._typing = self.set_timer(_TYPED_S, self._find)
 
-    def _find(self) -> None:
-        text = self.query_one("#find", Input).value.strip()
-        self._set_filter(replace(self._filter, text=text))
+    @work(exclusive=True, group="find")
+    async def _find(self) -> None:
+        typed = self.query_one("#find", Input).value.strip()
+        if typed and (self._fields is None or not self._watch.ended):
+            try:
+                self._fields = await asyncio.to_thread(fields_of, self._samples)
+            except JournalError as error:
+                self.the_app.tell_trouble(error)
+                return
+        query = parse_query(typed, self._fields or sample_fields((), ()))
+        self._problem = query.problem
+        if query.problem:
+            self._tell()
+            return
+        self._set_filter(replace(self._filter, typed=typed, texts=query.words))
+        self._tell()
 
     @on(Input.Submitted, "#find")
     def _found(self) -> None:
@@ -593,7 +614,7 @@ class SamplesPage(SeekingPage):
     @property
     def begun(self) -> bool:
         """Going back first leaves the entry, then clears the filter."""
-        return self.query_one("#find").has_focus or self._filter != Filter()
+        return self.query_one("#find").has_focus or self._filter.any
 
     def step_back(self) -> None:
         """Leave the entry, or clear the filter."""
@@ -626,7 +647,7 @@ def _check_ending(name: str) -> None:
         raise ValueError("the name has to end in .csv or .jsonl")
 
 
-def _filter_words(wanted: Filter) -> str:
+def _filter_words(wanted: SampleFilter) -> str:
     """``only: wrong, subject anatomy, with “text” in it``."""
     parts = []
     if wanted.outcome:
@@ -636,6 +657,8 @@ def _filter_words(wanted: Filter) -> str:
         parts.append("right" if wanted.right else "wrong")
     if wanted.tag:
         parts.append(f"{wanted.tag[0]} {wanted.tag[1]}")
-    if wanted.text:
-        parts.append(f"with “{wanted.text}” in it")
+    if wanted.typed:
+        said = " and ".join(f"“{text}”" for text in wanted.texts)
+        plain = set(wanted.typed.split()) <= set(wanted.texts)
+        parts.append(f"with {said} in it" if plain else wanted.typed)
     return "only " + ", ".join(parts)

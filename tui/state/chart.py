@@ -10,6 +10,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from rich.cells import cell_len
+
+from evalbench.tui.state.names import apart
+
 Piece = tuple[str, str]
 """Text and tone."""
 
@@ -17,6 +21,7 @@ _DOTS = ((0x01, 0x08), (0x02, 0x10), (0x04, 0x20), (0x40, 0x80))
 """Bits of a braille character by row and column of the dot."""
 _BLANK = 0x2800
 _BAND = "░"
+_RULE = "─"
 _LEAST_PLOT = 8
 
 
@@ -46,6 +51,7 @@ class Chart:
         band: (x, low, high) of a range around the first line.
         y_words, x_words: formatters for values of the two axes.
         low, high: limits of the vertical scale, if they differ from those of the values.
+        settled: from this x on, values determine the scale; earlier ones are cut off.
         level: a horizontal line, such as a limit.
         note: a few words next to the title, such as the newest value.
     """
@@ -58,6 +64,7 @@ class Chart:
     low: float | None = None
     high: float | None = None
     level: float | None = None
+    settled: float = float("-inf")
     note: str = ""
 
     @property
@@ -67,15 +74,8 @@ class Chart:
 
 
 def draw_chart(chart: Chart, width: int, height: int) -> list[list[Piece]]:
-    """A chart of the given size in cells: header, plot with its scale, and the time axis's ends."""
-    head: list[Piece] = [(chart.title, "strong")]
-    if chart.note:
-        head.append((f"  {chart.note}", ""))
-    named = [one for one in chart.series if one.name]
-    for one in named if len(named) > 1 else []:
-        head.append((f"  {'┄' if one.dotted else '─'} {one.name}", one.tone))
-    if chart.band:
-        head.append((f"  {_BAND} 95 %", "dim"))
+    """A chart of the given size in cells: header, plot with its scale, and the time axis."""
+    head = chart_head(chart.title, chart.note, width)
     if chart.empty:
         return [head, [("nothing to draw yet", "dim")], *[[] for _ in range(height - 2)]]
     low, high = _scale(chart)
@@ -94,11 +94,47 @@ def draw_chart(chart: Chart, width: int, height: int) -> list[list[Piece]]:
         at[tall // 2] = labels[1]
     lines: list[list[Piece]] = [head]
     lines += [[(f"{at.get(y, ''):>{margin - 1}} ", "dim"), *row] for y, row in enumerate(rows)]
-    first, last = _span(chart)
-    ends = chart.x_words(first), chart.x_words(last)
-    gap = max(1, wide - len(ends[0]) - len(ends[1]))
-    lines.append([(" " * margin + ends[0] + " " * gap + ends[1], "dim")])
+    first, last = map(chart.x_words, _span(chart))
+    lines.append([(" " * margin, ""), *chart_axis(first, last, wide, _legend(chart))])
     return lines
+
+
+def chart_head(title: str, note: str, width: int) -> list[Piece]:
+    """The first line of a chart: its title, and at the right end its newest value, never cut."""
+    room = width - cell_len(note) - 3 if note else width - 2
+    if cell_len(title) > room:
+        title = apart([title])[0].fit(max(1, room))
+    rule = max(1, width - cell_len(title) - cell_len(note) - (2 if note else 1))
+    head = [(f"{title} ", "strong"), (_RULE * rule, "faint")]
+    return [*head, (f" {note}", "accent")] if note else head
+
+
+def chart_axis(first: str, last: str, width: int, legend: Sequence[Piece] = ()) -> list[Piece]:
+    """The last line of a chart: its ends, and between them the legend.
+
+    Where there is no room for all three, the legend takes the place of the first end, or of both.
+    """
+    told = sum(cell_len(text) for text, _ in legend)
+    if not told:
+        return [(first + " " * max(1, width - len(first) - len(last)) + last, "dim")]
+    if len(first) + told + len(last) + 4 > width:
+        first = ""
+    if told + len(last) + 1 > width:
+        last = ""
+    left = max(0, (width - told) // 2 - len(first)) if first else 0
+    right = max(0, width - len(first) - left - told - len(last))
+    return [(first + " " * left, "dim"), *legend, (" " * right + last, "dim")]
+
+
+def _legend(chart: Chart) -> list[Piece]:
+    named = [one for one in chart.series if one.name]
+    found: list[Piece] = [
+        (f"{'┄' if one.dotted else '─'} {one.name}", one.tone)
+        for one in (named if len(named) > 1 else [])
+    ]
+    if chart.band:
+        found.append((f"{_BAND} 95 %", "dim"))
+    return [piece for one in found for piece in ((" ", ""), one)][1:]
 
 
 def _span(chart: Chart) -> tuple[float, float]:
@@ -107,8 +143,8 @@ def _span(chart: Chart) -> tuple[float, float]:
 
 
 def _scale(chart: Chart) -> tuple[float, float]:
-    values = [y for one in chart.series for _, y in one.points]
-    values += [y for _, *ends in chart.band for y in ends]
+    values = [y for one in chart.series for x, y in one.points if x >= chart.settled]
+    values += [y for x, *ends in chart.band for y in ends if x >= chart.settled]
     values += [] if chart.level is None else [chart.level]
     low = min(values) if chart.low is None else chart.low
     high = max(values) if chart.high is None else chart.high

@@ -128,7 +128,7 @@ def _heatmap(metrics: Metrics, lists: Sequence[_List]) -> Heatmap:
 
 
 def _scale(metrics: Sequence[Mapping[str, Any]]) -> tuple[float, float]:
-    """The ends of the shade scale: at least as far apart as a typical interval is wide.
+    """The ends of the shade scale: at least twice as far apart as a typical interval is wide.
 
     So values that could be equal by chance look alike. Without intervals, the ends are at least a
     tenth of the greatest value apart, and for fractions ten points. Both are 0 if nothing is
@@ -146,7 +146,7 @@ def _scale(metrics: Sequence[Mapping[str, Any]]) -> tuple[float, float]:
         if one.get("low") is not None and one.get("high") is not None
     ]
     least = 0.1 if shares else 0.1 * max(map(abs, values)) or 1.0
-    spread = max(high - low, median(widths) if widths else least)
+    spread = max(high - low, 2 * median(widths) if widths else least)
     if not spread > 0:
         spread = least
     middle = (low + high) / 2

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import operator
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
@@ -23,7 +23,7 @@ Text = Callable[[Row], Sequence[str]]
 Number = Callable[[Row], float | None]
 """A field's number in a row; None if unknown: then no comparison matches."""
 
-_TERM = re.compile(r'(-?)(?:([A-Za-z]+)(:|<=|>=|<|>|=))?("[^"]*"?|\S+)')
+_TERM = re.compile(r'(-?)(?:([A-Za-z][\w-]*)(:|<=|>=|<|>|=))?("[^"]*"?|\S+)')
 _COMPARED: Mapping[str, Callable[[float, float], bool]] = {
     "<": operator.lt,
     "<=": operator.le,
@@ -39,11 +39,11 @@ class Fields(Generic[Row]):
     """The fields that a list can be filtered by.
 
     Attributes:
-        words: text that plain words are searched in, in lower case.
+        words: text that plain words are searched in, in lower case; None: the caller searches.
         texts, numbers: fields by name. ``age`` is in seconds, and accepts ``2h`` and ``3d`` too.
     """
 
-    words: Callable[[Row], str]
+    words: Callable[[Row], str] | None
     texts: Mapping[str, Text[Row]]
     numbers: Mapping[str, Number[Row]]
 
@@ -53,24 +53,35 @@ class Query(Generic[Row]):
     """A filter as typed.
 
     Attributes:
+        words: plain words to search, if the fields leave that to the caller.
+        names: names of the fields that it asks about.
         problem: what is wrong with it, in words; it matches everything then.
     """
 
     terms: tuple[Callable[[Row], bool], ...] = ()
     problem: str = ""
+    words: tuple[str, ...] = ()
+    names: frozenset[str] = frozenset()
 
-    def among(self, rows: Sequence[Row]) -> list[Row]:
-        """The ``rows`` that match."""
+    def among(self, rows: Iterable[Row]) -> list[Row]:
+        """The ``rows`` that match, apart from :attr:`words`."""
         return [row for row in rows if all(term(row) for term in self.terms)]
 
 
 def parse_query(text: str, fields: Fields[Row]) -> Query[Row]:
     """Parse a filter. While a term is incomplete (``state:``), it matches everything."""
     terms: list[Callable[[Row], bool]] = []
+    words: list[str] = []
+    names: set[str] = set()
     for sign, name, how, raw in _TERM.findall(text):
         wanted = raw.strip('"').lower()
         if not how:
-            if re.fullmatch(r"[a-z]+(:|[<>=]+)", wanted):
+            if re.fullmatch(r"[a-z][\w-]*(:|[<>=]+)", wanted) or not wanted:
+                continue
+            if fields.words is None:
+                if sign:
+                    return Query(problem=f"-{raw}: only name:text can be negated here")
+                words.append(raw.strip('"'))
                 continue
             term = _with_words(fields.words, wanted)
         elif how == ":" and name.lower() in fields.texts:
@@ -83,8 +94,9 @@ def parse_query(text: str, fields: Fields[Row]) -> Query[Row]:
         else:
             known = fields.texts if how == ":" else fields.numbers
             return Query(problem=f"no {name}{how} here; {nearest(name.lower(), list(known))}")
+        names.add(name.lower())
         terms.append(_turned(term) if sign else term)
-    return Query(tuple(terms))
+    return Query(tuple(terms), words=tuple(words), names=frozenset(names))
 
 
 def _with_words(words: Callable[[Row], str], wanted: str) -> Callable[[Row], bool]:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from evalbench.engine.runs.history import History
+from evalbench.engine.runs.history import History, Stretch
 from evalbench.engine.runs.status import Status
 from evalbench.engine.scoring.statistics import mean_interval, wilson
 from evalbench.engine.terminal_text import one_line
@@ -18,8 +18,35 @@ from evalbench.tui.state.spending import forecast
 _SURE = 4
 """From this many bins on, incomplete bins at the ends are left out of rates."""
 
+_UNSETTLED = 0.1
+"""Fraction of the scores, the first ones, whose mean does not determine the scale."""
+
 _FEWEST = 2
 """With fewer values than this no interval is drawn."""
+
+
+class ErrorLine(NamedTuple):
+    """Errors of one kind: whether they cost a sample or were retried, and when they happened.
+
+    ``by_interval`` has their number in each interval of the history, by its number.
+    """
+
+    name: str
+    lost: bool
+    number: int
+    by_interval: Mapping[int, int]
+
+
+class BatchBar(NamedTuple):
+    """A provider batch on the time axis, in seconds since the run's creation.
+
+    ``share`` is the part of its calls that are done; ``end`` is None while it is open.
+    """
+
+    name: str
+    begin: float
+    end: float | None
+    share: float
 
 
 class GroupBar(NamedTuple):
@@ -31,29 +58,80 @@ class GroupBar(NamedTuple):
     counts: str
 
 
-def charts(history: History, status: Status, created: float) -> list[Chart]:
+def charts(history: History, status: Status, *, live: bool) -> list[Chart]:
     """All charts that have data, the most important first.
 
     Args:
         history: the run's history.
         status: the run's status.
-        created: creation time in Unix seconds.
+        live: whether an engine drives the run, so that its newest values are those of now.
     """
-    clock = _clock(created, history)
+    clock = _clock(status.created, history)
     found = [
         _score(history, status, clock),
-        _throughput(history, clock),
-        _latency(history, clock),
-        _spend(history, status, clock),
-        _failures(history, clock),
-        _tokens(history, clock),
+        _throughput(history, clock, live=live),
+        _latency(history, clock, live=live),
+        _spend(history, status, clock, live=live),
+        _tokens(history, clock, live=live),
     ]
     return [chart for chart in found if chart is not None and not chart.empty]
 
 
+def span(history: History, status: Status) -> tuple[str, str]:
+    """The ends of the time axis, as local times."""
+    clock, numbers = _clock(status.created, history), history.numbers()
+    if not numbers:
+        return "", ""
+    return clock(numbers[0] * history.every_s), clock((numbers[-1] + 1) * history.every_s)
+
+
+def error_lines(history: History) -> list[ErrorLine]:
+    """Errors by kind, the most frequent first."""
+    found: dict[tuple[str, bool], dict[int, int]] = {}
+    for number, stretch in history.stretches.items():
+        for lost, counts in ((False, stretch.retried), (True, stretch.lost)):
+            for name, count in counts.items():
+                found.setdefault((name, lost), {})[number] = count
+    names = apart([name for name, _ in found])
+    lines = [
+        ErrorLine(name, lost, sum(counts.values()), counts)
+        for name, ((_, lost), counts) in zip(names, found.items(), strict=True)
+    ]
+    return sorted(lines, key=lambda line: -line.number)
+
+
+def columns(history: History, by_interval: Mapping[int, int], width: int) -> list[int]:
+    """Counts by interval, in ``width`` columns over the whole history."""
+    numbers = history.numbers()
+    if not numbers or width < 1:
+        return []
+    first, long = numbers[0], numbers[-1] - numbers[0] + 1
+    found = [0] * width
+    for number, count in by_interval.items():
+        found[min(width - 1, (number - first) * width // long)] += count
+    return found
+
+
+def batch_bars(history: History, status: Status) -> list[BatchBar]:
+    """The run's batches over time, the newest last."""
+    held = {str(batch.get("name", "")): batch for batch in status.batches}
+    bars = []
+    for name, begin, end in history.batches:
+        batch = held.get(name, {})
+        read = (batch.get("answered") or 0) + (batch.get("failed") or 0)
+        there = (batch.get("succeeded") or 0) + (batch.get("failed_there") or 0)
+        share = max(read, there) / max(1, batch.get("requests") or 0)
+        bars.append(BatchBar(name, begin, end, 1.0 if end is not None else min(1.0, share)))
+    return bars
+
+
 def _clock(created: float, history: History) -> Callable[[float], str]:
     numbers = history.numbers()
-    length = (numbers[-1] - numbers[0]) * history.every_s if numbers else 0.0
+    return clock_of(created, (numbers[-1] - numbers[0]) * history.every_s if numbers else 0.0)
+
+
+def clock_of(created: float, length: float) -> Callable[[float], str]:
+    """Formats seconds since a run's creation as local time, for an axis of ``length`` seconds."""
     form = "%H:%M:%S" if length < 2 * 3600 else "%d. %H:%M"
     return lambda x: time.strftime(form, time.localtime(created + x))
 
@@ -70,7 +148,7 @@ def _score(history: History, status: Status, clock: Callable[[float], str]) -> C
     """The mean of the scores so far, and its interval, which narrows."""
     name, metric = next(iter(status.metrics.items()), ("", {}))
     n, total, squares = 0, 0.0, 0.0
-    line, band = [], []
+    line, band, counts = [], [], []
     share = (
         figures.is_share(metric)
         if metric.get("value") is not None
@@ -87,6 +165,7 @@ def _score(history: History, status: Status, clock: Callable[[float], str]) -> C
         if not n:
             continue
         line.append((at, total / n))
+        counts.append((at, n))
         # For right-or-wrong answers the squares equal the values.
         binary = abs(squares - total) < 1e-9
         interval = wilson(total, n) if binary else mean_interval(n, total, squares)
@@ -101,8 +180,14 @@ def _score(history: History, status: Status, clock: Callable[[float], str]) -> C
 
     note = words(line[-1][1])
     if band:
-        note += f" ({words(band[-1][1])} to {words(band[-1][2])})"
-    return Chart(title, [Series("mean so far", line, "accent")], words, clock, band, note=note)
+        ends = (words(end).removesuffix(" %") for end in band[-1][1:])
+        note += f" ({'–'.join(ends)})"
+    # The first answers are wide apart: on their scale, what follows would be a flat line.
+    settled = next(at for at, known in counts if known >= _UNSETTLED * n)
+    return Chart(
+        title, [Series("mean so far", line, "accent")], words, clock, band, note=note,
+        settled=settled,
+    )  # fmt: skip
 
 
 def _rates(history: History, count: Callable[[Any], float]) -> list[tuple[float, float]]:
@@ -114,22 +199,31 @@ def _rates(history: History, count: Callable[[Any], float]) -> list[tuple[float,
     return line[1:-1] if len(line) > _SURE else line
 
 
-def _throughput(history: History, clock: Callable[[float], str]) -> Chart:
+def _rate_note(line: Sequence[tuple[float, float]], *, live: bool) -> str:
+    """The newest rate, or the mean of one that is over."""
+    if not line:
+        return ""
+    if live:
+        return f"{_rate(line[-1][1])} now"
+    return f"{_rate(sum(y for _, y in line) / len(line))} on average"
+
+
+def _throughput(history: History, clock: Callable[[float], str], *, live: bool) -> Chart:
     line = _rates(history, lambda stretch: stretch.replies)
-    note = f"{_rate(line[-1][1])} now" if line else ""
+    note = _rate_note(line, live=live)
     return Chart("Replies a second", [Series("", line, "good")], _rate, clock, low=0, note=note)
 
 
-def _tokens(history: History, clock: Callable[[float], str]) -> Chart | None:
+def _tokens(history: History, clock: Callable[[float], str], *, live: bool) -> Chart | None:
     line = _rates(history, lambda stretch: stretch.tokens)
     if not any(y for _, y in line):
         return None
-    note = f"{_rate(line[-1][1])} now"
+    note = _rate_note(line, live=live)
     series = [Series("", line, "good")]
     return Chart("Tokens written a second", series, _rate, clock, low=0, note=note)
 
 
-def _latency(history: History, clock: Callable[[float], str]) -> Chart | None:
+def _latency(history: History, clock: Callable[[float], str], *, live: bool) -> Chart | None:
     lines: dict[float, list[tuple[float, float]]] = {0.5: [], 0.95: []}
     for at, number in _steps(history):
         stretch = history.stretches.get(number)
@@ -138,15 +232,23 @@ def _latency(history: History, clock: Callable[[float], str]) -> Chart | None:
                 line.append((at, seconds))
     if not lines[0.5]:
         return None
-    note = f"{_seconds(lines[0.5][-1][1])} and {_seconds(lines[0.95][-1][1])} now"
     series = [
         Series("median", lines[0.5], "accent"),
-        Series("95 % are faster", lines[0.95], "warn", dotted=True),
+        Series("p95", lines[0.95], "warn", dotted=True),
     ]
+    if live:
+        newest = (line[-1][1] for line in lines.values())
+        note = f"{', '.join(map(_seconds, newest))} now"
+    else:
+        every = [one for stretch in history.stretches.values() for one in stretch.latencies]
+        whole = Stretch(latencies=sorted(every))
+        note = ", ".join(_seconds(whole.latency(share) or 0.0) for share in lines)
     return Chart("Time to the reply", series, _seconds, clock, low=0, note=note)
 
 
-def _spend(history: History, status: Status, clock: Callable[[float], str]) -> Chart | None:
+def _spend(
+    history: History, status: Status, clock: Callable[[float], str], *, live: bool
+) -> Chart | None:
     spent, line = 0.0, []
     for at, number in _steps(history):
         if stretch := history.stretches.get(number):
@@ -155,32 +257,16 @@ def _spend(history: History, status: Status, clock: Callable[[float], str]) -> C
     if not spent:
         return None
     series = [Series("spent", line, "accent")]
-    note = figures.dollars(spent)
+    note, title = figures.dollars(spent), "Spend"
+    if status.budget_usd is not None:
+        note += f" of {figures.dollars(status.budget_usd)}"
     whole = forecast(status)
-    if whole and status.done < status.total and len(line) > 1:
+    if live and whole and status.done < status.total and len(line) > 1:
         ends = line[0][0] + (line[-1][0] - line[0][0]) * status.total / max(1, status.done)
         series.append(Series("forecast", [line[-1], (ends, whole)], "dim", dotted=True))
-        note += f", about {figures.dollars(whole)} in all"
-    if status.budget_usd is not None:
-        note += f", budget {figures.dollars(status.budget_usd)}"
-    return Chart("Spend", series, figures.dollars, clock, low=0, level=status.budget_usd, note=note)
-
-
-def _failures(history: History, clock: Callable[[float], str]) -> Chart | None:
-    samples, calls, line, all_calls = 0, 0, [], []
-    for at, number in _steps(history):
-        if stretch := history.stretches.get(number):
-            samples += stretch.failed
-            calls += stretch.failures
-        line.append((at, float(samples)))
-        all_calls.append((at, float(calls)))
-    if not samples and not calls:
-        return None
-    series = [
-        Series("failed samples", line, "bad"),
-        Series("calls that ended in an error", all_calls, "warn", dotted=True),
-    ]
-    return Chart("Failures so far", series, _count, clock, low=0)
+        title = f"Spend, about {figures.dollars(whole)} in all"
+    level = status.budget_usd
+    return Chart(title, series, figures.dollars, clock, low=0, level=level, note=note)
 
 
 def group_bars(history: History, most: int) -> list[tuple[str, list[GroupBar]]]:
@@ -219,7 +305,3 @@ def _rate(number: float) -> str:
 
 def _seconds(number: float) -> str:
     return f"{number:.0f} s" if number >= 10 else f"{number:.2f} s"
-
-
-def _count(number: float) -> str:
-    return f"{number:,.0f}"

@@ -19,12 +19,14 @@ from evalbench.engine.runs.status import Status
 from evalbench.engine.stored import Gauges
 from evalbench.engine.terminal_text import one_line
 from evalbench.tui.state.answers import Answer, LatestAnswers
+from evalbench.tui.state.event_log import EventLog
 from evalbench.tui.state.rate_history import RateHistory, TimeLeft
 from evalbench.tui.state.run_follower import RunFollower
 from evalbench.tui.state.run_list import LIVE, RESUMABLE
 from evalbench.tui.state.scores import Metrics, final_metrics
 
-_LOG_LENGTH = 300
+_READ_BACK = 1000
+"""Events before the newest one that are read at the beginning."""
 _SCANNABLE = 200_000
 """Scores up to which their times are read at the beginning, in a tenth of a second."""
 
@@ -76,7 +78,7 @@ class RunView:
 
     Attributes:
         folder: the run's folder.
-        log: its newest events, oldest first.
+        log: its newest events, oldest first; see :class:`EventLog`.
         answers: the most recently scored, newest first.
         pace: its rate over time.
         metrics: all metrics once the run is at rest, else those of the status.
@@ -86,7 +88,7 @@ class RunView:
     def __init__(self, folder: RunFolder) -> None:
         self.folder = folder
         self._watch = RunFollower(folder)
-        self._events: dict[int, Event] = {}
+        self._log = EventLog()
         self._imported = False
         self.resumed = False
         self._latest = LatestAnswers()
@@ -94,6 +96,7 @@ class RunView:
         self._start, self._started = 0, self._created
         self._engine: tuple[int | None, str] | None = None
         self._second = 0
+        self._elapsed = 0.0
         self._glanced = False
         self.answers: list[Answer] = []
         self.pace = RateHistory()
@@ -161,18 +164,16 @@ class RunView:
         self.pace.restore(journal.score_times(every, begun), every / 1000, status.done)
 
     def _read_events(self, journal: JournalReader) -> None:
-        newest = next(reversed(self._events), 0)
+        newest = self._log.newest
         if not newest and (last := journal.newest_event()):
-            newest = max(1, last.id - _LOG_LENGTH)
+            newest = max(1, last.id - _READ_BACK)
         # Read the newest one again: its count may have grown.
         while page := journal.events(after=newest - 1):
-            self._events |= {event.id: event for event in page}
+            self._log.add(page)
             self._note_start(page)
             if page[-1].id == newest:
                 break
             newest = page[-1].id
-        for ident in list(self._events)[:-_LOG_LENGTH]:
-            del self._events[ident]
 
     def _note_start(self, events: Sequence[Event]) -> None:
         for event in events:
@@ -228,7 +229,7 @@ class RunView:
     @property
     def log(self) -> Sequence[Event]:
         """See the class."""
-        return list(self._events.values())
+        return list(self._log)
 
     def clock_time(self, event: Event) -> str:
         """When an event happened, in local time."""
@@ -241,7 +242,9 @@ class RunView:
         if not self.live:
             return told
         since = self.status.updated if told else self._started
-        return told + max(0.0, time.time() - since)
+        # An engine counts from when it begins to ask, a moment after its start.
+        self._elapsed = max(self._elapsed, told + max(0.0, time.time() - since))
+        return self._elapsed
 
     @property
     def left(self) -> TimeLeft | None:
@@ -265,7 +268,7 @@ class RunView:
         """Reasons for waiting among the newest events, the most frequent first."""
         counts: dict[str, int] = {}
         said: dict[str, str] = {}
-        for event in self._events.values():
+        for event in self._log:
             if event.kind == "wait":
                 reason = one_line(str(event.body.get("reason", "")))
                 counts[reason] = counts.get(reason, 0) + event.count
@@ -287,7 +290,7 @@ class RunView:
         """Measurements of each local model, by name: from past engines, or from the current one."""
         if now := self.gauges.get("measures"):
             return {"": Measures.from_json(now)}
-        return together(e.body for e in self._events.values() if e.kind == "model-unloaded")
+        return together(e.body for e in self._log if e.kind == "model-unloaded")
 
     @property
     def gpus(self) -> list[Gpu]:

@@ -17,18 +17,24 @@ class Sparkline:
 
     Attributes:
         top: the value of a full column; 0: the greatest value shown.
+        gaps: whether nothing is drawn for zero.
     """
 
     values: Sequence[float]
     tone: str = "accent"
     top: float = 0.0
+    gaps: bool = False
 
     def draw(self, width: int) -> list[tuple[str, str]]:
         """(text, tone) pieces of exactly ``width`` cells."""
         shown = self.values[-width:] if width > 0 else ()
         top = self.top or max(shown, default=0.0)
         columns = "".join(
-            STEPS[min(len(STEPS) - 1, int(value / top * len(STEPS)))] if top > 0 else STEPS[0]
+            " "
+            if self.gaps and not value
+            else STEPS[min(len(STEPS) - 1, int(value / top * len(STEPS)))]
+            if top > 0
+            else STEPS[0]
             for value in shown
         )
         return [(columns + " " * (width - len(columns)), self.tone)]

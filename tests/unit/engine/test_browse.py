@@ -154,6 +154,41 @@ async def test_text_is_found_in_what_a_person_reads(path: Path, text: str, rows:
     assert search(path, text) == rows
 
 
+async def test_every_text_must_be_in_a_sample_wherever(path: Path) -> None:
+    looking = TextSearch(SampleBrowser(path), "question 3", "REPLY “3”")
+    looked_through(looking, range(1, 8))
+    assert looking.found == {3}
+    looking = TextSearch(SampleBrowser(path), "question 3", "reply “2”")
+    looked_through(looking, range(1, 8))
+    assert looking.found == set()
+
+
+async def test_records_tell_what_is_known_without_the_content(path: Path) -> None:
+    records = {one.row: one for one in SampleBrowser(path, "accuracy").records(took=True)}
+    assert list(records) == [1, 2, 3, 4, 5, 6, 7]
+    assert [one.score for one in records.values()] == [1.0, 0.0, 0.0, None, 1.0, None, None]
+    assert records[2].values == {"accuracy": 0.0, "a": 1.0}
+    assert (records[3].outcomes, records[4].outcomes, records[6].outcomes) == (
+        ["refused"],
+        ["error"],
+        [],
+    )
+    assert records[2].tags == {"subject": "law"}
+    untimed = list(SampleBrowser(path, "accuracy").records(took=False))
+    assert {one.took for one in untimed} == {Took()}
+
+
+async def test_a_record_of_several_epochs_has_their_means(tmp_path: Path) -> None:
+    async with journal(tmp_path / FILE) as into:
+        await into.add_samples([(1, sample(1))])
+        for epoch, value in enumerate((0.0, 1.0, 1.0)):
+            into.store_score(1, epoch, {}, Outcome.OK, {"grade": value}, {})
+        into.store_score(1, 3, {}, Outcome.ERROR, {}, {"error": "ServerFault: oops"})
+    [one] = SampleBrowser(tmp_path / FILE, "grade").records(took=False)
+    assert one.values == {"grade": pytest.approx(2 / 3)}
+    assert (one.score, one.errors) == (pytest.approx(2 / 3), ["ServerFault"])
+
+
 async def test_names_of_fields_are_not_searched(tmp_path: Path) -> None:
     async with journal(tmp_path / FILE) as into:
         await into.add_samples([(1, sample(1, "What?"))])

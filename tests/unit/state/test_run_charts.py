@@ -12,8 +12,8 @@ from evalbench.engine.calls import Outcome
 from evalbench.engine.errors import JournalError
 from evalbench.engine.runs.history import History, Stretch, read_history
 from evalbench.engine.runs.status import Status
-from evalbench.tui.state.chart import Chart, Series, draw_chart
-from evalbench.tui.state.run_charts import charts, group_bars
+from evalbench.tui.state.chart import Chart, Series, chart_axis, chart_head, draw_chart
+from evalbench.tui.state.run_charts import batch_bars, charts, columns, error_lines, group_bars
 from tests.pretending import PretendEngine, pretend
 
 
@@ -54,28 +54,91 @@ async def test_every_chart_there_is_something_for(engine: PretendEngine) -> None
         "run", total=20, done=10, spend_usd=5.0, budget_usd=20.0,
         metrics={"accuracy": {"title": "Accuracy [/x]", "value": 0.55}},
     )  # fmt: skip
-    found = charts(history, status, created=0.0)
+    found = charts(history, status, live=True)
     assert [chart.title for chart in found] == [
         "Accuracy [/x]",
         "Replies a second",
         "Time to the reply",
-        "Spend",
-        "Failures so far",
+        "Spend, about $10.00 in all",
         "Tokens written a second",
     ]
     score, _, latency, spend, *_ = found
-    assert score.note.startswith("55.6 % (26.7 % to 81.1 %)")
+    assert score.note == "55.6 % (26.7–81.1)"
     widths = [high - low for _, low, high in score.band]
     assert widths[0] > widths[-1]
-    assert [series.name for series in latency.series] == ["median", "95 % are faster"]
+    assert [series.name for series in latency.series] == ["median", "p95"]
     assert spend.level == 20.0
-    assert "about $10.00 in all, budget $20.00" in spend.note
+    assert spend.note == "$5.00 of $20.00"
     assert spend.series[1].points[-1][1] == 10.0
     for chart in found:
         for width, height in ((30, 5), (76, 9), (120, 22)):
             lines = draw_chart(chart, width, height)
             assert len(lines) == height
-            assert all(sum(cell_len(text) for text, _ in line) <= width for line in lines[1:])
+            assert all(sum(cell_len(text) for text, _ in line) <= width for line in lines)
+
+
+def test_rates_of_a_run_that_is_over_are_those_of_all_of_it() -> None:
+    stretches = {n: Stretch(replies=2 + n, latencies=[1.0, 2.0 + n]) for n in range(8)}
+    history = History(1.0, stretches, {})
+    rates, latency = charts(history, Status("run"), live=False)
+    assert rates.note == "5.5 on average"
+    assert latency.note == "1.00 s, 9.00 s"
+    rates, latency = charts(history, Status("run"), live=True)
+    assert (rates.note, latency.note) == ("8.0 now", "1.00 s, 9.00 s now")
+
+
+def test_the_first_answers_do_not_determine_the_scale_of_the_score() -> None:
+    stretches = {n: Stretch(scored=10, total=5.0, squares=5.0) for n in range(100)}
+    stretches[0] = Stretch(scored=1, total=1.0, squares=1.0)
+    score, *_ = charts(History(1.0, stretches, {}), Status("run"), live=True)
+    lines = ["".join(text for text, _ in line) for line in draw_chart(score, 60, 9)]
+    assert lines[1].startswith("60.")
+    assert lines[-2].startswith("40.")
+
+
+async def test_errors_by_kind_and_time(engine: PretendEngine) -> None:
+    engine.event("wait", 3, 1000, reason="RateLimited", what="slow down", asked=2)
+    engine.event("wait", 1, 5000, reason="ServerFault", what="oops")
+    engine.event("wait", 9, 5000, reason="Warming", what="the first call fills the cache")
+    engine.event("wait", 2, 9500, reason="RateLimited", what="slow down")
+    engine.event("sample-failed", 4, 20_000, error="RateLimited")
+    history = read_history(engine.folder.journal, "accuracy", most=5)
+    lines = error_lines(history)
+    assert [(line.name, line.lost, line.number) for line in lines] == [
+        ("RateLimited", False, 5),
+        ("RateLimited", True, 4),
+        ("ServerFault", False, 1),
+    ]
+    assert history.every_s == 4.0
+    assert columns(history, lines[0].by_interval, 6) == [3, 0, 2, 0, 0, 0]
+    assert columns(history, lines[1].by_interval, 6) == [0, 0, 0, 0, 0, 4]
+    assert columns(history, lines[0].by_interval, 3) == [3, 2, 0]
+
+
+async def test_batches_over_time(engine: PretendEngine) -> None:
+    engine.event("batch-submitted", at_ms=2000, batch="b-2", id="x", calls=50)
+    engine.event("batch-found", at_ms=1000, batch="b-1", id="y")
+    engine.event("batch-submitted", at_ms=1500, batch="b-1", id="y", calls=50)
+    engine.event("batch-read", at_ms=7000, batch="b-1", answered=50, failed=0, again=0)
+    history = read_history(engine.folder.journal, "accuracy")
+    status = Status("run", batches=[{"name": "b-2", "requests": 50, "succeeded": 20}])
+    assert batch_bars(history, status) == [("b-1", 1.5, 7.0, 1.0), ("b-2", 2.0, None, 0.4)]
+
+
+def test_a_head_keeps_the_value_and_an_axis_what_fits() -> None:
+    for width in range(12, 60):
+        head = chart_head("Accuracy, over questions", "24.0 %", width)
+        words = "".join(text for text, _ in head)
+        assert cell_len(words) == width
+        assert words.endswith(" 24.0 %")
+    legend = [("─ median ┄ p95", "")]
+
+    def axis(width: int) -> str:
+        return "".join(text for text, _ in chart_axis("12:00:00", "13:00:00", width, legend))
+
+    assert axis(40) == "12:00:00     ─ median ┄ p95     13:00:00"
+    assert axis(30) == "─ median ┄ p95        13:00:00"
+    assert axis(16) == "─ median ┄ p95  "
 
 
 def test_groups_come_with_the_best_first_and_the_worst_last() -> None:
@@ -91,8 +154,10 @@ def test_groups_come_with_the_best_first_and_the_worst_last() -> None:
 
 
 def test_nothing_yet_is_no_chart() -> None:
-    assert charts(History(1.0, {}, {}), Status("run"), 0.0) == []
-    assert charts(History(1.0, {0: Stretch(scored=1)}, {}), Status("run"), 0.0) == []
+    assert charts(History(1.0, {}, {}), Status("run"), live=True) == []
+    assert charts(History(1.0, {0: Stretch(scored=1)}, {}), Status("run"), live=True) == []
+    assert error_lines(History(1.0, {}, {})) == []
+    assert batch_bars(History(1.0, {}, {}), Status("run")) == []
     empty = Chart("nothing", [Series("", [])], str, str)
     assert draw_chart(empty, 20, 4)[1] == [("nothing to draw yet", "dim")]
 
