@@ -69,7 +69,8 @@ async def on_the_key_of(pilot: Pilot[int], ident: str) -> None:
 def sample_colours(app: EvalbenchApp) -> set[str]:
     """The backgrounds of the lines that show a theme."""
     strips = (app.screen.query_one(ThemeSample).render_line(y) for y in range(5))
-    return {str(part.style.bgcolor.name) for strip in strips for part in strip if part.style}
+    styles = (part.style for strip in strips for part in strip)
+    return {style.bgcolor.name for style in styles if style and style.bgcolor}
 
 
 async def test_a_theme_is_shown_on_a_few_lines_before_it_is_kept() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 from rich.cells import cell_len
@@ -168,9 +169,12 @@ async def test_other_rows_do_not_lay_out_the_screen(monkeypatch: pytest.MonkeyPa
     async with app.run_test(size=(60, 20)) as pilot:
         await pilot.pause()
         refresh = app.screen._refresh_layout
-        monkeypatch.setattr(
-            app.screen, "_refresh_layout", lambda *told: laid_out.append(told) or refresh(*told)
-        )
+
+        def counted(*told: Any) -> None:
+            laid_out.append(told)
+            refresh(*told)
+
+        monkeypatch.setattr(app.screen, "_refresh_layout", counted)
         for count in (5, 0, 2000):
             app.table.show(Numbers(count))
             await pilot.pause()

@@ -117,10 +117,11 @@ def batch_bars(history: History, status: Status) -> list[BatchBar]:
     held = {str(batch.get("name", "")): batch for batch in status.batches}
     bars = []
     for name, begin, end in history.batches:
-        batch = held.get(name, {})
-        read = (batch.get("answered") or 0) + (batch.get("failed") or 0)
-        there = (batch.get("succeeded") or 0) + (batch.get("failed_there") or 0)
-        share = max(read, there) / max(1, batch.get("requests") or 0)
+        share = 0.0
+        if batch := held.get(name):
+            read = (batch.get("answered") or 0) + (batch.get("failed") or 0)
+            there = (batch.get("succeeded") or 0) + (batch.get("failed_there") or 0)
+            share = max(read, there) / max(1, batch.get("requests") or 0)
         bars.append(BatchBar(name, begin, end, 1.0 if end is not None else min(1.0, share)))
     return bars
 

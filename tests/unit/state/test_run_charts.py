@@ -12,6 +12,7 @@ from evalbench.engine.calls import Outcome
 from evalbench.engine.errors import JournalError
 from evalbench.engine.runs.history import History, Stretch, read_history
 from evalbench.engine.runs.status import Status
+from evalbench.engine.stored import BatchStatus
 from evalbench.tui.state.chart import Chart, Series, chart_axis, chart_head, draw_chart
 from evalbench.tui.state.run_charts import batch_bars, charts, columns, error_lines, group_bars
 from tests.pretending import PretendEngine, pretend
@@ -121,7 +122,8 @@ async def test_batches_over_time(engine: PretendEngine) -> None:
     engine.event("batch-submitted", at_ms=1500, batch="b-1", id="y", calls=50)
     engine.event("batch-read", at_ms=7000, batch="b-1", answered=50, failed=0, again=0)
     history = read_history(engine.folder.journal, "accuracy")
-    status = Status("run", batches=[{"name": "b-2", "requests": 50, "succeeded": 20}])
+    waiting: BatchStatus = {"name": "b-2", "stage": "running", "requests": 50, "succeeded": 20}
+    status = Status("run", batches=[waiting])
     assert batch_bars(history, status) == [("b-1", 1.5, 7.0, 1.0), ("b-2", 2.0, None, 0.4)]
 
 
