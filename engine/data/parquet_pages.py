@@ -16,17 +16,24 @@ _MOST_VALUES = 100_000_000
 
 _MOST_PAGES = 1_000_000
 _MOST_AT_ONCE = 65_536
+_AT_ONCE = RECORD // 8
+"""Bytes of rows that are decompressed at once; they are copied several times on their way."""
 _HEADER = 1 << 20
 """Bytes within which a page header ends; statistics may make one long."""
 
+_TEXTS = ("BYTE_ARRAY", "FIXED_LEN_BYTE_ARRAY")
 _DEEPEST = 16
 _SIZE, _PACKED = 2, 3
-_OF_VALUES = (5, 7, 8)
+_DICTIONARY = 7
+_OF_VALUES = (5, _DICTIONARY, 8)
 """Fields of a page header: sizes, and what it says about its values for each kind of page."""
 
 
 def rows_at_once(file: IO[bytes], metadata: Any) -> int:
-    """How many rows can be decompressed at once within a few hundred megabytes.
+    """How many rows can be decompressed at once within a few hundred megabytes of memory.
+
+    A row is taken to be as large as a page in each column, as it may be with a dictionary of one
+    text; in a column of lists of texts, times the values of a usual row.
 
     Args:
         file: the Parquet file.
@@ -36,25 +43,30 @@ def rows_at_once(file: IO[bytes], metadata: Any) -> int:
         ValueError: a page is invalid, too large, or contains too much.
     """
     largest: dict[int, int] = {}
+    rows: dict[int, int] = {}
     for group in range(metadata.num_row_groups):
         for column in range(metadata.num_columns):
             chunk = metadata.row_group(group).column(column)
             lists = metadata.schema.column(column).max_repetition_level > 0
-            size = _largest_page(file, chunk, lists=lists)
+            size, words = _largest_page(file, chunk, lists=lists)
             largest[column] = max(size, largest.get(column, 0))
+            if lists and chunk.physical_type in _TEXTS:
+                usual = chunk.num_values // max(1, metadata.row_group(group).num_rows)
+                size = max(size, words * usual)
+            rows[column] = max(size, rows.get(column, 0))
     together = sum(largest.values())
     if together > WHOLE:
         raise ValueError(f"a row may come to {together:,} bytes, over {WHOLE:,}")
-    return max(1, min(_MOST_AT_ONCE, RECORD // max(1, together)))
+    return max(1, min(_MOST_AT_ONCE, _AT_ONCE // max(1, sum(rows.values()))))
 
 
-def _largest_page(file: IO[bytes], chunk: Any, *, lists: bool) -> int:
-    """Decompressed bytes of the largest page of a column in a row group."""
+def _largest_page(file: IO[bytes], chunk: Any, *, lists: bool) -> tuple[int, int]:
+    """Decompressed bytes of the largest page, and of the dictionary, of a column in a row group."""
     at = chunk.data_page_offset
     if chunk.has_dictionary_page and chunk.dictionary_page_offset:
         at = min(at, chunk.dictionary_page_offset)
     end = at + chunk.total_compressed_size
-    values = largest = pages = 0
+    values = largest = words = pages = 0
     while at < end:
         file.seek(at)
         header, length = _Compact(file.read(min(_HEADER, end - at))).header()
@@ -68,8 +80,10 @@ def _largest_page(file: IO[bytes], chunk: Any, *, lists: bool) -> int:
         if pages > _MOST_PAGES:
             raise ValueError(f"a column has more than {_MOST_PAGES:,} pages")
         largest = max(largest, size)
+        if _DICTIONARY in header:
+            words = max(words, size)
         at += length + packed
-    return largest
+    return largest, words
 
 
 def _count(told: Any) -> int:

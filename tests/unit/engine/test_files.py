@@ -444,6 +444,28 @@ def test_a_page_that_is_too_large_is_not_unpacked_whatever_the_footer_says(
         list(read_rows(path))
 
 
+@pytest.mark.parametrize(
+    ("column", "most"),
+    [
+        (["a" * MB] * 50, 4),
+        # Lists of a thousand references to a few texts of a thousand letters.
+        ([["a" * 1000, "b" * 1000] * 500] * 50, 4),
+        ([["a", "b"] * 500] * 50, 50),
+        ([[0.5] * 1000] * 50, 50),
+    ],
+)
+def test_no_more_rows_are_unpacked_at_once_than_fit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, column: list[Any], most: int
+) -> None:
+    import pyarrow.parquet
+
+    monkeypatch.setattr(parquet_pages, "_AT_ONCE", 4 * MB)
+    path = parquet(tmp_path / "x.parquet", column)
+    with path.open("rb") as file:
+        some = parquet_pages.rows_at_once(file, pyarrow.parquet.read_metadata(path))
+    assert some <= most if most < 50 else some >= most
+
+
 def test_an_honest_table_is_read_whole(tmp_path: Path) -> None:
     import pyarrow as pa
 
