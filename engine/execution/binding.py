@@ -101,7 +101,7 @@ class RoleBinding:
         return made
 
     def _new_dispatcher(self, part: RoleSpec) -> Dispatcher:
-        secret = self._secrets[part.role]
+        secret = self._secrets.get(part.role, "")
         provider = part.provider(secret)
         if isinstance(provider, WorkerProvider):
             return self._with_workers(provider, part, secret)

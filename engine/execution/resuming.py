@@ -191,8 +191,9 @@ def _store_facts(
         "prices": prices_to_json(opened.prices),
         "fits": opened.fits,
         "spec": spec.to_json(),
-        "keys": {role: inputs.keys[role].to_json() for role in spec.roles()},
     }
+    if inputs.keys:  # a complete run needs none
+        facts["keys"] = {role: inputs.keys[role].to_json() for role in spec.roles()}
     if header:
         facts |= {"shared": header.shared, "data_hash": header.data_hash}
     journal.set(**facts)

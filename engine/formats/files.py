@@ -69,7 +69,14 @@ class Files:
         return file
 
     def _make(self, folder: Path) -> None:
-        missing = [one for one in (folder, *folder.parents) if not one.exists()]
+        above = (folder, *folder.parents)
+        if file := next((one for one in above if one.exists() and not one.is_dir()), None):
+            raise UsageError(
+                f"{file} is no folder",
+                why="this format is written to one, or its file needs the format's extension",
+                hint="name another place with -o; - is standard output",
+            )
+        missing = [one for one in above if not one.exists()]
         folder.mkdir(parents=True, exist_ok=True)
         self._made += reversed(missing)
 

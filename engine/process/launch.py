@@ -27,7 +27,13 @@ from evalbench.engine.config import registry
 from evalbench.engine.config.spec import RunSpec
 from evalbench.engine.cost import modes
 from evalbench.engine.data.dataset import ProgressCallback
-from evalbench.engine.errors import EvalbenchError, UsageError, error_from_json, system_limit
+from evalbench.engine.errors import (
+    EvalbenchError,
+    KeyUnavailable,
+    UsageError,
+    error_from_json,
+    system_limit,
+)
 from evalbench.engine.execution.request import (
     EngineOptions as EngineOptions,
 )
@@ -178,7 +184,12 @@ def resume_run(
     _refuse_imported(folder)
     before = folder.spec()
     wanted = spec or before
-    held = find_keys([wanted])
+    try:
+        held = find_keys([wanted])
+    except KeyUnavailable:
+        if wanted != before or not _nothing_left(folder, options):
+            raise
+        held = [{}]
     check_hosts(
         [wanted], f"run {folder.id}", held=held, typed=typed, allow=allow_hosts, ask=ask_hosts
     )
@@ -191,6 +202,12 @@ def resume_run(
         if wanted != before:
             folder.write_spec(before)
         raise
+
+
+def _nothing_left(folder: RunFolder, options: EngineOptions) -> bool:
+    """Whether an unchanged run has nothing to ask, and so needs no key."""
+    again = options.retry or options.accept_changes or options.accept_loss
+    return folder.status().finished and not again
 
 
 def _refuse_imported(folder: RunFolder) -> None:

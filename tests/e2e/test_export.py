@@ -61,12 +61,15 @@ def test_formats_are_listed_and_what_does_not_fit_is_told(cli: CommandLine, tmp_
     )
     assert "there is no format 'cvs'" in cli("export", "last", "--format", "cvs", "-o", out).err
     done = cli("export", "last", "--format", "junit", "-o", out)
-    assert done.out.startswith("1 file written to")
+    [run] = (cli.home / "runs").iterdir()
+    assert done.out.startswith(f"1 file of {run.name} written to")
+    taken = cli("export", "last", "-o", "/dev/null")
+    assert (taken.code, "/dev/null is no folder" in taken.err) == (1, True)
     again = cli("export", "last", "--format", "junit", "-o", out)
     assert again.code == 1
     assert "is there already" in again.err
     streamed = cli("export", "last", "--format", "csv", "-o", "-")
-    assert streamed.code == 0
+    assert (streamed.code, streamed.err) == (0, f"run {run.name}\n")
     assert streamed.out.startswith("run,benchmark,title,model,")
     assert not (cli.home.parent / "-").exists()
     assert "several files" in cli("export", "last", "--format", "lm-eval", "-o", "-").err

@@ -325,3 +325,19 @@ def test_programs_are_told_that_the_keychain_waits(cli: CommandLine, keychain: P
     assert "waiting for the keychain" in said["text"]
     child.send_signal(signal.SIGINT)
     assert child.wait() == 4
+
+
+def test_a_complete_run_is_resumed_without_a_key(
+    cli: CommandLine, keychain: Path, sim: Handle
+) -> None:
+    where = ("--base-url", sim.base_url("groq"))
+    cli.env["GROQ_API_KEY"] = KEY
+    done = cli("run", "quickstart", "--model", "groq/llama-3.3-70b-versatile", *where)
+    assert done.code == 0, done.err
+    del cli.env["GROQ_API_KEY"]
+    again = cli("resume", "last")
+    assert again.code == 0, again.err
+    assert "nothing is left to be asked" in again.out + again.err
+    retried = cli("resume", "last", "--retry", "refused")
+    assert (retried.code, "GROQ_API_KEY" in retried.err) == (5, True)
+    assert "nothing is left" not in retried.out

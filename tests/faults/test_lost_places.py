@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import shutil
 from collections.abc import Callable
 
@@ -9,6 +10,8 @@ import pytest
 
 from evalbench.engine.errors import JournalError
 from evalbench.engine.runs.folder import RunFolder
+from evalbench.tui.cli.closing import print_closing
+from evalbench.tui.cli.output import Out
 from evalbench.tui.state.run_follower import RunFollower
 from tests.faults.engines import Engines, replied, wait_until
 
@@ -67,6 +70,9 @@ def test_a_folder_that_is_taken_away(
     wait_until(lambda: watch.look() or watch.ended, "the watcher to see it")
     assert watch.exit_code == 5
     assert "was deleted, renamed or replaced" in watch.problem()
+    told = io.StringIO()
+    print_closing(Out(told), watch)
+    assert "next" not in told.getvalue()
     # What lies there now is somebody else's.
     assert run.path.exists() == (before is not None)
     if before is not None:

@@ -50,6 +50,8 @@ def print_closing(out: Out, watch: RunFollower) -> None:
 
 
 def _next(watch: RunFollower) -> list[str]:
+    if watch.lost:
+        return []
     commands = [f"evalbench show {watch.id}"]
     if watch.state == "waiting":
         return [f"evalbench collect {watch.id}", "evalbench batches"]

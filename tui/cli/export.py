@@ -81,7 +81,8 @@ def execute(args: argparse.Namespace) -> int:
         )
         return 0
     written = figures.counted(len(done.files), "file")
-    out.line(f"{written} written to {one_line(str(args.output))} ({done.format})")
+    of = folders[0].id if len(folders) == 1 else figures.counted(len(folders), "run")
+    out.line(f"{written} of {of} written to {one_line(str(args.output))} ({done.format})")
     for note in done.notes:
         out.line(f"  note: {one_line(note)}")
     return 0
@@ -106,6 +107,8 @@ def _to_standard_output(args: argparse.Namespace, folders: Sequence[RunFolder]) 
         done = export_runs(folders, name, place, short_names=args.short_names)
         for note in done.notes:
             stderr().line(f"note: {one_line(note)}")
+        if any(name.startswith("last") for name in args.runs):
+            stderr().line(f"run {', '.join(folder.id for folder in folders)}")
         [file] = done.files
         stdout().send(file)
     return 0

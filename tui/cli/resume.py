@@ -104,7 +104,9 @@ def execute(args: argparse.Namespace) -> int:
             allow_hosts=args.allow_host,
             ask_hosts=key_hosts.asks(args, f"run {folder.id}"),
         ),
-        notes=_notes(folder) if args.resend_unfetched else _over(folder, changed=spec != stored),
+        notes=_notes(folder)
+        if args.resend_unfetched
+        else _over(folder, changed=spec != stored or bool(args.retry)),
         after=last_event(folder),
     )
 
