@@ -14,6 +14,7 @@ import csv
 import gzip
 import io
 import json
+import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -36,6 +37,9 @@ from evalbench.engine.installed import install_command, require
 from evalbench.engine.shapes import COUNT, Misfit
 
 SUFFIXES = (".parquet", ".jsonl", ".jsonl.gz", ".csv", ".xlsx")
+
+_MOST_OF_A_SHEET = 1 << 20
+"""Rows. A file may name a later one, and all before it would be gone through."""
 
 Row = dict[str, Any]
 T = TypeVar("T")
@@ -296,12 +300,18 @@ def _excel(path: Path) -> Iterator[tuple[int, Row]]:
     except OSError as error:
         raise unreadable(path, error) from error
     try:
+        with zipfile.ZipFile(path) as packed:
+            # No more than that of a member is ever unpacked.
+            sizes = sum(member.file_size for member in packed.infolist())
+        check_unpacked(sizes, path.stat().st_size)
         book = openpyxl.load_workbook(path, read_only=True, data_only=True)
         records = book.worksheets[0].iter_rows(values_only=True)
         header = ["" if cell is None else str(cell).strip() for cell in next(records, ())]
         _check_header(path, header)
         number = 0
-        for cells in records:
+        for place, cells in enumerate(records):
+            if place >= _MOST_OF_A_SHEET:
+                raise ValueError(f"a row beyond {_MOST_OF_A_SHEET:,}, the last that Excel has")
             if any(cell is not None for cell in cells):
                 number += 1
                 yield number, {n: c for n, c in zip(header, cells, strict=False) if n}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import signal
 import socket
 import zipfile
@@ -485,6 +486,41 @@ def test_a_table_that_is_cut_anywhere_is_refused(tmp_path: Path) -> None:
             list(read_rows(path))
         except DataError:
             continue
+
+
+# -- workbooks -----------------------------------------------------------------------------------
+
+
+def workbook(path: Path, before: bytes, after: bytes) -> Path:
+    """A workbook of one row, with other bytes in its sheet."""
+    openpyxl = pytest.importorskip("openpyxl")
+    book = openpyxl.Workbook()
+    for cells in (["question"], ["a"]):
+        book.active.append(cells)
+    book.save(path)
+    with zipfile.ZipFile(path) as packed:
+        members = {one: packed.read(one) for one in packed.namelist()}
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as packed:
+        for name, data in members.items():
+            data = re.sub(rb"<dimension [^>]*>", b"", data)
+            packed.writestr(name, data.replace(before, after) if "sheet1" in name else data)
+    return path
+
+
+def test_a_workbook_that_unpacks_to_gigabytes_is_not_unpacked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(files, "_UNPACKED", MB)
+    path = workbook(tmp_path / "x.xlsx", b"<t>a</t>", b"<t>" + b"a" * 8 * MB + b"</t>")
+    assert path.stat().st_size < 20_000
+    with pytest.raises(DataError, match="unpack to"):
+        list(read_rows(path))
+
+
+def test_a_workbook_that_names_a_row_far_away_is_not_gone_through(tmp_path: Path) -> None:
+    path = workbook(tmp_path / "x.xlsx", b'r="2"', b'r="999999999999"')
+    with pytest.raises(DataError, match="the last that Excel has"):
+        list(read_rows(path))
 
 
 # -- benchmarks of one's own ----------------------------------------------------------------------
