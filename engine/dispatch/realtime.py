@@ -129,7 +129,8 @@ class RealtimeDispatcher:
         ):
             reservation = await self._admitted(call, tried)
             try:
-                started, left = time.perf_counter(), asyncio.get_running_loop().time()
+                clock = asyncio.get_running_loop().time
+                started, left = time.perf_counter(), clock()
                 reply = await self.provider.answer(warm.leaves() if warm else call)
             except ProviderError as failure:
                 tried.ended(possibly_billed=failure.possibly_billed)
@@ -143,7 +144,7 @@ class RealtimeDispatcher:
                 raise
             if warm:
                 warm.answered()
-            took, used = asyncio.get_running_loop().time() - left, reply.usage
+            took, used = clock() - left, reply.usage
             tokens = (used.input_tokens or 0) + (used.output_tokens or 0)
             self._limiter.succeeded(reply.limits, took, tokens)
             return reply.settled(

@@ -211,7 +211,11 @@ class RowDecoder:
         """A sample from its columns."""
         inputs, gold = orjson.loads(self.unpack("sample", frame))
         STORED_SAMPLE(inputs)
-        return SampleRow(row, Sample(self.ident(digest, occurrence), inputs, gold, self.tags(tags)))
+        ident = f"{digest.hex()}.{occurrence}"
+        held = self._tags.get(tags)
+        return SampleRow(
+            row, Sample(ident, inputs, gold, self.tags(tags) if held is None else held.copy())
+        )
 
     @_decoding("a prompt")
     def prompt(self, shape: int, frame: bytes, quotes: Sequence[str]) -> Prompt:
