@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import re
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, NoReturn
 
@@ -21,7 +21,11 @@ _CHOICE = re.compile(r"invalid choice: '([^']*)' \(choose from (.*)\)")
 
 
 class Parser(argparse.ArgumentParser):
-    """The arguments of one command. A mistake raises :class:`UsageError` instead of exiting."""
+    """The arguments of one command. A mistake raises :class:`UsageError` instead of exiting.
+
+    Attributes:
+        hint_for: what to do about an unknown flag; empty if there is nothing special about it.
+    """
 
     def __init__(self, command: str, summary: str) -> None:
         super().__init__(
@@ -31,6 +35,7 @@ class Parser(argparse.ArgumentParser):
             allow_abbrev=False,
         )
         self._passes_on = False
+        self.hint_for: Callable[[str], str] = lambda flag: ""
 
     def short_usage(self, words: str) -> None:
         """A usage line with the most important arguments instead of every flag."""
@@ -69,6 +74,7 @@ class Parser(argparse.ArgumentParser):
                 raise UsageError(
                     f"{self.prog} has no flag {flag}",
                     hint=_known_elsewhere(flag)
+                    or self.hint_for(flag)
                     or nearest(flag, self.flags())
                     or f"{self.prog} --help",
                 )

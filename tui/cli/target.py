@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from dataclasses import fields
+from functools import partial
 from pathlib import Path
 
 from evalbench.engine.benchmark import hub_set
+from evalbench.engine.calls import NetworkOptions
 from evalbench.engine.calls.options import option_values
 from evalbench.engine.config import registry
 from evalbench.engine.config.roles import ANSWERS
@@ -21,6 +24,7 @@ from evalbench.engine.config.spec import (
 from evalbench.engine.errors import DataError, EvalbenchError, UsageError
 from evalbench.engine.paths import expand
 from evalbench.engine.runs.grid import Grid, new_grid
+from evalbench.engine.terminal_text import one_line
 from evalbench.tui.cli.bedrock_flags import (
     declare_bedrock_flags,
     declare_model_id,
@@ -85,6 +89,8 @@ def declare_target_settings(parser: Parser, words: Sequence[str]) -> None:
                 path=target,
                 hint="a benchmark has [benchmark], [prompt] and [answer], a suite has [[run]]",
             )
+    if target and names_file(target):
+        parser.hint_for = partial(_hint_for, target)
     if target and target.endswith(CONFIGS):
         _declare_settings_of_config(parser, expand(target))
     elif target and not names_file(target):
@@ -93,6 +99,14 @@ def declare_target_settings(parser: Parser, words: Sequence[str]) -> None:
         for word in dict.fromkeys([target, *named]):
             declare_settings(parser, registry.benchmark_class(benchmark_name(word)), models)
         declare_bedrock_flags(parser, models)
+
+
+def _hint_for(file: str, flag: str) -> str:
+    """Where a setting of a provider goes if a file names the models."""
+    name = flag.removeprefix("--").replace("-", "_")
+    if name not in {one.name for one in fields(NetworkOptions)}:
+        return ""
+    return f"{one_line(file)} names the models, and so their settings: {name} = … there"
 
 
 def _declare_settings_of_config(parser: Parser, path: Path) -> None:

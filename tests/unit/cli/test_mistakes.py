@@ -64,6 +64,8 @@ MISTAKES: list[tuple[tuple[str, ...], str, str]] = [
     (("run", "mt-bench", *RUN[2:], "--judge", "openai/x"), "no key for openai", "OPENAI_API_KEY"),
     (("run", "no-such.toml", "--no-ui"), "no-such.toml", ""),
     (("run", "empty.toml", *RUN[2:]), "neither a benchmark nor a suite", "[benchmark]"),
+    (("run", "suite.toml", "--base-url", "http://x"), "no flag --base-url", "base_url = "),
+    (("export", "DONE", "-o", "/dev/null"), "/dev/null is no folder", "-o"),
     (("show", "nope"), "no run 'nope'", "evalbench runs"),
     (("show", "2026"), "could be any of", "give more of the id"),
     (("pause", "DONE"), "is over", ""),
@@ -100,6 +102,8 @@ def test_each_is_told_with_its_cause_and_what_to_do(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "empty.toml").touch()
+    suite = '[[run]]\nbenchmark = "quickstart"\nmodel = "compatible/m"\n'
+    (tmp_path / "suite.toml").write_text(suite)
     wrong = []
     for words, what, hint in MISTAKES:
         code = main([runs if word == "DONE" else word for word in words])
