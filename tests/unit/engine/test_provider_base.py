@@ -19,6 +19,7 @@ from evalbench.engine.calls import (
     generate,
 )
 from evalbench.engine.calls.key_shapes import KEYS, KEYS_IN_ERRORS
+from evalbench.engine.calls.options import Option
 from evalbench.engine.config import registry
 from evalbench.engine.config.roles import make_provider
 from evalbench.engine.cost.prices import PriceBook
@@ -36,9 +37,20 @@ class Least(Provider):
         return Reply("Earth.")
 
 
+class Moody(Least):
+    """Declares options without a record, as plug-ins may."""
+
+    options: ClassVar[tuple[Option, ...]] = (Option("mood", str, "calm", "how it feels"),)
+
+
 def every_provider() -> Iterator[type[BaseProvider]]:
     yield registry.provider_class("answers")
     yield from map(registry.provider_class, registry.provider_names())
+
+
+def test_a_run_from_before_an_option_has_its_default() -> None:
+    assert make_provider(Moody, {}, "").settings == {"mood": "calm"}
+    assert make_provider(Moody, {"mood": "wild"}, "").settings == {"mood": "wild"}
 
 
 async def test_a_provider_with_nothing_but_answers_can_do_all_that_is_asked_of_one() -> None:
