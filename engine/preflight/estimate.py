@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from evalbench.engine.benchmark import Benchmark, Sample, ScoringTimeout, SequentialAsk
 from evalbench.engine.calls import ModelRef, Prompt, Reply, Usage
@@ -180,12 +180,9 @@ async def estimate_samples(
         unfinished += not all(ends)
         for role, held in rows.items():
             held.append((low.sums[role], high.sums[role]))
-    scale_up = [_scaled(held, draw.total, epochs) for held in rows.values()]
     estimates = tuple(
-        _role_estimate(
-            role, scales[role], scales[role].fill_caches(columns, draw.total / counted, epochs)
-        )
-        for role, columns in zip(roles, scale_up, strict=True)
+        _role_estimate(role, scales[role], _Counted(held, draw.total, epochs))
+        for role, held in rows.items()
     )
     return Estimate(draw.total, counted, epochs, estimates, unfinished)
 
@@ -238,27 +235,22 @@ class _Scale:
     def _prices(self, book: PriceBook, mode: Mode, tier: str) -> UnitPrices | None:
         return book.prices(self.model, mode, tier) if self.model else None
 
-    def fill_caches(self, columns: dict[str, Range], scale: float, epochs: int) -> dict[str, Range]:
-        """Add the cost of filling caches to the low end, where all calls were assumed to read them.
+    def with_caches(self, prices: UnitPrices, cost: Range, counted: _Counted) -> Range:
+        """A cost with that of filling caches at the low end, where all calls were assumed to hit.
 
         A prefix seen once represents as many as the number of samples per counted one; without a
         second call to read it, it is not cached at all.
         """
-        for column, prices in (("realtime", self.prices), ("batch", self.batch_prices)):
-            if prices is None:
-                continue
-            more = ZERO
-            for prefix in self.prefixes.values():
-                read = _price(prices, prefix.tokens, cache_read_tokens=prefix.tokens)
-                if prefix.uses * epochs > 1:
-                    first = _price(prices, prefix.tokens, cache_write_tokens=prefix.tokens)
-                else:
-                    first = _price(prices, prefix.tokens)
-                many = Decimal(scale) if prefix.uses == 1 else 1
-                more += max(ZERO, first - read) * many
-            held = columns[column]
-            columns[column] = Range(min(held.low + more, held.high), held.high)
-        return columns
+        each = Decimal(counted.total / len(counted.rows)) if counted.rows else ZERO
+        more = ZERO
+        for prefix in self.prefixes.values():
+            read = _price(prices, prefix.tokens, cache_read_tokens=prefix.tokens)
+            if prefix.uses * counted.epochs > 1:
+                first = _price(prices, prefix.tokens, cache_write_tokens=prefix.tokens)
+            else:
+                first = _price(prices, prefix.tokens)
+            more += max(ZERO, first - read) * (each if prefix.uses == 1 else 1)
+        return Range(min(cost.low + more, cost.high), cost.high)
 
     def capped(self, prompt: Prompt) -> int:
         """The maximum tokens of the reply."""
@@ -268,9 +260,22 @@ class _Scale:
         return bind(prompt, model, self.overrides).prompt.params.max_tokens or _UNCAPPED
 
 
-_COLUMNS = ("calls", "input", "output", "images", "image_tokens", "reused", "realtime", "batch")
-_Sums = dict[str, Decimal]
+@dataclass(slots=True)
+class _Sums:
+    """What is counted for a role; tokens by input and output, costs in US dollars."""
+
+    calls: Decimal = ZERO
+    input: Decimal = ZERO
+    output: Decimal = ZERO
+    images: Decimal = ZERO
+    image_tokens: Decimal = ZERO
+    reused: Decimal = ZERO
+    realtime: Decimal = ZERO
+    batch: Decimal = ZERO
+
+
 _Row = tuple[_Sums, _Sums]
+"""One sample's sums: with short replies, and with the longest."""
 
 
 class _CountingAsk(SequentialAsk):
@@ -288,7 +293,7 @@ class _CountingAsk(SequentialAsk):
         self._short = short
         self._silent = silent
         self._earlier = earlier
-        self.sums: dict[str, _Sums] = {role: dict.fromkeys(_COLUMNS, ZERO) for role in scales}
+        self.sums: dict[str, _Sums] = {role: _Sums() for role in scales}
 
     async def __call__(
         self, role: str, prompt: Prompt, *, step: str = "answer", repeat: int = 0
@@ -296,7 +301,7 @@ class _CountingAsk(SequentialAsk):
         """Count the call; the reply has the assumed length."""
         scale = self._scales[role]
         if held := self._held(role, scale, prompt, step, repeat):
-            self.sums[role]["reused"] += 1
+            self.sums[role].reused += 1
             return held
         most = scale.capped(prompt)
         output = max(1, round(most * SHORT_REPLY)) if self._short and most else most
@@ -331,28 +336,44 @@ class _CountingAsk(SequentialAsk):
 
     def _add(self, role: str, usage: Usage, images: int, image_tokens: int) -> None:
         scale, sums = self._scales[role], self.sums[role]
-        sums["calls"] += 1
-        sums["input"] += usage.input_tokens or 0
-        sums["output"] += usage.output_tokens or 0
-        sums["images"] += images
-        sums["image_tokens"] += image_tokens
-        for column, prices in (("realtime", scale.prices), ("batch", scale.batch_prices)):
-            if prices:
-                sums[column] += prices.cost(usage) or ZERO
+        sums.calls += 1
+        sums.input += usage.input_tokens or 0
+        sums.output += usage.output_tokens or 0
+        sums.images += images
+        sums.image_tokens += image_tokens
+        if scale.prices:
+            sums.realtime += scale.prices.cost(usage) or ZERO
+        if scale.batch_prices:
+            sums.batch += scale.batch_prices.cost(usage) or ZERO
 
 
-def _scaled(rows: Sequence[_Row], total: int, epochs: int) -> dict[str, Range]:
-    """Sums over all samples: exact if all were counted, else with a 95 % margin for the draw."""
-    out = {}
-    for column in _COLUMNS:
-        low = [row[0][column] for row in rows]
-        high = [row[1][column] for row in rows]
-        if column in ("images", "image_tokens"):
-            high = low = [max(a, b) for a, b in zip(low, high, strict=True)]
-        out[column] = Range(
-            max(ZERO, _total(low, total, -1)) * epochs, _total(high, total, 1) * epochs
+class _Counted(NamedTuple):
+    """What was counted for a role, and how many samples there are of it.
+
+    Attributes:
+        rows: the sums of each sample that was counted.
+        total: number of samples in the run.
+        epochs: how often each is asked.
+    """
+
+    rows: Sequence[_Row]
+    total: int
+    epochs: int
+
+    def range(self, column: Callable[[_Sums], Decimal]) -> Range:
+        """A sum over all samples: exact if all were counted, else with a 95 % margin."""
+        return self._range([(column(low), column(high)) for low, high in self.rows])
+
+    def most(self, column: Callable[[_Sums], Decimal]) -> Range:
+        """The same for what does not depend on the length of replies."""
+        pairs = [(column(low), column(high)) for low, high in self.rows]
+        return self._range([(max(pair), max(pair)) for pair in pairs])
+
+    def _range(self, pairs: Sequence[tuple[Decimal, Decimal]]) -> Range:
+        low = max(ZERO, _total([pair[0] for pair in pairs], self.total, -1))
+        return Range(
+            low * self.epochs, _total([pair[1] for pair in pairs], self.total, 1) * self.epochs
         )
-    return out
 
 
 def _total(values: Sequence[Decimal], total: int, side: int) -> Decimal:
@@ -371,20 +392,23 @@ def project(costs: Sequence[Decimal], total: int) -> Range:
     return Range(max(spent, _total(costs, total, -1)), _total(costs, total, 1))
 
 
-def _role_estimate(role: str, scale: _Scale, columns: Mapping[str, Range]) -> RoleEstimate:
+def _role_estimate(role: str, scale: _Scale, counted: _Counted) -> RoleEstimate:
+    realtime, batch = scale.prices, scale.batch_prices
     return RoleEstimate(
         role,
         str(scale.model or ""),
-        columns["calls"],
-        columns["input"],
-        columns["output"],
-        columns["images"],
-        columns["image_tokens"],
-        columns["reused"],
-        columns["realtime"] if scale.prices else None,
-        columns["batch"] if scale.batch_prices else None,
-        scale.prices,
-        scale.batch_prices.note
-        if scale.batch_prices and scale.prices != scale.batch_prices
-        else "",
+        calls=counted.range(lambda sums: sums.calls),
+        input_tokens=counted.range(lambda sums: sums.input),
+        output_tokens=counted.range(lambda sums: sums.output),
+        images=counted.most(lambda sums: sums.images),
+        image_tokens=counted.most(lambda sums: sums.image_tokens),
+        reused=counted.range(lambda sums: sums.reused),
+        realtime=scale.with_caches(realtime, counted.range(lambda sums: sums.realtime), counted)
+        if realtime
+        else None,
+        batch=scale.with_caches(batch, counted.range(lambda sums: sums.batch), counted)
+        if batch
+        else None,
+        prices=realtime,
+        batch_note=batch.note if batch and realtime != batch else "",
     )
