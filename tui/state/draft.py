@@ -232,7 +232,8 @@ class Draft:
 
     def _needed(self) -> list[str]:
         """Settings that the current choices require, or that an error was about."""
-        needed = [JUDGE] if self.known_benchmark and self.known_benchmark.judged else []
+        bench = self.known_benchmark
+        needed = [JUDGE] if bench and bench.needs_judge(self._own()) else []
         if self.known_provider and self.known_provider.needs_address and not self.stand_in:
             needed.append("base_url")
         return [*needed, *(name for name in self.called_for if name not in needed)]

@@ -26,7 +26,6 @@ class KnownBenchmark:
     options: tuple[Option, ...]
     filters: Mapping[str, str]
     takes_data: bool
-    judged: bool
     data_source: str
     make: type[Benchmark]
 
@@ -156,7 +155,6 @@ def _benchmark(name: str, kind: type[KnownBenchmark] = KnownBenchmark) -> KnownB
         cls.options,
         dict(cls.filters),
         takes_data=cls.takes_data,
-        judged="judge" in cls.roles,
         data_source=cls.data_source,
         make=cls,
     )

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from evalbench.engine.benchmarks.custom.example import files_of
 from evalbench.engine.calls.options import Option
 from evalbench.engine.config.spec import make_spec
 from evalbench.engine.errors import SpecError
@@ -91,8 +92,21 @@ def test_data_and_judges_are_asked_for_where_they_apply(known: Known) -> None:
     assert "judge" not in first("mmlu")
     closed = [name for name, one in known.benchmarks.items() if not one.takes_data]
     assert all("data" not in first(name) for name in closed)
-    judged = [name for name, one in known.benchmarks.items() if one.judged]
-    assert all("judge" in first(name) for name in judged)
+    assert "judge" in first("mt-bench")
+    assert "judge" in first("simpleqa")
+
+
+@pytest.mark.parametrize(("template", "needed"), [("judged", True), ("text", False)])
+def test_a_file_of_ones_own_needs_a_judge_if_it_scores_with_one(
+    known: Known, tmp_path: Path, template: str, needed: bool
+) -> None:
+    for name, content in files_of(template, "mine").items():
+        (tmp_path / name).write_bytes(content)
+    draft = Draft(known, "custom", "openai", "gpt-4.1")
+    draft.typed["file"] = str(tmp_path / "mine.toml")
+    titles = {option.name: part.title for part in draft.sections() for option in part.options}
+    assert (titles["judge"] == NEEDED) is needed
+    assert ("judge" in draft.missing) is needed
 
 
 def test_what_a_choice_makes_necessary_comes_first(known: Known) -> None:
