@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from textual.widgets import Input, TextArea
 
 from evalbench.engine.benchmarks.custom.example import files_of
 from evalbench.tui.app import EvalbenchApp
 from evalbench.tui.state.preferences import Preferences
-from tests.pilot.driving import until_shown
+from tests.pilot.driving import until, until_shown
 
 
 async def test_prompts_and_scores_follow_the_file(tmp_path: Path) -> None:
@@ -22,7 +23,9 @@ async def test_prompts_and_scores_follow_the_file(tmp_path: Path) -> None:
         app.screen.query_one("#file", Input).value = str(file)
         await pilot.press("enter")
         await until_shown(pilot, "Which planet is closest to the Sun?")
-        app.screen.query_one("#reply", TextArea).text = "I think it is Mercury."
+        reply = app.screen.query_one("#reply", TextArea)
+        assert app.focused is reply
+        reply.text = "I think it is Mercury."
         await until_shown(pilot, "accuracy 1, accuracy_strict 0")
         await pilot.press("f8")
         await until_shown(pilot, "How many legs does a spider have?")
@@ -33,3 +36,23 @@ async def test_prompts_and_scores_follow_the_file(tmp_path: Path) -> None:
         table = tmp_path / "capitals.csv"
         table.write_text(table.read_text().replace("question", "qestion", 1))
         await until_shown(pilot, "How many legs does a spider have?")
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 40)])
+async def test_the_question_is_in_view_below_its_examples(
+    tmp_path: Path, size: tuple[int, int]
+) -> None:
+    for name, body in files_of("number", "sums").items():
+        (tmp_path / name).write_bytes(body)
+    app = EvalbenchApp(Preferences(welcomed=True))
+    async with app.run_test(size=size) as pilot:
+        await app.action_own()
+        app.screen.query_one("#file", Input).value = str(tmp_path / "sums.toml")
+        await pilot.press("enter")
+        await until_shown(pilot, "What do 2 books and 3 pens cost?")
+        asked = app.screen.query_one("#asked")
+        await pilot.press(*"#### 22")
+        await until_shown(pilot, "ok: accuracy 1")
+        await until_shown(pilot, "read: 22")
+        await pilot.press("shift+tab", "home")
+        await until(pilot, lambda: asked.scroll_y == 0, "the prompt's beginning")

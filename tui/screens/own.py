@@ -55,12 +55,13 @@ class OwnPage(Page):
         self._stamp: list[tuple[int, int]] = []
         self._samples: list[JsonLine] = []
         self._at = 0
+        self._named_now = False
 
     def compose(self) -> ComposeResult:
         """Top line, file, prompt, reply, score, footer."""
         yield TopLine("Your own benchmark")
         yield Input(placeholder="File, such as capitals.toml", id="file")
-        with VerticalScroll(id="asked", can_focus=False):
+        with VerticalScroll(id="asked"):
             yield Plain(id="prompt")
         yield Plain("Paste a reply", id="label")
         yield TextArea(id="reply")
@@ -75,6 +76,7 @@ class OwnPage(Page):
     def _named(self, event: Input.Submitted) -> None:
         self._path, self._at = event.value.strip(), 0
         if self._path:
+            self._named_now = True
             self._reload()
 
     def _reload(self) -> None:
@@ -112,6 +114,9 @@ class OwnPage(Page):
             return
         self._samples = [line for line in found if line.get("event") == "prompts"]
         self._at = min(self._at, max(0, len(self._samples) - 1))
+        if self._named_now and self._samples:
+            self.query_one("#reply", TextArea).focus()
+        self._named_now = False
         self._show()
 
     @property
@@ -123,6 +128,8 @@ class OwnPage(Page):
             prompt = self.query_one("#prompt", Plain)
             prompt.remove_class("bad")
             prompt.show(_prompt(self._samples[self._at]))
+            # The question; examples and the system message are above it.
+            self.query_one("#asked", VerticalScroll).scroll_end(animate=False)
             place = f"sample {self._at + 1} of the first {len(self._samples)}"
             self.query_one(TopLine).tell(right=f"{self._name} · {place}")
             self._score()
