@@ -280,17 +280,17 @@ class Custom(Benchmark):
             else await self._read(file.scores[0], sample, reply.text)
             for reply in replies
         ]
-        answers = [one.answer for one in read if one.answer is not None]
+        answers = [one for one in read if one.answer is not None]
         if not answers:
             return Score(answer_outcome(replies[0], None), {"accuracy": 0.0})
-        most = max(answers, key=answers.count)
-        place = next(at for at, one in enumerate(read) if one.answer == most)
-        share = answers.count(most) / file.votes
+        votes = [scorers.vote_for(file.scores[0], one.answer) for one in answers]
+        place = votes.index(max(votes, key=votes.count))
+        most = votes.count(votes[place])
         return Score(
             Outcome.OK,
-            {"accuracy": read[place].score, "agreement": share},
-            {self._reads(file.scores[0], sample): most},
-            f"{answers.count(most)} of {file.votes} replies say so",
+            {"accuracy": answers[place].score, "agreement": most / file.votes},
+            {self._reads(file.scores[0], sample): answers[place].answer},
+            f"{most} of {file.votes} replies say so",
         )
 
     @cached_property

@@ -219,6 +219,14 @@ def strictly_right(one: Scoring, found: str | None, gold: Any) -> bool:
     return found in gold
 
 
+def vote_for(one: Scoring, answer: str) -> str:
+    """What counts as the same vote: answers that the scorer does not tell apart."""
+    if one.scorer in ("choice", "numeric"):
+        return answer
+    ignored = one.normalize or (NORMALIZATIONS if one.scorer == "exact" else ("numbers",))
+    return normalized(answer, ignored)
+
+
 def said_right(answer: str, accepted: Sequence[str], one: Scoring) -> bool:
     """Whether an answer is an accepted one, ignoring what ``normalize`` lists."""
     if not one.normalize:

@@ -287,6 +287,13 @@ def test_votes_take_the_answer_of_most(tmp_path: Path) -> None:
     assert scored(bench, sample, refused, refused, "1").values["accuracy"] == 1.0
 
 
+def test_votes_that_differ_in_nothing_that_counts_are_one(tmp_path: Path) -> None:
+    body = f"{PROMPT}votes = 5\ntemperature = 1\n{ANSWER}scorer = 'exact'\n"
+    bench, (sample,) = prepared(write(tmp_path, body, "question,answer\nq,Paris\n"))
+    score = scored(bench, sample, "Rome", "Paris", "paris.", "Rome", "PARIS")
+    assert score.values == {"accuracy": 1.0, "agreement": pytest.approx(3 / 5)}
+
+
 def test_log_likelihoods_by_letter_and_by_text(tmp_path: Path) -> None:
     body = (
         f'{PROMPT}[answer]\ntarget = "right"\nchoices = ["right", "wrong"]\n'
