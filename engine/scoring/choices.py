@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import deque
 from collections.abc import Iterator, Sequence
+from itertools import islice
 
 from evalbench.engine.scoring import short_answers
 from evalbench.engine.scoring.letters import LETTERS
@@ -18,7 +19,7 @@ _BEGINNING = 4000
 
 _MARKED = re.compile(r"\\boxed\s?\{((?:[^{}]|\{[^{}]{0,200}\}){1,300})\}")
 _LABEL = re.compile(r"\banswer(?:[ ]is)?|答案|答え|정답", re.IGNORECASE)
-_NAMED = re.compile(r"[ ]?(?:[:：是は은는][ ]*)?\s*([^\n]{1,200}?)[.。!]?[ \t]*(?:\n|$)")
+_NAMED = re.compile(r"[ ]?(?:[:：是は은는][ ]*)?\s*([^\n]{1,1000}?)[.。!]?[ \t]*(?:\n|$)")
 _MOST = 20
 """The last boxes and words for an answer are looked at."""
 
@@ -26,15 +27,26 @@ _MOST = 20
 def read_choice(reply: str, choices: Sequence[str]) -> int | None:
     """Index of the option that a person would read, or None.
 
-    A reply without a letter that boxes or names the text of one option as the answer, or contains
-    that of exactly one, chooses that one. If the text of one option contains another (``2`` and
-    ``12``), the longest counts.
+    A reply that is the text of one option, or boxes or names it as the answer, chooses it, whatever
+    letters are in that text. Otherwise the letter counts. A reply without one chooses the option
+    that it gives in other words of the same kind ("It is Paris"), or the only one it contains; if
+    the text of one option contains another (``2`` and ``12``), the longest.
     """
+    text = spoken(reply)
+    keys = [_key(choice) for choice in choices]
+    for found in (text, *_given(text)):
+        if (said := _equal(found, keys)) is not None:
+            return said
+    lines = _outer_lines(text)
+    if len(lines) == 1 and (said := _ends_with(lines[0], keys)) is not None:
+        return said
     read = read_lenient if len(choices) <= len(LETTERS) else read_many
     place = read(reply, len(choices))
     if place is not None:
         return place
-    text = spoken(reply)
+    for line in lines:
+        if (said := _ends_with(line, keys)) is not None:
+            return said
     for found in _given(text):
         phrase = without_markup(found).strip(" .*\"'“”")
         said = [at for at, one in enumerate(choices) if short_answers.is_same(phrase, one)]
@@ -50,6 +62,46 @@ def read_choice(reply: str, choices: Sequence[str]) -> int | None:
             at for at in said if not any(_holds(choices[o], choices[at]) for o in said if o != at)
         ]
     return said[0] if len(said) == 1 else None
+
+
+_LONGEST = 2000
+
+
+def _key(text: str) -> str:
+    """A text for comparison: without markup, case, and marks around it."""
+    return " ".join(without_markup(text[:_LONGEST]).casefold().split()).strip(" .,;:!*\"'“”‘’`")
+
+
+def _equal(text: str, keys: Sequence[str]) -> int | None:
+    """The only option of which this is the text; a single character may be a letter instead."""
+    if len(text) > _LONGEST:
+        return None
+    key = _key(text)
+    said = [at for at, one in enumerate(keys) if one == key]
+    return said[0] if len(said) == 1 and len(key) > 1 else None
+
+
+_LEADS = re.compile(r"\b(?:is|are|was|were|be|choose|select|pick|say)\b:?|[:：]", re.IGNORECASE)
+_DENIES = re.compile(
+    r"\b(?:not|never|no|nor|neither|wrong|incorrect|false|except|unlike|if|whether|or)\b|n['’]t\b",
+    re.IGNORECASE,
+)
+
+
+def _outer_lines(text: str) -> list[str]:
+    """The last line with content and the first, once if they are the same."""
+    lines = text.strip().splitlines()
+    return list(dict.fromkeys((lines[-1], lines[0]))) if lines else []
+
+
+def _ends_with(line: str, keys: Sequence[str]) -> int | None:
+    """The option whose text follows the first words such as "is" after which there is one."""
+    for lead in islice(_LEADS.finditer(line[:_LONGEST]), _MOST):
+        if _DENIES.search(line[: lead.end()]):
+            return None
+        if (said := _equal(line[lead.end() :], keys)) is not None:
+            return said
+    return None
 
 
 def _given(text: str) -> Iterator[str]:

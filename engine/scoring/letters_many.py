@@ -25,7 +25,7 @@ from evalbench.engine.scoring.reply_text import (
     without_markup,
 )
 
-MANY = "letter-many/3"
+MANY = "letter-many/4"
 
 _LONGEST = 8_000
 

@@ -19,7 +19,7 @@ from evalbench.engine.scoring.reply_text import (
     without_markup,
 )
 
-LENIENT = "short-answer-lenient/4"
+LENIENT = "short-answer-lenient/5"
 EXACT = "short-answer-exact/1"
 
 _YES = r"yes|yeah|yep|yup|s[íì]|oui|ja|sim|tak|evet|có|да|نعم|हाँ|हां|ใช่|是的?|对|對|はい|네|예"
@@ -199,7 +199,7 @@ _LEAD_IN = re.compile(
     r"(?:(?:the|this)\s+)?(?:(?:python|correct|right|final|printed|following)\s+)*"
     r"(?:answer|output|result|program|code|it)"
     r"(?:\s+of\s+th(?:e|is)\s+(?:program|code))?"
-    r"(?:\s*:|\s+(?:is|will\s+be|would\s+be|(?:will\s+|would\s+)?(?:prints?|outputs?))\s*:?)\s*"
+    r"(?:\s*:|\s+(?:is(?!n['’]?t)|will\s+be|would\s+be|(?:will\s+|would\s+)?(?:prints?|outputs?))\s*:?)\s*"
     r"(?:the\s+following\s*:\s*)?",
     re.IGNORECASE,
 )
@@ -224,13 +224,14 @@ def says(phrase: str, accepted: Iterable[str]) -> bool:
     if len(phrase) > _FAR_LONGER + 4 * max(map(len, answers), default=0):
         return False
     given = _words(phrase)
+    hedged = _HEDGES.intersection(given) or _CONTRACTED.search(phrase)
     for answer in map(_words, answers):
         if given == answer:
             return True
         starts = range(len(given) - len(answer) + 1)
         if (
             len(given) <= 12
-            and not _HEDGES.intersection(given)
+            and not hedged
             and any(given[at : at + len(answer)] == answer for at in starts)
         ):
             return True
@@ -239,6 +240,7 @@ def says(phrase: str, accepted: Iterable[str]) -> bool:
 
 _FAR_LONGER = 2000
 _HEDGES = frozenset(("not", "no", "never", "nor", "or", "neither", "either", "isnt", "cannot"))
+_CONTRACTED = re.compile(r"n['’]t\b", re.IGNORECASE)
 _ARTICLES = frozenset(("a", "an", "the"))
 _NAMED_OUTPUT = re.compile(r".*\b(?:output|result|which|value)\s+(?:is|will be):?\s+(.+)$")
 _QUOTED = re.compile(r"(?<!\w)([\"'`])(\S|\S.*?\S)\1(?!\w)")

@@ -238,10 +238,26 @@ def test_scorers(one: Scoring, reply: str, gold: Any, score: float) -> None:
         *(("B", 1), ("\\boxed{Paris}", 1), ("$\\boxed{\\text{Rome}}$", 0), ("\\boxed{12}", 3)),
         *(("Rome is in Italy. So the answer is Paris.", 1), ("答案是Paris", 1)),
         *(("The answer is not Paris.", None), ("The answer is Oslo.", None)),
+        *(("I believe it is Paris.", 1), ("It isn't Paris.", None), ("A or Paris", None)),
     ],
 )
 def test_a_reply_that_says_an_option_chooses_it(reply: str, place: int | None) -> None:
     assert read_choice(reply, ["Rome", "Paris", "2", "12"]) == place
+
+
+ODD = ("(a) 5 V, (b) 7 V", "A market for B", "$47$$ \\mathrm{~N} / \\mathrm{C}$", "A and B", "None")
+
+
+@pytest.mark.parametrize("place", range(len(ODD)))
+@pytest.mark.parametrize(
+    "form",
+    [
+        *("{}", "{}.", "**{}**", "The answer is {}.", "Answer: {}", "I believe it is {}."),
+        *("Option B is tempting.\n\nThe answer is {}.", "(C) is wrong.\nFinal answer: {}"),
+    ],
+)
+def test_letters_in_the_text_of_an_option_name_no_other(form: str, place: int) -> None:
+    assert read_choice(form.format(ODD[place]), ODD) == place
 
 
 @pytest.mark.parametrize(
