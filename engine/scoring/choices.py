@@ -11,7 +11,7 @@ from evalbench.engine.scoring import short_answers
 from evalbench.engine.scoring.letters import LETTERS
 from evalbench.engine.scoring.letters_lenient import read_lenient
 from evalbench.engine.scoring.letters_many import read_many
-from evalbench.engine.scoring.reply_text import spoken, without_markup
+from evalbench.engine.scoring.reply_text import before_next_question, spoken, without_markup
 
 _BEGINNING = 4000
 """Characters of a reply in which the first line is searched."""
@@ -34,19 +34,18 @@ def read_choice(reply: str, choices: Sequence[str]) -> int | None:
     """
     text = spoken(reply)
     keys = [_key(choice) for choice in choices]
-    for found in (text, *_given(text)):
-        if (said := _equal(found, keys)) is not None:
-            return said
+    if (same := _named(before_next_question(text)[0], keys)) is not None:
+        return same
     lines = _outer_lines(text)
-    if len(lines) == 1 and (said := _ends_with(lines[0], keys)) is not None:
-        return said
+    if len(lines) == 1 and (same := _ends_with(lines[0], keys)) is not None:
+        return same
     read = read_lenient if len(choices) <= len(LETTERS) else read_many
-    place = read(reply, len(choices))
+    place = read(text, len(choices))  # as spoken() leaves it: removing twice changes nothing
     if place is not None:
         return place
     for line in lines:
-        if (said := _ends_with(line, keys)) is not None:
-            return said
+        if (same := _ends_with(line, keys)) is not None:
+            return same
     for found in _given(text):
         phrase = without_markup(found).strip(" .*\"'“”")
         said = [at for at, one in enumerate(choices) if short_answers.is_same(phrase, one)]
@@ -65,6 +64,18 @@ def read_choice(reply: str, choices: Sequence[str]) -> int | None:
 
 
 _LONGEST = 2000
+_TAKEN_BACK = re.compile(
+    r"\b(?:wait|actually|correction|sorry|oops|instead|rather|should be|no,)", re.IGNORECASE
+)
+
+
+def _named(text: str, keys: Sequence[str]) -> int | None:
+    """The option that a reply is, or boxes or names as the answer without taking it back."""
+    if _TAKEN_BACK.search(text):
+        return _equal(text, keys)
+    return next(
+        (one for found in (text, *_given(text)) if (one := _equal(found, keys)) is not None), None
+    )
 
 
 def _key(text: str) -> str:

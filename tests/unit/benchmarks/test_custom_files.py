@@ -238,6 +238,10 @@ def test_scorers(one: Scoring, reply: str, gold: Any, score: float) -> None:
         *(("B", 1), ("\\boxed{Paris}", 1), ("$\\boxed{\\text{Rome}}$", 0), ("\\boxed{12}", 3)),
         *(("Rome is in Italy. So the answer is Paris.", 1), ("答案是Paris", 1)),
         *(("The answer is not Paris.", None), ("The answer is Oslo.", None)),
+        *(
+            ("A) Rome\n\nQuestion: What is next?\nAnswer: Paris", 0),
+            ("Answer: Rome\nWait, no. B", 1),
+        ),
         *(("I believe it is Paris.", 1), ("It isn't Paris.", None), ("A or Paris", None)),
     ],
 )
