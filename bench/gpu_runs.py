@@ -189,6 +189,7 @@ class Runner:
         paths = [str(ROOT), os.environ.get("PYTHONPATH", "")]
         return {
             **os.environ,
+            "EVALBENCH_KEEP_LOADED": "0",
             "EVALBENCH_HOME": str(self.scratch / "home"),
             "HF_HUB_OFFLINE": "1",
             "HF_DATASETS_OFFLINE": "1",

@@ -50,11 +50,12 @@ class Wire:
 
     Attributes:
         leaving: the engine has said goodbye: this process goes on without it.
+        gone: it has also left.
     """
 
     def __init__(self, source: BinaryIO, sink: BinaryIO) -> None:
         self.source = source
-        self.leaving = False
+        self.leaving = self.gone = False
         self._reader = threading.Thread()
         self._sink = sink
         self._lock = threading.Lock()
@@ -70,6 +71,7 @@ class Wire:
             except (BrokenPipeError, ConnectionResetError):
                 if not self.leaving:
                     os._exit(0)
+                self.gone = True
 
     def read_by(self, reader: Callable[[], None]) -> None:
         """Start the thread that reads from ``source``."""
@@ -315,6 +317,9 @@ class Worker:
     # -- answering ---------------------------------------------------------------
 
     def _work(self, answering: ActiveCalls) -> None:
+        if self._wire.gone:
+            answering.cancel(())
+            return
         began = time.monotonic()
         answers = answering.step(self._out_of_memory)
         self._busy += time.monotonic() - began
