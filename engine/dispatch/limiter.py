@@ -16,10 +16,11 @@ from math import inf
 from evalbench.engine.calls import RateLimits
 from evalbench.engine.dispatch.retry import LONGEST_OUTAGE_S
 from evalbench.engine.dispatch.shared_limits import BURST_S, MOST, SharedLimits
-from evalbench.engine.dispatch.steering import SHRINK, Steering
+from evalbench.engine.dispatch.steering import SHRINK, Refusal, Steering
+from evalbench.engine.dispatch.trial import TOLERATED
 from evalbench.engine.errors import Overloaded, ProviderError, RateLimited
 
-START = 8
+START = 6
 GENTLE_STEP_S = 2.0
 """Seconds between steps of a gentle rise, each of one call or a tenth of the current size."""
 GENTLE_HOLD_S = 10.0
@@ -148,6 +149,7 @@ class Limiter:
         self._grown = 0
         self._shared = float("-inf")
         self._shrunk = 0.0
+        self._found = inf
         if self._shared_limits and not self.fixed:
             self._agree(start)
 
@@ -233,6 +235,11 @@ class Limiter:
         return self._recent.count(True) > len(self._recent) // 2
 
     @property
+    def steered(self) -> bool:
+        """Whether it is known which requests the model refuses: those over a rate, or any."""
+        return self._paced or (not self.fixed and self._steering.always > TOLERATED)
+
+    @property
     def in_flight(self) -> int:
         """Calls that were sent and have not returned."""
         return self._out
@@ -269,6 +276,7 @@ class Limiter:
             size=size,
             wanted=wanted,
             now=now,
+            kept=len(self._kept),
             paced=self._held_back,
         )
         if change:
@@ -343,11 +351,16 @@ class Limiter:
         enough = self._whole_rounds
         return len(self._recent) == enough and self._recent.count(False) > enough // 2
 
-    def keep(self, weight: int) -> None:
+    def keep(self, weight: int, beside: int, sent: float) -> None:
         """Keep the permit of a refused call unused for as long as an answer takes.
 
         The refusal counts only then, as answers do: otherwise refusals of the latest calls would
         count before their answers.
+
+        Args:
+            weight: the call's size in bytes.
+            beside: how many others were in flight when it was sent.
+            sent: when that was.
         """
         if self.fixed or self._gentle:
             self.semaphore.give(weight)
@@ -357,9 +370,20 @@ class Limiter:
         wait = min(self._takes_s or _KEPT_S, _LONGEST_KEPT_S)
         timer = loop.call_later(wait, self._give, number, True)
         self._kept[number] = timer, weight
-        size = self.semaphore.size
-        change = self._steering.crowded(len(self._kept), size, loop.time(), self._held_back)
+        size, paced = self.semaphore.size, self._held_back
+        refused, of = len(self._kept), size
+        if not self._alone and self._shared_limits:
+            if paced:
+                # Another engine may have heard of the same limit just now.
+                self._agree_on_rate()
+            else:
+                refused, of = self._shared_limits.refusals(refused), self._level
+        found = self._steering.pace.found
+        refusal = Refusal(sent, beside, refused, of)
+        change = self._steering.was_refused(refusal, size, loop.time(), paced)
         self._changed(size, change)
+        if found != self._steering.pace.found and not self._alone:
+            self._agree_on_rate()
 
     @property
     def _held_back(self) -> bool:
@@ -400,11 +424,25 @@ class Limiter:
         size, shrunk, self._shrunk = self.semaphore.size, self._shrunk, part.shrunk
         if part.shrunk > shrunk and not refused and not self._alone and part.size < size:
             now = asyncio.get_running_loop().time()
-            self._steering.cut_elsewhere(size, part.size, now, self._held_back)
+            self._steering.cut_elsewhere(size, part.size, now)
+        self._steering.pace.part = part.part
         self._alone, self._level = part.alone, part.level
         self._steering.ramping = self._steering.ramping and part.ramping
         if part.size != size:
             self.semaphore.resize(part.size)
+        if part.alone:
+            self._found = inf
+        else:
+            self._agree_on_rate()
+
+    def _agree_on_rate(self) -> None:
+        assert self._shared_limits is not None
+        pace = self._steering.pace
+        self._found = self._shared_limits.found_rate(pace.rate, self._found)
+        if self._found == inf:
+            self._steering.forget_pace()
+        elif self._found != pace.rate:
+            pace.follow(self._found, asyncio.get_running_loop().time())
 
     def close(self) -> None:
         """Return this engine's share of the key's concurrency to the others."""
@@ -473,12 +511,14 @@ async def _sleep(seconds: float, unless: asyncio.Event) -> None:
 class Permit:
     """A permit held for one attempt, as a context manager."""
 
-    __slots__ = ("_limiter", "_unless", "_weight")
+    __slots__ = ("_beside", "_limiter", "_sent", "_unless", "_weight")
 
     def __init__(self, limiter: Limiter, weight: int, unless: asyncio.Event) -> None:
         self._limiter = limiter
         self._weight = weight
         self._unless = unless
+        self._beside = 0
+        self._sent = 0.0
 
     async def __aenter__(self) -> None:
         await self._limiter.semaphore.take(self._weight)
@@ -487,12 +527,17 @@ class Permit:
         except BaseException:
             self._limiter.semaphore.give(self._weight)
             raise
+        self._beside = self._limiter._out
+        self._sent = asyncio.get_running_loop().time()
         self._limiter._out += 1
+        self._limiter._steering.sent()
         self._limiter._left -= 1
 
     async def __aexit__(self, _kind: object, error: BaseException | None, _where: object) -> None:
         self._limiter._out -= 1
         if isinstance(error, RateLimited | Overloaded):
-            self._limiter.keep(self._weight)
+            self._limiter.keep(self._weight, self._beside, self._sent)
         else:
+            if error is None:
+                self._limiter._steering.was_answered(self._beside, self._limiter._held_back)
             self._limiter.semaphore.give(self._weight)

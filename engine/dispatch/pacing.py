@@ -3,19 +3,31 @@
 A limit on calls in flight is met by concurrency; a limit on calls a second is not, where few
 calls are in flight: two of half a second are four a second, and three are six. So what a model
 answers while it refuses becomes a rate at which calls are sent, and the concurrency need not
-be exact. Without refusals the rate rises again, in steps that grow, and less and less often
-while that keeps failing.
+be exact.
+
+Each refusal lowers the rate and each answer raises it, so little that they are even when one
+request in seventy is refused. Above a limit refusals are what exceeds it: so the rate stays just
+above it, all of the limit is used, and a limit that rises is noticed. The steps are large at
+first, and again while refusals come too often or not at all.
 """
 
 from __future__ import annotations
 
 from math import inf
 
-_STEP = 0.03
-"""First step above a rate that holds; each further one is half as long again."""
-_LONGEST_STEP = 0.5
-_LONGEST_REST = 16
-_NEAR = 0.1
+REFUSED = 0.01
+"""Share of the requests to be refused, so that the limit is known."""
+_FIRST, _LEAST = 0.25, 0.03
+"""By which share a refusal lowers the rate: at first, at least."""
+_SELDOM, _OFTEN = 2.0, 0.25
+"""Refusals that were expected since the last one: more or fewer make the steps larger."""
+_EAGER = 6.0
+"""How much faster the rate rises before its first refusal."""
+_FALL = 0.5
+"""Share of the rate that is kept until it is judged what a lower one brings."""
+_DOUBTED = 4.0
+_UNANSWERED = 3
+"""After this many refusals without an answer, the rate is not to blame."""
 _LATE_S = 0.05
 """A call sent this late does not delay those after it."""
 
@@ -24,16 +36,20 @@ class Pace:
     """A rate of requests, in requests a second, and the turns at it.
 
     Attributes:
-        rate: infinite until a limit shows.
+        rate: infinite until a limit shows; that of all engines on the key together.
+        part: this engine's share of it.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, part: float = 1.0) -> None:
         self.rate = inf
+        self.part = part
         self._next = 0.0
-        self._too_fast = inf
-        self._rest = 0
-        self._patience = 1
-        self._step = _STEP
+        self._step = _FIRST
+        self._answered = 0
+        self._unanswered = 0
+        self._lowered = 0.0
+        self._eager = True
+        self._floor = 0.0
 
     @property
     def found(self) -> bool:
@@ -46,26 +62,53 @@ class Pace:
             return 0.0
         if self._next > now:
             return self._next - now
-        self._next = max(self._next, now - _LATE_S) + 1.0 / self.rate
+        self._next = max(self._next, now - _LATE_S) + 1.0 / (self.rate * self.part)
         return 0.0
 
-    def cut(self, sent: float, answered: float) -> None:
-        """Fall to what was answered while requests were refused.
+    def begin(self, rate: float, now: float) -> None:
+        """Keep about this rate from now on."""
+        self.rate, self._step, self._answered, self._lowered = rate, _FIRST, 0, now
+        self._eager = True
+        self.judged()
+
+    def follow(self, rate: float, now: float) -> None:
+        """Keep the rate that engines on this key have found together."""
+        if not self.found:
+            self.begin(rate, now)
+        elif rate < self.rate:
+            self._lowered = now
+        self.rate = rate
+        self._floor = min(self._floor, rate * _FALL)
+
+    def judged(self, least: float = 0.0) -> None:
+        """Let the rate fall further, to ``least``: it was judged what it brought so far."""
+        self._floor = max(least, self.rate * _FALL)
+
+    def answered(self, always: float) -> None:
+        """Note that a request was answered while others waited for their turn.
 
         Args:
-            sent: requests a second.
-            answered: those that a free model would have answered.
+            always: the share of requests that are refused at any rate.
         """
-        was = min(self.rate, sent)
-        near = abs(was - self._too_fast) <= _NEAR * was
-        self._patience = min(_LONGEST_REST, 2 * self._patience) if near else 1
-        self._too_fast, self._rest, self._step = was, self._patience, _STEP
-        self.rate = min(self.rate, answered)
+        usual = always + REFUSED
+        self._answered += 1
+        if self._answered * usual > _SELDOM:
+            self._step = min(_FIRST, self._step * (1 + usual))
+        share = always + REFUSED * (_EAGER if self._eager else 1.0)
+        self.rate *= 1 + self._lowers(always) * share / (1 - share)
 
-    def rise(self) -> None:
-        """Try more: nothing was refused for a while, although calls waited for their turn."""
-        if self._rest > 0:
-            self._rest -= 1
+    def refused(self, now: float, sent: float, always: float) -> None:
+        """Like :meth:`answered`, when the request was refused for load."""
+        if sent < self._lowered:
+            return  # it says nothing about the rate since
+        self._unanswered = 0 if self._answered else self._unanswered + 1
+        if self._unanswered > _UNANSWERED:
             return
-        self.rate *= 1 + self._step
-        self._step = min(_LONGEST_STEP, 1.5 * self._step)
+        often = self._answered * (always + REFUSED) < _OFTEN
+        self._answered, self._lowered, self._eager = 0, now, False
+        self.rate = max(self._floor, self.rate * (1 - self._lowers(always)))
+        self._step = min(_FIRST, 1.3 * self._step) if often else max(_LEAST, self._step / 2)
+
+    def _lowers(self, always: float) -> float:
+        """By which share a refusal lowers the rate: by less if most are not about it."""
+        return self._step * min(1.0, _DOUBTED * REFUSED / (always + REFUSED))

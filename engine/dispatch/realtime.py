@@ -105,7 +105,9 @@ class RealtimeDispatcher:
             if pause is not None:
                 tried.waited += pause
             else:
-                pause = retry_policy.wait(failure, answering=self._limiter.answering)
+                pause = retry_policy.wait(
+                    failure, answering=self._limiter.answering, steered=self._limiter.steered
+                )
             if pause is None:
                 failure.possibly_billed = tried.billed
                 return failed_reply(failure, tried.attempts, tried.possible)

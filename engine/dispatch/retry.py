@@ -24,6 +24,7 @@ _BASE_S: dict[type[TransientError], float] = {
     ConnectionFailed: 0.5,
     DeadlineExceeded: 0.5,
 }
+_BASE_STEERED_S = 0.5
 _CAP_S = 60.0
 _CAP_ANSWERING_S = 5.0
 LONGEST_RETRY_AFTER_S = 300.0
@@ -50,7 +51,9 @@ class RetryPolicy:
         self._refusals = 0
         self._waited = 0.0
 
-    def wait(self, error: ProviderError, *, answering: bool = False) -> float | None:
+    def wait(
+        self, error: ProviderError, *, answering: bool = False, steered: bool = False
+    ) -> float | None:
         """Seconds to wait before the next attempt, or None if there is none.
 
         The provider's Retry-After is honoured exactly, never shortened; everything else backs
@@ -61,6 +64,8 @@ class RetryPolicy:
         Args:
             error: the error of the last attempt.
             answering: whether most other calls are being answered.
+            steered: whether the limit is known and kept to, or refusals are known to come at
+                any load: then a long wait avoids nothing.
         """
         if not isinstance(error, TransientError):
             return None
@@ -75,6 +80,8 @@ class RetryPolicy:
         pause = error.retry_after
         if pause is None:
             base = next((s for kind, s in _BASE_S.items() if isinstance(error, kind)), 1.0)
+            if answering and steered:
+                base = min(base, _BASE_STEERED_S)
             full = min(_CAP_ANSWERING_S if answering else _CAP_S, base * 2.0 ** (tries - 1))
             pause = full * random.uniform(0.5, 1.0)  # noqa: S311
         elif pause > LONGEST_RETRY_AFTER_S:

@@ -14,6 +14,7 @@ import os
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +44,7 @@ class Share:
         alone: no other engine has adaptive concurrency on this key.
         ramping: nothing has been refused yet.
         shrunk: when the level was cut last; 0 if it was not.
+        part: this engine's share of what all may have in flight together.
     """
 
     size: int
@@ -50,6 +52,7 @@ class Share:
     alone: bool
     ramping: bool
     shrunk: float = 0.0
+    part: float = 1.0
 
 
 class SharedLimits:
@@ -62,6 +65,7 @@ class SharedLimits:
         self._me = [os.getpid(), process_start(os.getpid())]
         self._name = f"{os.getpid()}.{next(_NUMBERS)}"
         self._alone = True
+        self._refused = 0
         self._seen: Mapping[str, Any] = {}
         self._checked = float("-inf")
 
@@ -140,12 +144,13 @@ class SharedLimits:
         with self._locked() as state:
             now = time.time()
             held = {name: one for name, one in state.get("engines", {}).items() if _lives(one)}
-            held[self._name] = [*self._me, max(0, wanted)]
+            held[self._name] = [*self._me, max(0, wanted), self._refused]
             alone = len(held) == 1
             level = int(state.get("level", size))
             ramping = bool(state.get("ramping", True))
             if alone and self._alone:
                 level, ramping = size, True
+                state.pop("rate", None)
             else:
                 level = min(MOST, level + min(grown, size))
             if refused and not alone and now - state.get("shrunk", 0.0) > BURST_S:
@@ -154,8 +159,42 @@ class SharedLimits:
             level = max(level, 1)
             state.update(engines=held, level=level, ramping=ramping)
             self._alone = alone
-        mine = level if alone else allot(level, {n: one[2] for n, one in held.items()})[self._name]
-        return Share(mine, level, alone, ramping, 0.0 if alone else state.get("shrunk", 0.0))
+        if alone:
+            return Share(level, level, alone, ramping)
+        parts = allot(level, {n: one[2] for n, one in held.items()})
+        mine = parts[self._name]
+        part = mine / sum(parts.values())
+        return Share(mine, level, alone, ramping, state.get("shrunk", 0.0), part)
+
+    def refusals(self, refused: int) -> int:
+        """Report how many of this engine's calls in flight are refused; returns all engines'."""
+        self._refused = refused
+        with self._locked() as state:
+            held = {name: one for name, one in state.get("engines", {}).items() if _lives(one)}
+            if self._name in held:
+                held[self._name] = [*held[self._name][:3], refused]
+                state["engines"][self._name] = held[self._name]
+            return sum(one[3] for one in held.values() if len(one) > 3)
+
+    def found_rate(self, rate: float, before: float) -> float:
+        """Report the request rate that this engine found; returns the key's, of all engines.
+
+        Every engine adds its own changes, as factors, in whatever order.
+
+        Args:
+            rate: requests a second by all engines, as this one has it; infinite: it knows no limit.
+            before: what was returned last; infinite at first.
+        """
+        with self._locked() as state:
+            known = float(state.get("rate") or inf)
+            if known == inf and before == inf:
+                known = rate
+            elif rate == inf and before < inf:
+                known = inf
+            elif max(known, rate, before) < inf:
+                known *= rate / before
+            state["rate"] = known if known < inf else None
+            return known
 
     def leave(self) -> None:
         """Return this engine's share to the others."""

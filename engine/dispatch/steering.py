@@ -2,21 +2,26 @@
 
 Refusals alone are not enough: some occur at any load (a broken shard, a model short of
 capacity everywhere), and sending less then costs answers and avoids none. So every cut is an
-experiment. If load is to blame, refusals drop when less is sent; if as many come as before,
-the cut is undone, and that share of refusals is treated as this model's baseline until it
-changes.
+experiment (:mod:`evalbench.engine.dispatch.trial`). If load is to blame, refusals drop when less
+is sent; if as many come as before, the cut is undone, and that share of refusals is treated as
+this model's baseline until it changes.
 
-Below a level that was too high, the search continues by bisection; then the level holds,
-and the next step up is tried less and less often while it keeps failing.
+If load is to blame, what is limited is either the number of calls in flight or their rate. It is
+the number if a call is refused beside more others than any call that was answered lately; then
+the concurrency is steered, else the rate (:mod:`evalbench.engine.dispatch.pacing`).
+
+Below a number that was too high, the search continues by bisection; then it holds, and the next
+step up is tried less and less often while it keeps failing.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from math import ceil, sqrt
+from math import ceil, inf, sqrt
 from typing import NamedTuple
 
 from evalbench.engine.dispatch.pacing import Pace
+from evalbench.engine.dispatch.trial import TOLERATED, Trial
 
 SHRINK = 0.7
 """Share of the concurrency kept after refusals that do not show how far it was exceeded."""
@@ -26,38 +31,47 @@ _FEWEST = 20
 """Minimum number of outcomes per judgement; also at least twice the calls in flight."""
 _FEWEST_PACED = 40
 """More where the limit is nearly known: one refusal in twenty is too many there."""
-_FEW = 16
-"""Up to this many calls in flight, one more or less is too much of a step: a rate fits better."""
-_MANY = 6
+_DOUBT = 2.5
+"""Standard deviations by which more are refused than chance would have it."""
 _SURELY = 0.25
 """This many refusals are judged at once if their share is this far above the baseline."""
-_TOLERATED = 0.03
-"""Share of refusals that means nothing: probing the limit causes that many."""
 _NOBODY = 0.95
 """Above this share of refusals the provider is down, which no concurrency fixes."""
 _MOST_ALWAYS = 0.4
 _LONGEST_REST = 16
-_TRIALS = 2
-"""Cuts that refusals must survive before load is ruled out as their cause."""
+_FEWEST_TIMED = 3
+_TIMED_S = 0.25
+"""Answers a second are counted over so many answers and seconds at least."""
+_FEWEST_TAKEN = 8
+_LEAST_LEFT_TRIED = 0.35
+"""Share of the answers a second that are kept while it is not known whether load is to blame."""
 _EXAMINED_EVERY = 16
 """After this many judgements, check again whether those refusals come at any load."""
 
 
-class _Before(NamedTuple):
-    """State before a cut: share of refusals, concurrency, answers per second."""
+class _Level(NamedTuple):
+    """What a concurrency brought: its share of refusals and answers a second."""
 
-    share: float
     size: int
+    share: float
     rate: float
+    answered: int
 
-    def is_the_same(self, share: float, size: int, always: float) -> bool:
-        """Whether as many calls are refused as before, although fewer were sent."""
-        if_load = max(always, 1 - (1 - self.share) * self.size / size)
-        return share > (self.share + if_load) / 2
 
-    def cost_answers(self, rate: float, size: int) -> bool:
-        """Whether the cut cost answers, which it does not if a limit was the cause."""
-        return rate < self.rate * (1 + size / self.size) / 2
+class Refusal(NamedTuple):
+    """A refused call, when that is known.
+
+    Attributes:
+        sent: when it was sent.
+        beside: how many others were in flight then.
+        refused, of: how many of the calls in flight are known to be refused; by all engines on
+            the key, where there are several.
+    """
+
+    sent: float
+    beside: int
+    refused: int
+    of: int
 
 
 class Steering:
@@ -73,14 +87,14 @@ class Steering:
         self.pace = Pace()
         self.ramping = True
         self.always = 0.0
-        self._last: _Before | None = None
-        self._times: deque[float] = deque(maxlen=2 * _FEWEST_PACED)
+        self._last: _Level | None = None
+        self._times: deque[float] = deque(maxlen=512)
         self._answered = self._refused = 0
         self._due = _FEWEST
-        self._before: _Before | None = None
+        self._trial: Trial | None = None
+        self._lately = 0.0, 0.0
         self._begun: float | None = None
         self._counted_since = 0.0
-        self._alike = 0
         self._too_much: int | None = None
         self._rest = 0
         self._patience = 1
@@ -89,9 +103,22 @@ class Steering:
         self._sound = 0
         self._passed_over = 0
         self._judged = 0
+        self._most = self._most_before = self._counted = 0
+        self._least = inf
+        self._by_number = False
+        self._sends = 0
+        self._since: tuple[float, int] | None = None
+        self._turned_away = 0
 
     def heard(
-        self, *, answered: bool, size: int, wanted: bool, now: float, paced: bool = False
+        self,
+        *,
+        answered: bool,
+        size: int,
+        wanted: bool,
+        now: float,
+        kept: int = 0,
+        paced: bool = False,
     ) -> int:
         """By how many calls to change the concurrency after another outcome.
 
@@ -100,6 +127,7 @@ class Steering:
             size: the current concurrency limit.
             wanted: whether more calls are waiting than the limit allows.
             now: seconds, on any clock.
+            kept: how many calls were refused that have not been heard of yet.
             paced: whether calls are held back by the pace.
         """
         if self._passed_over > 0:
@@ -120,141 +148,248 @@ class Steering:
         else:
             self._refused += 1
         count = self._answered + self._refused
-        enough = max(_MANY, size // 8)
-        many = self._refused >= enough and self._refused > count * (self.always + _SURELY)
+        many = count >= size // 4 and self._are_many(self._refused, count)
         if count >= self._due or many:
-            rate = self._answered / max(now - self._begun, 1e-6)
+            took = max(now - self._begun, 1e-6)
             some = self._refused > 0
-            change = self._judge(size, wanted, rate, now, paced)
+            change = self._judge(size, wanted, took, now, paced)
+            self._lately = self._pooled(0, 0)
             self._answered = self._refused = 0
             self._begun = now
-            long = self.pace.found and not self._before and some
+            long = self.pace.found and not self._trial and some
             self._due = max(
                 _FEWEST_PACED if long else _FEWEST,
-                0 if paced else (size + change) * (1 if self.ramping else 2),
+                0 if self._is_paced else (size + change) * (1 if self.ramping else 2),
             )
+            least = self._trial.rate / self.pace.part if self._trial else 0.0
+            self.pace.judged(least * _LEAST_LEFT_TRIED)
             return change
-        return 1 if answered and self.ramping and wanted else 0
+        return 1 if answered and self.ramping and wanted and 3 * kept <= size else 0
 
     def paused(self, size: int) -> None:
         """Note a pause of all calls: the next outcomes do not reflect a single concurrency."""
-        self._before, self._alike = None, 0
+        self._trial = None
         self._times.clear()
         self._answered = self._refused = 0
         self._passed_over = max(size, self._passed_over)
 
-    def crowded(self, refused: int, size: int, now: float, paced: bool) -> int:
-        """Like :meth:`heard`, when this many of the calls in flight are known to be refused.
+    def sent(self) -> None:
+        """Note that a call was sent."""
+        self._sends += 1
 
-        Their outcomes are heard only when answers of the same age are, but so many need not be
+    def was_answered(self, beside: int, paced: bool) -> None:
+        """Note that a call was answered.
+
+        Args:
+            beside: how many others were in flight when it was sent.
+            paced: whether calls are held back by the pace.
+        """
+        if paced:
+            self.pace.answered(self.always)
+        self._most, self._counted = max(self._most, beside), self._counted + 1
+        if self._counted >= 2 * _FEWEST_PACED:
+            self._most_before, self._most, self._counted = self._most, 0, 0
+
+    @property
+    def _most_beside(self) -> int:
+        """How many calls were in flight beside one that was answered, lately at most."""
+        return max(self._most, self._most_before)
+
+    def was_refused(self, refusal: Refusal, size: int, now: float, paced: bool) -> int:
+        """Like :meth:`heard`, as soon as a call is refused.
+
+        The outcome is heard only when answers of the same age are. But a rate that was too high
+        is lowered at once, and where many calls in flight are refused, the others need not be
         waited for.
         """
-        share = refused / size
-        few = refused < max(_MANY, 2 + size * (self.always + _SURELY))
-        if few or self._passed_over > 0 or self._down is not None:
+        self._least = min(self._least, refusal.beside)
+        if refusal.refused == 1 or self._since is None:
+            self._since, self._turned_away = (refusal.sent, self._sends), 0
+        else:
+            self._turned_away += 1
+        if paced:
+            if refusal.beside > self._most_beside:
+                # It is their number that is limited, as far as is known.
+                return self._keep_to(refusal.beside, size) if refusal.beside < size else 0
+            self.pace.refused(now, refusal.sent, self.always)
             return 0
-        rate = self._answer_rate(now)
-        self._before, self._alike = _Before(share, size, rate), 0
+        many = self._are_many(refusal.refused, refusal.of)
+        if not many or self._passed_over > 0 or self._down is not None:
+            return 0
+        rate = self._taken(size, now)
+        requests, were = self._pooled(refusal.of, refusal.refused)
+        self._trial = None
+        if rate and were < requests:
+            sent = rate / (1 - were / requests)
+            self._trial = Trial(requests, were, sent, rate, size, self.always)
         self._answered = self._refused = 0
-        change = self._cut(size, share, now, paced)
-        self._due = max(_FEWEST, 2 * (size + change))
+        change = self._cut(size, min(1.0, refusal.refused / refusal.of), now, paced)
+        self._due = max(_FEWEST, 0 if self._is_paced else 2 * (size + change))
         return change
 
-    def cut_elsewhere(self, size: int, left: int, now: float, paced: bool) -> None:
+    @property
+    def _is_paced(self) -> bool:
+        """Whether it is a rate that was exceeded, as far as is known."""
+        return self.pace.found and not self._by_number
+
+    def _are_many(self, refused: int, count: int) -> bool:
+        """Whether that many are surely more than come at any load."""
+        share = self.always + _SURELY
+        usual = count * share
+        return refused >= max(3.0, usual + _DOUBT * sqrt(usual * (1 - share)) + 0.5)
+
+    def _pooled(self, count: int, refused: int) -> tuple[float, float]:
+        """Requests lately and how many of them were refused, the last window's in full."""
+        of, were = self._lately
+        now_of = self._answered + self._refused + count
+        return of / 2 + now_of, were / 2 + self._refused + refused
+
+    def forget_pace(self) -> None:
+        """Know no request rate that is too high any more."""
+        if self.pace.found:
+            self.pace = Pace(self.pace.part)
+
+    def cut_elsewhere(self, size: int, left: int, now: float) -> None:
         """Note that another engine on the key was refused too much, so that all were cut."""
-        self._before, self._alike = None, 0
+        self._trial = None
         self._answered = self._refused = 0
-        self._cut(size, 1 - left / size, now, paced)
+        # The rate is agreed upon separately.
+        self._cut(size, 1 - left / size, now, True)
         self._due = max(_FEWEST, 2 * left)
 
-    def _judge(self, size: int, wanted: bool, rate: float, now: float, paced: bool) -> int:
+    def _judge(self, size: int, wanted: bool, took: float, now: float, paced: bool) -> int:
         refused, count = self._refused, self._answered + self._refused
-        share = refused / count
-        before, self._before = self._before, None
+        share, sent, rate = refused / count, count / took, self._answered / took
         if share >= _NOBODY:
             return self._nobody_answers(size)
-        if before and size <= 0.9 * before.size and before.is_the_same(share, size, self.always):
-            self._alike += 1
-            if self._alike < _TRIALS:
-                # Saved-up burst capacity or calls sent earlier may mislead once.
-                self._before = before
-                return self._less(size, share)
-            self._alike = 0
-            if before.cost_answers(rate, size):
-                self.always = min(_MOST_ALWAYS, (share + before.share) / 2)
-                # The limit has not been found yet.
-                self._too_much, self.ramping = None, True
-                self.pace = Pace()
-                return before.size - size
-        self._alike = 0
+        if (trial := self._trial) is not None:
+            trial.answered += self._answered
+            trial.refused += refused
+            trial.took += took
+            to_blame = trial.verdict()
+            if to_blame is False and trial.again:
+                return self._at_any_load(trial, size)
+            if to_blame is False:
+                since = trial.answered + trial.refused, trial.refused
+                self._trial = Trial(*since, sent, rate, trial.size, trial.floor, again=True)
+                return self._send_less(size, rate, now, paced)
+            if to_blame:
+                if trial.floor < self.always:
+                    share_since = trial.refused / (trial.answered + trial.refused)
+                    self.always = min(self.always, share_since)
+                self._trial = None
         self._judged += 1
-        if self.always > _TOLERATED and self._judged % _EXAMINED_EVERY == 0:
-            self._before = _Before(share, size, rate)
-            return self._less(size, share)
+        if self.always > TOLERATED and self._judged % _EXAMINED_EVERY == 0:
+            self._trial = Trial(*self._pooled(0, 0), sent, rate, size, 0.0, again=True)
+            return self._send_less(size, rate, now, paced)
         if self.ramping and self._grows(size, rate, share):
             return 1 if wanted else 0
         usual = count * self.always
         doubt = 2 * sqrt(usual * (1 - self.always))
-        if refused > usual + doubt + max(1.0, _TOLERATED * count):
-            self._before = _Before(share, size, rate)
-            return self._cut(size, share, now, paced)
+        if refused > usual + doubt + max(1.0, TOLERATED * count):
+            if self._trial is None:
+                self._trial = Trial(*self._pooled(0, 0), sent, rate, size, self.always)
+            return 0 if paced else self._cut(size, share, now, paced)
         self._sound = size
-        self.always = min(self.always, self.always + 0.2 * (share - self.always))
-        if size > _FEW:
-            self.pace = Pace()
-        elif paced:
-            if share <= self.always + _TOLERATED / 2:
-                self.pace.rise()
-            return 0
-        return self._raise(size) if wanted else 0
+        if refused < usual - doubt / 2:
+            self.always += 0.2 * (share - self.always)
+        return self._raise(size) if wanted and not paced else 0
+
+    def _at_any_load(self, trial: Trial, size: int) -> int:
+        """Undo the cut: the refusals have another cause. The limit is still to be found."""
+        self._trial = None
+        self.always = min(_MOST_ALWAYS, trial.refused / (trial.answered + trial.refused))
+        self._too_much, self.ramping = None, True
+        self.pace = Pace(self.pace.part)
+        return max(0, trial.size - size)
 
     def _grows(self, size: int, rate: float, share: float) -> bool:
         """Whether more calls bring more answers, so that refusals do not matter so far."""
-        last, self._last = self._last, _Before(share, size, rate)
+        last, self._last = self._last, _Level(size, share, rate, self._answered)
         if share > _MOST_ALWAYS:
             return False
         if last is None:
             return True
         self.always = min(self.always, self.always + 0.2 * (share - self.always))
         more = size / last.size
-        if rate < last.rate * (0.9 + (more - 1) / 2):
+        if more < 1.1 and min(share, last.share) > _SURELY:
             return False
-        if more > 1.5 and min(share, last.share) > 2 * _TOLERATED:
+        doubt = sqrt(1 / max(1, self._answered) + 1 / max(1, last.answered))
+        if rate < last.rate * (0.9 + (more - 1) / 2 - doubt / 2):
+            return False
+        if more > 1.5 and min(share, last.share) > 2 * TOLERATED:
             self.always = max(self.always, min(share, last.share))
         return True
 
-    def _answer_rate(self, now: float) -> float:
-        """Answers a second lately: over a second at least, and over enough of them; 0: too few."""
+    def _answer_rate(self, size: int, now: float) -> float:
+        """Answers a second in the last round, and for a while at least; 0: too few."""
         times = self._times
-        if len(times) < _FEWEST // 2 or self._begun is None:
+        if len(times) < _FEWEST_TIMED * self.pace.part or self._begun is None:
             return 0.0
-        first = max(0, len(times) - _FEWEST_PACED)
-        while first > 0 and now - times[first] < 1.0:
+        first = max(0, len(times) - max(_FEWEST // 2, size))
+        while first > 0 and now - times[first] < _TIMED_S:
             first -= 1
-        since = times[first - 1] if first else min(self._counted_since, times[0])
+        full = len(times) == times.maxlen
+        since = times[first - 1] if first else times[0] if full else self._counted_since
         return (len(times) - first) / max(now - since, 1e-6)
 
     def _nobody_answers(self, size: int) -> int:
         """Send less and less; the first answer restores the previous level."""
         self._down = self._down or max(size, self._sound)
-        self.pace = Pace()
+        self.pace = Pace(self.pace.part)
         self._times.clear()
         return self._less(size, 1 - SHRINK)
 
     def _cut(self, size: int, share: float, now: float, paced: bool) -> int:
-        change = self._less(size, share, up=not paced)
-        # What came before the first cut may have been saved up.
-        rate = 0.0 if self.ramping else self._answer_rate(now)
+        rate = self._taken(size, now)
+        self._by_number = self._most_beside < self._least < inf
+        if self._by_number:
+            change = self._keep_to(int(self._least), size)
+        else:
+            by_rate = rate > 0 and self.always <= TOLERATED
+            if by_rate and not paced:
+                self.pace.begin(min(self.pace.rate, rate / self.pace.part), now)
+            change = 0 if by_rate and not self.ramping else self._less(size, share, up=not paced)
+            self._search_below(size)
+        self._passed_over = size
         self.ramping = False
         self._times.clear()
-        if size + change > _FEW:
-            self.pace = Pace()
-        elif rate:
-            self.pace.cut(rate / (1 - share), rate / (1 - self.always))
-        near = self._too_much is not None and abs(size - self._too_much) <= max(1, size // 8)
-        self._patience = min(_LONGEST_REST, 2 * self._patience) if near else 1
-        self._too_much, self._rest, self._step = size, self._patience, 1
+        self._least, self._since = inf, None
         return change
+
+    def _keep_to(self, number: int, size: int) -> int:
+        """Keep to so many calls in flight: another one was refused, and fewer never were."""
+        self._search_below(number + 1)
+        return max(1, min(number, size - 1)) - size
+
+    def _search_below(self, too_much: int) -> None:
+        near = self._too_much is not None and abs(too_much - self._too_much) <= max(
+            1, too_much // 8
+        )
+        self._patience = min(_LONGEST_REST, 2 * self._patience) if near else 1
+        self._too_much, self._rest, self._step = too_much, self._patience, 1
+
+    def _taken(self, size: int, now: float) -> float:
+        """Calls a second that the model takes; 0 if that is not known.
+
+        Those taken since the first refusal, if they tell: more were taken before it if a limit
+        had been saved up.
+        """
+        rate = self._answer_rate(size, now)
+        if self._since is not None:
+            began, sends = self._since
+            took = now - began
+            if took * rate >= _FEWEST_TAKEN:
+                rate = min(rate, max(1, self._sends - sends - self._turned_away) / took)
+        return rate
+
+    def _send_less(self, size: int, rate: float, now: float, paced: bool) -> int:
+        """Send clearly less, to see what comes of it."""
+        if paced:
+            self.pace.begin(self.pace.rate * SHRINK, now)
+            self._passed_over = size
+            return 0
+        return self._less(size, 1 - SHRINK)
 
     def _less(self, size: int, share: float, *, up: bool = False) -> int:
         """Cut to what was answered, which is what the model can take if load is to blame."""

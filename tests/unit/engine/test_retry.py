@@ -147,3 +147,13 @@ def test_all_waits_of_one_call_end_after_half_an_hour() -> None:
     granted = waits(RetryPolicy(100), RateLimited("later", retry_after=250))
     assert sum(granted) == 1750
     assert sum(granted) + 250 > LONGEST_WAIT_S
+
+
+def test_the_wait_is_short_where_a_long_one_avoids_nothing(longest_waits: None) -> None:
+    retry_policy = RetryPolicy(8)
+    later = RateLimited("later")
+    granted = [retry_policy.wait(later, answering=True, steered=True) for _ in range(6)]
+    assert granted == [0.5, 1, 2, 4, 5, 5]
+    assert RetryPolicy(8).wait(later, steered=True) == 2, "nobody is answered"
+    told = RateLimited("later", retry_after=9)
+    assert RetryPolicy(8).wait(told, answering=True, steered=True) == 9

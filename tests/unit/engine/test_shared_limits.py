@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from math import inf
 from pathlib import Path
 
 import pytest
@@ -230,6 +231,45 @@ def test_the_next_lone_engine_begins_small_again(engine: Engines, wall: WallCloc
     two.leave()
     part = engine().share(size=START, wanted=START)
     assert (part.size, part.ramping) == (START, True)
+
+
+def test_engines_share_the_rate_that_they_find(engine: Engines, wall: WallClock) -> None:
+    one, two = engine(), engine()
+    assert one.found_rate(inf, inf) == inf
+    assert two.found_rate(50.0, inf) == 50.0
+    assert one.found_rate(inf, inf) == 50.0
+    # Both change it before they hear of each other.
+    assert one.found_rate(40.0, 50.0) == pytest.approx(40.0)
+    assert two.found_rate(60.0, 50.0) == pytest.approx(48.0)
+    assert one.found_rate(inf, 40.0) == inf, "it was no limit after all"
+    assert two.found_rate(48.0, 48.0) == inf
+
+
+def test_a_lone_engine_forgets_the_rate_that_others_found(engine: Engines, wall: WallClock) -> None:
+    one = engine()
+    one.found_rate(50.0, inf)
+    one.leave()
+    two = engine()
+    two.share(size=START, wanted=START)
+    assert two.found_rate(inf, inf) == inf
+
+
+def test_refused_calls_of_all_engines_count_together(engine: Engines, wall: WallClock) -> None:
+    one, two = engine(), engine()
+    one.share(size=8, wanted=8)
+    two.share(size=8, wanted=8)
+    assert one.refusals(2) == 2
+    assert two.refusals(3) == 5
+    one.share(size=4, wanted=8)
+    assert two.refusals(1) == 3
+    one.leave()
+    assert two.refusals(1) == 1
+
+
+def test_an_engine_knows_its_part(engine: Engines, wall: WallClock) -> None:
+    one, two = engine(), engine()
+    assert one.share(size=12, wanted=100).part == 1.0
+    assert two.share(size=12, wanted=100).part == 0.5
 
 
 # -- the file -------------------------------------------------------------------------

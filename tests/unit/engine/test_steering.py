@@ -5,11 +5,14 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 
-from evalbench.engine.dispatch.steering import Steering
+from evalbench.engine.dispatch.steering import Refusal, Steering
 
 
 class World:
-    """A model that answers rounds of calls; ``refuses`` says with what chance it refuses one."""
+    """A model that answers rounds of calls; ``refuses`` says with what chance it refuses one.
+
+    ``sizes`` are how many were sent in a round: as many as the concurrency and the pace allow.
+    """
 
     def __init__(self, refuses: Callable[[int], float], size: int = 8, seed: int = 1) -> None:
         self.refuses = refuses
@@ -20,23 +23,37 @@ class World:
         self.asked = self.refused = 0
 
     def rounds(self, count: int) -> list[int]:
-        """The sizes after so many rounds, each of a second, in which every place is used once."""
+        """How many were sent in each of so many rounds, a second each."""
         sizes = []
         for _ in range(count):
-            size = self.size
-            chance = self.refuses(size)
+            paced = self.steering.pace.rate < self.size
+            size = max(1, round(min(self.size, self.steering.pace.rate)))
             for number in range(size):
-                answered = self.dice.random() >= chance
+                now = self.now + number / size
+                share = self.refuses(max(1, round(min(size, self.steering.pace.rate))))
+                answered = self.dice.random() >= share
                 self.asked += 1
                 self.refused += not answered
-                change = self.steering.heard(
-                    answered=answered, size=self.size, wanted=self.size < 256,
-                    now=self.now + number / size,
+                self.steering.sent()
+                if answered:
+                    self.steering.was_answered(size, paced)
+                elif paced:
+                    self.change(
+                        self.steering.was_refused(Refusal(now, 0, 1, size), self.size, now, paced)
+                    )
+                self.change(
+                    self.steering.heard(
+                        answered=answered, size=self.size, wanted=self.size < 256, now=now,
+                        paced=paced,
+                    )
                 )  # fmt: skip
-                self.size = max(1, min(256, self.size + change))
             self.now += 1
-            sizes.append(self.size)
+            sizes.append(size)
         return sizes
+
+    def change(self, by: int) -> None:
+        """Change the concurrency."""
+        self.size = max(1, min(256, self.size + by))
 
 
 def over(limit: int) -> Callable[[int], float]:
@@ -102,3 +119,17 @@ def test_a_model_that_answers_nobody_gets_back_what_it_had() -> None:
     assert world.rounds(10)[-1] < before / 2
     down = 0.0
     assert world.rounds(3)[-1] >= 0.7 * before
+
+
+def test_a_limit_on_calls_in_flight_is_told_from_one_on_their_rate() -> None:
+    steering = Steering()
+    steering.pace.begin(30.0, 0.0)
+    for beside in range(16):
+        steering.was_answered(beside, paced=False)
+    # Beside fewer than were answered before: it is the rate.
+    assert steering.was_refused(Refusal(1.0, 12, 1, 24), 24, 1.0, paced=True) == 0
+    assert steering.pace.rate < 30.0
+    rate = steering.pace.rate
+    # Beside more: it is the number.
+    assert steering.was_refused(Refusal(2.0, 16, 1, 24), 24, 2.0, paced=True) == 16 - 24
+    assert steering.pace.rate == rate
