@@ -80,6 +80,22 @@ class Browser:
         await self.tell("Page.enable")
         await self.tell("Page.navigate", url=address)
 
+    async def pretend_phone(self, width: int, height: int) -> None:
+        """From the next page on, be a phone of this size in its own pixels, with touch."""
+        await self.tell(
+            "Emulation.setDeviceMetricsOverride",
+            width=width,
+            height=height,
+            deviceScaleFactor=0,
+            mobile=True,
+        )
+        await self.tell("Emulation.setTouchEmulationEnabled", enabled=True)
+
+    async def value(self, expression: str) -> Any:
+        """What an expression is in the page, as JSON."""
+        told = await self.tell("Runtime.evaluate", expression=expression, returnByValue=True)
+        return told["result"]["value"]
+
     async def click(self, x: int, y: int) -> None:
         """Press and release the left button of the mouse."""
         for kind in ("mousePressed", "mouseReleased"):

@@ -58,13 +58,37 @@ async def test_a_browser_shows_the_app_and_its_keys_work(served: Served, tmp_pat
         await browser.open(served.address)
         await browser.until_written("evalbench · Home")
         blank = await browser.picture()
-        await browser.click(500, 400)
+        # Without a click first.
         await browser.press(*F4)
         # Only cells that change are written, so words that stand in place of others come in parts.
         await browser.until_written("local/smollm2-135m-instruct")
         assert len(await browser.picture()) != len(blank)
         assert browser.asked
         assert [url for url in browser.asked if not url.startswith(served.place)] == []
+
+
+async def test_a_phone_shows_all_of_it_and_has_the_keys_it_lacks(
+    served: Served, tmp_path: Path
+) -> None:
+    async with chromium(tmp_path) as browser:
+        await browser.pretend_phone(390, 844)
+        await browser.open(served.address)
+        await browser.until_written("evalbench · Home")
+        assert await browser.value("[innerWidth, document.documentElement.scrollWidth]") == [
+            390,
+            390,
+        ]
+        screen = await browser.value(
+            "document.querySelector('.xterm-screen').getBoundingClientRect().toJSON()"
+        )
+        keys = await browser.value(
+            "document.getElementById('keys').getBoundingClientRect().toJSON()"
+        )
+        assert screen["right"] <= 390
+        assert screen["bottom"] <= keys["top"] < keys["bottom"] <= 844
+        await browser.click(int(keys["right"]) - 20, int(keys["top"]) + 20)
+        await browser.until_written("Help")
+        await browser.until_written("commands and keys of this")
 
 
 async def test_only_the_printed_address_opens(served: Served) -> None:

@@ -23,6 +23,7 @@ from evalbench.engine.errors import UsageError
 from evalbench.engine.installed import install_command
 from evalbench.tui.cli.output import Out, stdout
 from evalbench.tui.cli.port import HOST, listen
+from evalbench.tui.cli.web_page import page_head
 
 _POLICY = (
     "default-src 'self' data: blob:; script-src 'self' 'unsafe-inline'; "
@@ -95,6 +96,13 @@ async def _application(port: int, token: str) -> Any:
             for visit in list(visits):
                 visit.cancel()
             await asyncio.gather(*visits, return_exceptions=True)
+
+        async def handle_index(self, request: Any) -> Any:
+            """The page, with what it lacks."""
+            response = await super().handle_index(request)
+            # After its own styles, which it would otherwise override.
+            response.text = response.text.replace("</head>", f"{page_head()}</head>", 1)
+            return response
 
         async def handle_websocket(self, request: Any) -> Any:
             """One visit: an app in its own process."""
