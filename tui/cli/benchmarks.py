@@ -225,11 +225,11 @@ def _option_json(option: Option) -> dict[str, Any]:
 
 def _explain(out: Out, bench: type[Benchmark]) -> None:
     out.line(f"{bench.name}: {bench.title}, version {bench.version}")
-    out.line(bench.summary)
+    out.paragraph(bench.summary)
     if bench.licence:
-        out.line(f"data licence: {bench.licence}")
-    out.line(f"questions: {data_source(bench)}")
-    out.line("asks: " + ", ".join(_ROLES.get(role, role) for role in bench.roles))
+        out.paragraph(f"data licence: {bench.licence}", 2)
+    out.paragraph(f"questions: {data_source(bench)}", 2)
+    out.paragraph("asks: " + ", ".join(_ROLES.get(role, role) for role in bench.roles))
     if bench.options:
         out.line()
         print_columns(

@@ -28,7 +28,7 @@ def print_closing(out: Out, watch: RunFollower) -> None:
         out.line(f"problem: {clean(problem)}")
     out.line()
     print_scores(out, final_metrics(watch.folder, status.metrics), all_groups=False)
-    out.line(f"outcomes  {figures.outcome_line(status.outcomes)}")
+    out.paragraph(f"outcomes  {figures.outcome_line(status.outcomes)}", 10)
     if not is_free(status):
         out.line(f"spent     {spent_words(status)}")
     if status.reused:

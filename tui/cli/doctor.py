@@ -10,10 +10,8 @@ import sqlite3
 import subprocess
 import sys
 import tempfile
-import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
-from itertools import zip_longest
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -84,13 +82,8 @@ def execute(args: argparse.Namespace) -> int:
     checks = [*_system(), *_places(), *_plugins(), *_providers(), *_extras(), _keychain()]
     checks += [Check(*finding) for finding in gpu_findings()]
     for check in checks:
-        width = max(20, out.console().width - 5)
+        out.paragraph(f"{check.mark:<5}{one_line(check.what)}", 5)
         # Commands are left to the terminal to wrap: so they can be pasted.
-        words = textwrap.wrap(
-            one_line(check.what), width, break_long_words=False, break_on_hyphens=False
-        )
-        for mark, line in zip_longest([check.mark], words, fillvalue=""):
-            out.line(f"{mark:<5}{line}")
         if check.hint:
             out.line(f"     try: {check.hint}")
     bad = sum(check.mark == "bad" for check in checks)

@@ -7,6 +7,7 @@ import errno
 import os
 import shutil
 import sys
+import textwrap
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -15,6 +16,9 @@ if TYPE_CHECKING:
 
 _UNLIMITED = 1000
 """Columns if there is no terminal: files and pipes get whole lines."""
+
+_NARROWEST, _INDENT = 20, 4
+"""Columns that wrapped text has at least, and how far it is indented if there are not so many."""
 
 
 _ENDED = (errno.EPIPE, errno.ECONNRESET, errno.EIO)
@@ -89,6 +93,31 @@ class Out:
         """Write one line and flush, so that a reader sees it at once."""
         self.write(text + "\n")
         self.flush()
+
+    def paragraph(self, text: str, under: int = 0) -> None:
+        """Write one line; on a terminal it is wrapped between words.
+
+        Args:
+            text: the words. Whatever has no spaces, such as a command's file, stays whole.
+            under: column below which further lines begin.
+        """
+        if not self.isatty():
+            self.line(text)
+            return
+        width = max(_NARROWEST, self.console().width - 1)
+        indent = " " * (under if width - under >= _NARROWEST else _INDENT)
+        # The first line's own spaces are kept.
+        head, rest = text[:under], text[under:]
+        lines = textwrap.wrap(
+            rest,
+            width,
+            initial_indent=head if len(head) < width else "",
+            subsequent_indent=indent,
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
+        for line in lines or [text]:
+            self.line(line)
 
     def isatty(self) -> bool:
         """Whether the stream is a terminal."""

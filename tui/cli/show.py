@@ -112,7 +112,7 @@ def _print(out: Out, folder: RunFolder, spec: RunSpec, status: Status, facts: Ru
     out.line()
     print_scores(out, facts.metrics, all_groups=True)
     if status.outcomes:
-        out.line(f"outcomes  {figures.outcome_line(status.outcomes)}")
+        out.paragraph(f"outcomes  {figures.outcome_line(status.outcomes)}", 10)
     for error, number in status.errors.items():
         out.line(f"          {figures.count(number)} × {one_line(error)}")
     _print_pairs(out, "work", work_pairs(status))
@@ -141,7 +141,7 @@ def _print_pairs(out: Out, title: str, pairs: Mapping[str, str]) -> None:
     out.line(title)
     width = max(len(name) for name in pairs)
     for name, text in pairs.items():
-        out.line(f"  {name:<{width}}  {one_line(text)}")
+        out.paragraph(f"  {name:<{width}}  {one_line(text)}", width + 4)
 
 
 def _print_traces(out: Out, folder: RunFolder, status: Status) -> None:

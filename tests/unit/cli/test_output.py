@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import subprocess
 import sys
@@ -49,3 +50,30 @@ def test_terminals_that_cannot_move_their_cursor(
 ) -> None:
     monkeypatch.setenv("TERM", term)
     assert plain_terminal() is plain
+
+
+class _Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_a_paragraph_is_wrapped_on_a_terminal_and_whole_elsewhere(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    words = "prices    $2.5 in, $10 out, $1.25 cached per million tokens (a-very-long/name)"
+    terminal, file = _Terminal(), io.StringIO()
+    Out(terminal).paragraph(words, 10)
+    assert terminal.getvalue().splitlines() == [
+        "prices    $2.5 in, $10 out, $1.25",
+        "          cached per million tokens",
+        "          (a-very-long/name)",
+    ]
+    Out(file).paragraph(words, 10)
+    assert file.getvalue() == words + "\n"
+    narrow = _Terminal()
+    Out(narrow).paragraph("a long name of a setting:      its value is here", 31)
+    assert narrow.getvalue().splitlines() == [
+        "a long name of a setting:      its",
+        "    value is here",
+    ]

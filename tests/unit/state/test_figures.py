@@ -105,3 +105,18 @@ def test_small_sums_keep_the_digits_that_matter() -> None:
     assert figures.dollars(0) == "$0.00"
     assert figures.dollars(0.00123) == "$0.0012"
     assert figures.dollars(1234.5) == "$1,234.50"
+
+
+@pytest.mark.parametrize(
+    ("metric", "shown"),
+    [
+        ({"value": 0.25, "k": 25, "n": 100}, "25 / 100"),
+        ({"value": 0.0, "k": 0, "n": 100}, "0 / 100"),
+        ({"value": 0.012, "n": 100, "share": False}, "100"),
+        ({"value": 0.0, "n": 100, "share": False}, "100"),
+        ({"value": 0.0, "n": 0, "share": False}, ""),
+        ({"value": None, "k": 0, "n": 0}, ""),
+    ],
+)
+def test_a_fraction_is_told_only_of_what_is_one(metric: dict[str, Any], shown: str) -> None:
+    assert figures.fraction(metric) == shown
