@@ -75,7 +75,7 @@ def measure(home: Path, rounds: int, seconds: float, rate: int) -> list[Figure]:
         found[name].append(watch(list(words), env, text, seconds))
 
     for _ in range(rounds):
-        look("home, no run", "full", text="No run yet" if not rates else "stopped")
+        look("home, no run", "full", text="No runs yet" if not rates else "stopped")
         size = int(_MORE * rate * 4 * (seconds + _SETTLE_S + 10))
         spec = make_spec(
             "synthetic",

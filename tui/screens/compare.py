@@ -11,10 +11,12 @@ from textual.containers import Container, Vertical
 
 from evalbench.engine.errors import EvalbenchError
 from evalbench.engine.runs.folder import RunFolder
+from evalbench.engine.terminal_text import one_line
 from evalbench.tui.screens.page import Page
 from evalbench.tui.state import figures
 from evalbench.tui.state.cli_child import run_command
-from evalbench.tui.state.compared import Compared, score_words
+from evalbench.tui.state.compared import Compared, letter_of, score_words
+from evalbench.tui.state.names import apart
 from evalbench.tui.state.scatter import draw_scatter
 from evalbench.tui.widgets.focus import Scroll
 from evalbench.tui.widgets.footer import Footer
@@ -29,8 +31,9 @@ if TYPE_CHECKING:
 MOST_FLIPS = 5_000
 """Maximum samples listed on the page; the command line lists all."""
 
-_MODEL = 30
-"""Width of a model's name in cells."""
+_MODEL, _LEAST_MODEL = 30, 12
+"""Most and least width of a model's name in cells."""
+_GAP = 2
 
 _WIDE = 100
 """From this many columns on, the ids of runs are shown."""
@@ -80,8 +83,8 @@ class ComparePage(Page):
         table = self.query_one(Table)
         self.set_focus(table)
         table.show(empty="Reading the runs and pairing their samples…")
-        runs: list[Line] = [[(folder.id, "strong")] for folder in self._folders]
-        self.query_one("#about", Lines).show(runs)
+        known = _known(self._folders, self.app.size.width)
+        self.query_one("#standings", Lines).show(known)
         self._compare()
 
     @work(exclusive=True)
@@ -107,16 +110,14 @@ class ComparePage(Page):
 
     def _show(self, found: Compared) -> None:
         self.query_one("#about", Lines).show(_about(found))
-        self.query_one("#standings", Lines).show(
-            _standings(found, ids=self.app.size.width >= _WIDE)
-        )
+        self.query_one("#standings", Lines).show(_standings(found, self.app.size.width))
         self.query_one("#pairs", Lines).show(_pairs(found))
         self.query_one("#scatter", Lines).show(_scatters(found))
         table = self.query_one(Table)
         letters = [found.letter(run) for run in found.head["runs"]]
         table.replace_columns(
             (
-                Column(f"in {letters[0]}", 8, right=True),
+                Column("number", 8, right=True),
                 *(Column(letter, 7) for letter in letters),
                 Column("", 20, drop=1),
                 Column("question"),
@@ -204,29 +205,62 @@ def _about(found: Compared) -> list[Line]:
     return lines
 
 
-def _standings(found: Compared, *, ids: bool) -> list[Line]:
-    widths = (3, _MODEL, 9, 14, 6, 7)
-    head = ("", "model", "score", "95 %", "place", "failed", "run")
-    lines = _rows(head, found.standings(), widths, last=ids)
-    if effort := found.efforts():
-        head = ("", "model", "cost", "tokens in", "out", "latency", "p95")
-        lines += [[], *_rows(head, effort, (3, _MODEL, 11, 13, 11, 9), last=True)]
+_STANDINGS = ("", "model", "score", "95 %", "place", "failed", "run")
+_EFFORTS = ("", "model", "cost", "tokens in", "out", "latency", "p95")
+
+
+def _standings(found: Compared, width: int) -> list[Line]:
+    """The ranking, and what each run took; ids of runs only if there is room."""
+    shown = len(_STANDINGS) - (width < _WIDE)
+    tables = [[row[:shown] for row in (_STANDINGS, *found.standings())]]
+    if efforts := found.efforts():
+        tables.append([_EFFORTS, *efforts])
+    return _tables(tables, width)
+
+
+def _tables(tables: Sequence[Sequence[Sequence[str]]], width: int) -> list[Line]:
+    """Tables of letter, model and figures, one below the other; long models are cut."""
+    figures_wide = [
+        [max(map(len, column)) for column in zip(*table, strict=True)][2:] for table in tables
+    ]
+    letters = max(len(row[0]) for table in tables for row in table)
+    room = width - 2 - letters - max(sum(each) + _GAP * (len(each) + 1) for each in figures_wide)
+    models = apart([row[1] for table in tables for row in table[1:]])
+    model = max(_LEAST_MODEL, min(_MODEL, room, max(map(len, models))))
+    names = {str(name): name for name in models}
+    lines: list[Line] = []
+    for table, widths in zip(tables, figures_wide, strict=True):
+        lines += [[]] if lines else []
+        for number, (letter, name, *cells) in enumerate(table):
+            # Only ids are text; figures stand below each other.
+            right = [title != "run" for title in table[0][2:]]
+            told = zip(cells, widths, right, strict=True)
+            words = "".join(" " * _GAP + cell(text, wide, right=end) for text, wide, end in told)
+            tone = "" if number else "dim"
+            fitted = cell(names.get(one_line(name), name), model)
+            lines.append([(f"{letter:<{letters}} ", "strong"), (fitted, tone), (words, tone)])
     return lines
 
 
-def _rows(
-    head: Sequence[str], rows: Sequence[Sequence[str]], widths: Sequence[int], *, last: bool
-) -> list[Line]:
-    return [
-        [
-            *(
-                (cell(text, width) + " ", "dim" if number == 0 else "")
-                for text, width in zip(row, widths, strict=False)
-            ),
-            (row[-1] if last else "", "dim"),
-        ]
-        for number, row in enumerate([head, *rows])
-    ]
+def _known(folders: Sequence[RunFolder], width: int) -> list[Line]:
+    """The runs as far as their statuses tell, until they are compared."""
+    head = ("", "model", "score", "95 %", "samples", "failed", "run")
+    rows = [head]
+    for number, folder in enumerate(folders):
+        status = folder.status()
+        metric = next(iter(status.metrics.values()), {"value": None})
+        rows.append(
+            (
+                letter_of(number),
+                status.model,
+                figures.value(metric),
+                figures.interval(metric),
+                f"{figures.count(status.done)}/{figures.count(status.total)}",
+                figures.count(status.failed) if status.failed else "",
+                folder.id,
+            )
+        )
+    return _tables([[row[: len(head) - (width < _WIDE)] for row in rows]], width)
 
 
 def _scatters(found: Compared) -> list[Line]:

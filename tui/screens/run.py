@@ -46,12 +46,15 @@ _FEW_METRICS = 8
 _SHORT = 32
 """Below this many rows, panels show only the essentials."""
 
-_ACROSS = ((220, 4), (150, 4), (110, 3), (0, 2))
+_ACROSS = ((150, 4), (110, 3), (0, 2))
 """Charts side by side, by the number of columns from which on there are so many."""
 _CHART_ROWS = (8, 15)
-"""Rows of a chart, and of the gap below it: the fewest, and the most of the chart alone."""
-_BESIDE_CHARTS, _AT_REST = 29, 46
-"""Rows that everything but the charts needs while a run is live, and when it is complete."""
+"""Rows of a chart with the gap below it, at least; and without it, at most."""
+_ABOVE_CHARTS = ("#head", "#trouble", "#panels", "#compared")
+_LINES_BETWEEN = 4
+"""The first line, the footer, and gaps."""
+_TABLES, _TABLES_AT_REST = 11, 19
+"""Rows that the tables get at least while a run is live, and when it is complete."""
 
 
 class RunPage(Page):
@@ -79,7 +82,7 @@ class RunPage(Page):
     RunPage.-narrow #rest { width: 1fr; layout: vertical; }
     RunPage.-tall #panels { margin-bottom: 1; }
     RunPage.-tall #head { padding: 1; }
-    RunPage #charts { padding: 0 1; display: none; }
+    RunPage #charts { padding: 0 1; margin-bottom: 1; display: none; }
     RunPage #lower { height: 1fr; min-height: 10; layout: vertical; }
     RunPage #lower Table { min-height: 4; padding: 0 1; }
     RunPage #lower .table--head { background: $panel; }
@@ -146,16 +149,19 @@ class RunPage(Page):
     def on_resize(self, event: events.Resize) -> None:
         """Show more or less, depending on the room."""
         self._drawn, self._stale = float("-inf"), True
-        self._lay_charts()
         self.tick()
 
     def _lay_charts(self) -> None:
-        """Charts get the room that panels and tables leave."""
+        """Charts get the room that panels and tables leave, once those are laid out."""
         width, height = self.size
-        across = next((number for least, number in _ACROSS if width >= least), 1)
-        spare = height - (_AT_REST if self.view.state == "complete" else _BESIDE_CHARTS)
+        above = [self.query_one(name).outer_size.height for name in _ABOVE_CHARTS]
+        if not any(above):
+            return
+        least = _TABLES_AT_REST if self.view.state == "complete" else _TABLES
+        spare = height - sum(above) - _LINES_BETWEEN - least
         lines = min(2, spare // _CHART_ROWS[0])
         rows = min(_CHART_ROWS[1], spare // lines - 1) if lines > 0 else 0
+        across = next(number for least, number in _ACROSS if width >= least)
         self.query_one(ChartGrid).lay(across if rows else 0, rows, across * lines)
 
     # -- showing -----------------------------------------------------------------
@@ -184,7 +190,6 @@ class RunPage(Page):
         before, self._drawn_state = self._drawn_state, self.view.state
         complete = self.view.state == "complete"
         self.set_class(complete, "-complete")
-        self._lay_charts()
         self.query_one(Compared).show(self.view.metrics if self.view.status.at_rest else {})
         if complete:
             self._show_scores(score_lines(self.view.metrics))
@@ -227,6 +232,7 @@ class RunPage(Page):
         self._show_section("params", run_panels.param_lines(view))
         self._show_answers()
         self._show_log()
+        self.call_after_refresh(self._lay_charts)
 
     def _show_section(self, name: str, lines: Sequence[Line]) -> None:
         section = self.query_one(f"#{name}", Lines)

@@ -49,9 +49,7 @@ class Compared:
 
     def letter(self, run: str) -> str:
         """A run's short name on this page: A, B and so on, in the order given."""
-        place = self.head["runs"].index(run)
-        rest, last = divmod(place, len(ascii_uppercase))
-        return (ascii_uppercase[rest - 1] if rest else "") + ascii_uppercase[last]
+        return letter_of(self.head["runs"].index(run))
 
     def title(self) -> str:
         """``mmlu · Accuracy · 14,042 samples scored in every run``."""
@@ -233,6 +231,12 @@ class Compared:
                 " for others like them not shown"
             )
         return ""
+
+
+def letter_of(place: int) -> str:
+    """The short name of the run at a place: A, B … Z, AA, AB …"""
+    rest, last = divmod(place, len(ascii_uppercase))
+    return (ascii_uppercase[rest - 1] if rest else "") + ascii_uppercase[last]
 
 
 def p_words(p: float | None) -> str:

@@ -270,8 +270,10 @@ def _spend(
     return Chart(title, series, figures.dollars, clock, low=0, level=level, note=note)
 
 
-def group_bars(history: History, most: int) -> list[tuple[str, list[GroupBar]]]:
-    """For each tag with few values, their results, best first.
+def group_bars(history: History, most: int) -> list[tuple[str, list[GroupBar], int]]:
+    """For each tag, those with few values first: its values' results, best first, and their number.
+
+    If there are too many, the middle is left out.
 
     Args:
         history: the run's history.
@@ -283,7 +285,7 @@ def group_bars(history: History, most: int) -> list[tuple[str, list[GroupBar]]]:
     made = []
     for tag, values in sorted(by_tag.items(), key=lambda item: len(item[1])):
         if len(values) > 1:
-            made.append((one_line(tag), list(_bars(values, most))))
+            made.append((one_line(tag), list(_bars(values, most)), len(values)))
     return made
 
 

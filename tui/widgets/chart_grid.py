@@ -48,8 +48,8 @@ class ChartGrid(Container):
     """Call :meth:`look` repeatedly, and :meth:`lay` when the room changes."""
 
     DEFAULT_CSS = """
-    ChartGrid { layout: grid; grid-gutter: 0 2; grid-rows: auto; height: auto; }
-    ChartGrid > Lines { height: auto; margin-bottom: 1; }
+    ChartGrid { layout: grid; grid-gutter: 1 2; grid-rows: auto; height: auto; }
+    ChartGrid > Lines { height: auto; }
     """
 
     class Read(Message):
@@ -134,7 +134,7 @@ class ChartGrid(Container):
         found = charts(history, status, live=self._live)
         drawn: list[list[Line]] = [list(draw_chart(one, width, rows)) for one in found]
         most = max(2, rows - 1)
-        groups = [_group_lines(tag, bars, width) for tag, bars in group_bars(history, most)]
+        groups = [_group_lines(*one, width) for one in group_bars(history, most)]
         yield from drawn[:1]
         if batches := batch_bars(history, status):
             yield self._batch_lines(batches, width)
@@ -216,11 +216,12 @@ def _timed(journal: Path, value: str) -> tuple[History, float]:
     return history, time.thread_time() - began
 
 
-def _group_lines(tag: str, bars: Sequence[GroupBar], width: int) -> list[Line]:
+def _group_lines(tag: str, bars: Sequence[GroupBar], number: int, width: int) -> list[Line]:
     names = min(_NAMES_MOST, max(len(bar.name) for bar in bars))
     values = max(len(bar.value) for bar in bars)
     counts = max(len(bar.counts) for bar in bars)
-    lines: list[Line] = [chart_head(f"By {tag}", "best first", width)]
+    note = "best first" if len(bars) == number else f"best and worst of {figures.count(number)}"
+    lines: list[Line] = [chart_head(f"By {tag}", note, width)]
     for bar in bars:
         lines.append(
             [

@@ -145,8 +145,8 @@ def test_a_head_keeps_the_value_and_an_axis_what_fits() -> None:
 
 def test_groups_come_with_the_best_first_and_the_worst_last() -> None:
     groups = {("kind", str(n)): (10, n / 20) for n in range(20)} | {("only", "x"): (200, 0.5)}
-    [(tag, bars)] = group_bars(History(1.0, {}, groups), most=4)
-    assert tag == "kind"
+    [(tag, bars, number)] = group_bars(History(1.0, {}, groups), most=4)
+    assert (tag, number) == ("kind", 20)
     assert [(bar.name, bar.value, bar.counts) for bar in bars] == [
         ("19", "95.0 %", "n 10"),
         ("18", "90.0 %", "n 10"),
