@@ -6,6 +6,7 @@ At 100,000 samples the scans take a few hundred milliseconds: not for a UI threa
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -33,6 +34,9 @@ _ERRORS = {"wait": "reason", "sample-failed": "error"}
 _NO_ERROR = ("Warming",)
 _BATCH_BEGINS = ("batch-submitted", "batch-found")
 _BATCH_END = "batch-read"
+
+_SHORT_PAUSE_S = 30.0
+"""Shorter pauses are left on the time axis."""
 
 
 @dataclass(slots=True)
@@ -90,16 +94,49 @@ class History:
         stretches: intervals by number; the first starts at the run's creation.
         groups: (n, mean of the headline value) by tag name and value.
         batches: the provider batches, in the order in which they were sent.
+        pauses: (begin, end) of the times without an engine, in seconds since the run's creation.
     """
 
     every_s: float
     stretches: Mapping[int, Stretch]
     groups: Mapping[tuple[str, str], tuple[int, float]]
     batches: Sequence[BatchTime] = ()
+    pauses: Sequence[tuple[float, float]] = ()
 
     def numbers(self) -> Sequence[int]:
         """Numbers of the intervals in which anything happened, in order."""
         return sorted(self.stretches)
+
+    def steps(self) -> list[int]:
+        """Numbers of all intervals from the first to the last, without those in pauses."""
+        numbers = self.numbers()
+        found = []
+        at, last = (numbers[0], numbers[-1]) if numbers else (0, -1)
+        while at <= last:
+            begin, end = at * self.every_s, (at + 1) * self.every_s
+            inside = next(
+                (stop for start, stop in self.pauses if start <= begin < end <= stop), None
+            )
+            if inside is None or at in self.stretches:
+                found.append(at)
+                at += 1
+            else:
+                following = numbers[bisect_right(numbers, at)]
+                at = min(following, max(at + 1, int(inside // self.every_s)))
+        return found
+
+    def worked(self, moment: float) -> float:
+        """Seconds from the run's creation to a moment, without pauses."""
+        return moment - sum(
+            min(moment, end) - begin for begin, end in self.pauses if begin < moment
+        )
+
+    def moment(self, worked: float) -> float:
+        """The inverse of :meth:`worked`."""
+        for begin, end in self.pauses:
+            if worked > begin:
+                worked += end - begin
+        return worked
 
 
 def read_history(journal: Path, value: str, most: int = 120) -> History:
@@ -115,7 +152,9 @@ def read_history(journal: Path, value: str, most: int = 120) -> History:
     """
     with opened(journal) as decoder:
         first, last = _ends(decoder)
-        every = 1000 * max(1, math.ceil((last - first + 1) / most / 1000))
+        pauses = _pauses(decoder)
+        idle = sum(1000 * (end - begin) for begin, end in pauses)
+        every = 1000 * max(1, math.ceil((last - first + 1 - idle) / most / 1000))
         found: dict[int, Stretch] = defaultdict(Stretch)
         values: dict[int, float | None] = {}
 
@@ -145,7 +184,7 @@ def read_history(journal: Path, value: str, most: int = 120) -> History:
                     groups[tag][0] += count
                     groups[tag][1] += count * one
     means = {tag: (int(n), total / n) for tag, (n, total) in groups.items()}
-    return History(every / 1000, dict(found), means, batches)
+    return History(every / 1000, dict(found), means, batches, pauses)
 
 
 def read_latency(journal: Path, shares: Sequence[float]) -> list[float | None]:
@@ -169,6 +208,18 @@ def _ends(decoder: RowDecoder) -> tuple[int, int]:
     ).fetchall()
     times = [at for pair in ends for at in pair if at is not None]
     return (min(times), max(times)) if times else (0, 0)
+
+
+def _pauses(decoder: RowDecoder) -> list[tuple[float, float]]:
+    """From the end of an engine to the start of the next one, except short ones."""
+    starts = [event.at_ms / 1000 for event in decoder.events("started")]
+    ends = [event.at_ms / 1000 for event in decoder.events("ended")]
+    found = []
+    for end in ends:
+        start = next((one for one in starts if one >= end), None)
+        if start is not None and start - end >= _SHORT_PAUSE_S:
+            found.append((end, start))
+    return found
 
 
 def _add_replies(decoder: RowDecoder, every: int, found: dict[int, Stretch]) -> None:

@@ -79,10 +79,10 @@ def charts(history: History, status: Status, *, live: bool) -> list[Chart]:
 
 def span(history: History, status: Status) -> tuple[str, str]:
     """The ends of the time axis, as local times."""
-    clock, numbers = _clock(status.created, history), history.numbers()
-    if not numbers:
+    clock, steps = _clock(status.created, history), _steps(history)
+    if not steps:
         return "", ""
-    return clock(numbers[0] * history.every_s), clock((numbers[-1] + 1) * history.every_s)
+    return clock(steps[0][0] - history.every_s), clock(steps[-1][0])
 
 
 def error_lines(history: History) -> list[ErrorLine]:
@@ -102,13 +102,13 @@ def error_lines(history: History) -> list[ErrorLine]:
 
 def columns(history: History, by_interval: Mapping[int, int], width: int) -> list[int]:
     """Counts by interval, in ``width`` columns over the whole history."""
-    numbers = history.numbers()
-    if not numbers or width < 1:
+    steps = history.steps()
+    if not steps or width < 1:
         return []
-    first, long = numbers[0], numbers[-1] - numbers[0] + 1
+    places = {number: place * width // len(steps) for place, number in enumerate(steps)}
     found = [0] * width
     for number, count in by_interval.items():
-        found[min(width - 1, (number - first) * width // long)] += count
+        found[places[number]] += count
     return found
 
 
@@ -128,7 +128,9 @@ def batch_bars(history: History, status: Status) -> list[BatchBar]:
 
 def _clock(created: float, history: History) -> Callable[[float], str]:
     numbers = history.numbers()
-    return clock_of(created, (numbers[-1] - numbers[0]) * history.every_s if numbers else 0.0)
+    length = (numbers[-1] - numbers[0]) * history.every_s if numbers else 0.0
+    clock = clock_of(created, length)
+    return lambda worked: clock(history.moment(worked))
 
 
 def clock_of(created: float, length: float) -> Callable[[float], str]:
@@ -138,11 +140,11 @@ def clock_of(created: float, length: float) -> Callable[[float], str]:
 
 
 def _steps(history: History) -> list[tuple[float, int]]:
-    """(end of the bin in seconds since the run's creation, its number), without gaps."""
-    numbers = history.numbers()
-    if not numbers:
-        return []
-    return [((n + 1) * history.every_s, n) for n in range(numbers[0], numbers[-1] + 1)]
+    """(end of the bin in seconds of work since the run's creation, its number), without pauses."""
+    every = history.every_s
+    # A bin may reach into a pause.
+    ends = ((history.worked(n * every) + every, n) for n in history.steps())
+    return list(ends)
 
 
 def _score(history: History, status: Status, clock: Callable[[float], str]) -> Chart | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -171,3 +172,30 @@ def test_a_rising_line_goes_from_the_lower_left_to_the_upper_right() -> None:
     starts = [next(x for x, c in enumerate(line) if ord(c) > 0x2800) for line in lines]
     assert starts == sorted(starts, reverse=True)
     assert starts[-1] == 3
+
+
+async def test_a_pause_takes_no_room_on_the_time_axis(engine: PretendEngine) -> None:
+    """The last five answers came a day after the first five."""
+    day = 86_400
+    engine.event("started", at_ms=0)
+    engine.event("ended", at_ms=6000, state="paused")
+    engine.event("started", at_ms=6000 + 1000 * day)
+    with sqlite3.connect(engine.folder.journal) as journal:
+        journal.execute("UPDATE score SET at = at + 1000 * ? WHERE id >> 10 > 5", (day,))
+        journal.execute("UPDATE reply SET at = at + 1000 * ? WHERE id >> 20 > 5", (day,))
+    journal.close()
+    history = read_history(engine.folder.journal, "accuracy")
+    assert history.every_s == 1.0
+    assert history.pauses == [(6.0, 6.0 + day)]
+    assert history.steps() == [1, 2, 3, 4, 5, *(day + n for n in range(6, 11))]
+    assert (history.worked(5.5), history.worked(100.0), history.worked(day + 8.0)) == (
+        5.5,
+        6.0,
+        8.0,
+    )
+    assert (history.moment(5.5), history.moment(8.0)) == (5.5, day + 8.0)
+    score, *_ = charts(history, Status("run"), live=False)
+    assert [x for x, _ in score.series[0].points] == list(range(2, 12))
+    assert columns(history, {1: 1, day + 9: 4}, 10) == [1, 0, 0, 0, 0, 0, 0, 0, 4, 0]
+    # What was stored in a pause, as by re-scoring, is shown too.
+    assert replace(history, stretches={**history.stretches, 500: Stretch()}).steps()[5] == 500
