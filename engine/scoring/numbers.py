@@ -212,11 +212,12 @@ _DOUBT = re.compile(
     r"|give\sor\stake|and\scounting|out\sof|tempt\w+|may(?!\s\d)|na[iï]ve|intuitive(?:ly)?"
     r"|obvious|used\sto|too|although|though|however|despite|until|otherwise|at\sfirst|earlier"
     r"|previous(?:ly)?|formerly|thought|seems?|seemed|appears?|appeared|claims?|claimed|says?|said"
-    r"|same\sas|suggests?|expect(?:s|ed)?|typical(?:ly)?|usually|often|sometimes|hypothetical(?:ly)?"
+    r"|alone|same\sas|suggests?|expect(?:s|ed)?|typical(?:ly)?|usually|often|sometimes|hypothetical(?:ly)?"
     r"|supposedly|allegedly"
     r"|(?:twice|half|double|triple|times)\sas|(?:quarter|half)\s(?:to|past))\b|[-+*/×÷]\s?\["
     r"|(?<!hundred\s)(?<!thousand\s)\band\s(?:an?|one|another)\s(?!half|quarter|third|hundred)"
     r"|^\W*\d[\d.]*\s(?:\w+\s)?by\s\d|n['’]t\b|\be\.g\.|[<>≤≥≠?]|!=|∈|\b(?:minimum|maximum)\sof"
+    r"|\b(?:rating|scored?|grade)\b\D{0,20}\d[\d.]*\s?/\s?\d|\d\s?/\s?\d+\s(?:points|stars|marks)\b"
     r"|±|\b\w+\s(?:minimum|maximum|max|tops)\W*$"
     rf"|\b(?:{_BOUNDS_ELSEWHERE})\s|{_BOUNDS_IN_CJK}"
     r"|\b(?:falsch|incorrect[oae]s?|faux|sbagliat[oa]|errad[oa]|неверно|неправильно|fout|yanlış)\b"
@@ -425,6 +426,9 @@ def _beside(text: str, remark: re.Match[str]) -> _Reading | None:
     return reading
 
 
+_AND = re.compile(r"\b(?:and|while|but)\b", re.IGNORECASE)
+
+
 def _chosen(text: str, found: Sequence[Numeral]) -> Numeral | None:
     values = {number.value for number in found}
     last = found[-1]
@@ -439,6 +443,8 @@ def _chosen(text: str, found: Sequence[Numeral]) -> Numeral | None:
     if signs:
         return _result(text, found, signs)
     if len(values) == 1:
+        if _AND.search(text, found[0].end, last.start):
+            return None  # "Ann needs 10 days and Bob needs 10 days"
         return None if any(_is_operand(text, number) for number in found) else last
     before = text[: last.start]
     copula = _COPULA.search(before)
