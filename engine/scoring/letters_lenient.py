@@ -343,7 +343,8 @@ _FILL = (
 )
 _IS = r"\b(?:is|was|(?:would|should|must|will|has[ ]to|seems[ ]to|appears[ ]to)[ ]be)\b"
 _LABEL = re.compile(
-    rf"(?<![A-Za-z])(?<!each[ ])(?<!every[ ])(?<!first[ ])(?<!this[ ])"
+    rf"(?<![A-Za-z])(?<!each[ ])(?<!every[ ])(?<!jede[ ])(?<!jeder[ ])(?<!chaque[ ])(?<!elke[ ])"
+    rf"(?<!first[ ])(?<!this[ ])"
     rf"(?<!with[ ]){_NOUN}{_GAP}[\"'”]?\s*"
     rf"(?::|=|[-–—]+>?|→|/|(?<=ns)\.|(?:{_IS}|['’]s\b|是|为)\s*[:–—-]?)\s*{_FILL}{_LETTER}",
     re.IGNORECASE,
@@ -440,7 +441,8 @@ _CHOOSES_ABROAD = re.compile(
     re.IGNORECASE,
 )
 _BUT_ABROAD = re.compile(
-    r"(?:剩下的?|排除法得?|消去法(?:で|により)|남은[ ]것은|остаётся|остается|còn[ ]lại"
+    r"(?:[只仅僅]剩|剩下?的?|sobra|rimane|تبقى|排除法得?"
+    r"|消去法(?:で|により)|남은[ ]것은|остаётся|остается|còn[ ]lại"
     r"|เหลือ(?:ข้อ)?|geriye|而是|아니라|ではなくて?|じゃなくて?|değil|(?:认为|認為|觉得|覺得"
     r"|应该|應該|可能)(?:答案)?(?:是|选|選)"
     r"|(?:所以|因此|故|于是|於是)(?:应该|應該|应|應)?(?:是|为|為)|なので|よって|したがって|므로|따라서"
@@ -475,6 +477,7 @@ _RIGHT_ABROAD = re.compile(
     r"|doğru|(?:là[ ])?đúng|là[ ](?:đáp[ ]án|câu[ ]trả[ ]lời)(?![ ]sai)|đúng|(?:—|это"
     r"|является)?[ ]?(?:верн"
     r"|правильн)|(?:هي|هو)[ ](?:الإجابة|الجواب)|सही|ถูก"
+    r"|[がは]残|(?:이|가|만)[ ]?남|[ ]बच|[ ]kalır"
     r"|を選|を選択|[를을][ ]?(?:선택|고르|고릅|택)|이?라고[ ](?:생각|봅|판단)|だと(?:思|考え)"
     r"|['’][a-zıü]{1,3}[ ]seç|[ ]को[ ]चुन)",
     re.IGNORECASE,
@@ -504,7 +507,19 @@ _ABROAD_IN_ASCII = (
     *("ich ", "ist ", "secondo me", "per me", "svar", "antwoord", "odpov", "jawaban", "raspuns"),
     *("valasz", "scelta", "eleccion", "escolha", "choix", "wybor", "korrekt", "correcta es"),
     *("wybieram", "stawiam", "sino", "sondern", "lecz", " mais ", " mas ", " ma ", " ale "),
-    *("opcion", "opcao", "opzione", "donc", "also ", "quindi", "portanto", "escolheria", "dus "),
+    *(
+        "opcion",
+        "opcao",
+        "opzione",
+        "donc",
+        "sobra",
+        "rimane",
+        "also ",
+        "quindi",
+        "portanto",
+        "escolheria",
+        "dus ",
+    ),
 )
 _ABROAD_WORDS = re.compile("|".join(map(re.escape, _ABROAD_IN_ASCII)))
 
