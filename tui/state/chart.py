@@ -12,6 +12,7 @@ from itertools import pairwise
 
 from rich.cells import cell_len
 
+from evalbench.tui.state.glyphs import has_braille
 from evalbench.tui.state.names import apart
 
 Piece = tuple[str, str]
@@ -20,6 +21,8 @@ Piece = tuple[str, str]
 _DOTS = ((0x01, 0x08), (0x02, 0x10), (0x04, 0x20), (0x40, 0x80))
 """Bits of a braille character by row and column of the dot."""
 _BLANK = 0x2800
+_UPPER = 0x01 | 0x08 | 0x02 | 0x10
+"""Bits of the dots in the upper half of a character."""
 _BAND = "░"
 _RULE = "─"
 _LEAST_PLOT = 8
@@ -153,6 +156,16 @@ def _scale(chart: Chart) -> tuple[float, float]:
     return low, high
 
 
+def _braille(dots: int) -> str:
+    return chr(_BLANK + dots)
+
+
+def _halves(dots: int) -> str:
+    """The dots as half blocks, which the fonts of consoles have."""
+    upper, lower = bool(dots & _UPPER), bool(dots & ~_UPPER)
+    return "█" if upper and lower else "▀" if upper else "▄"
+
+
 class _Canvas:
     """Dots and shades in cells of two by four dots."""
 
@@ -212,11 +225,12 @@ class _Canvas:
 
     def rows(self) -> list[list[Piece]]:
         """Lines of pieces, with equal neighbours merged."""
+        draw = _braille if has_braille() else _halves
         drawn = []
         for bits, tones, shaded in zip(self._bits, self._tones, self._shaded, strict=True):
             row: list[Piece] = []
             for dots, tone, under in zip(bits, tones, shaded, strict=True):
-                text = chr(_BLANK + dots) if dots else _BAND if under else " "
+                text = draw(dots) if dots else _BAND if under else " "
                 own = tone if dots else "faint" if under else ""
                 if row and row[-1][1] == own:
                     row[-1] = (row[-1][0] + text, own)

@@ -16,6 +16,7 @@ from evalbench.engine.runs.status import Status
 from evalbench.engine.stored import BatchStatus
 from evalbench.tui.state.chart import Chart, Series, chart_axis, chart_head, draw_chart
 from evalbench.tui.state.run_charts import batch_bars, charts, columns, error_lines, group_bars
+from evalbench.tui.widgets.sparkline import Sparkline
 from tests.pretending import PretendEngine, pretend
 
 
@@ -199,3 +200,19 @@ async def test_a_pause_takes_no_room_on_the_time_axis(engine: PretendEngine) -> 
     assert columns(history, {1: 1, day + 9: 4}, 10) == [1, 0, 0, 0, 0, 0, 0, 0, 4, 0]
     # What was stored in a pause, as by re-scoring, is shown too.
     assert replace(history, stretches={**history.stretches, 500: Stretch()}).steps()[5] == 500
+
+
+def test_consoles_get_characters_that_their_fonts_have(monkeypatch: pytest.MonkeyPatch) -> None:
+    chart = Chart("t", [Series("", [(0, 0), (10, 10)])], lambda y: f"{y:.0f}", str, high=10)
+
+    def drawn() -> set[str]:
+        lines = draw_chart(chart, 23, 7)[1:-1]
+        return {one for line in lines for text, tone in line for one in text if tone == "accent"}
+
+    for term in ("linux", "vt100"):
+        monkeypatch.setenv("TERM", term)
+        assert drawn() <= set("▀▄█")
+        assert Sparkline([0, 1, 2, 4]).draw(4) == [("__▄█", "accent")]
+    monkeypatch.setenv("TERM", "xterm-256color")
+    assert all(ord(one) > 0x2800 for one in drawn())
+    assert Sparkline([0, 1, 0, 4], gaps=True).draw(4) == [(" ▃ █", "accent")]
