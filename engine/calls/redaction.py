@@ -536,15 +536,24 @@ class Redactor:
         return unit
 
     def _code_unit(self, text: str, start: int, end: int) -> tuple[int, int, str] | None:
-        """A code, unless it contains one for a secret itself, of which the place is known."""
+        """A code, unless it contains only one for a secret itself, of which the place is known."""
         code = "".join(text[start:end].split()).rstrip("=")
         if len(code) < self._least:
             return None
         folded = _fold(code)
-        if any(needle.code and needle.text in folded for needle in self._found):
+        meant = b"\n".join(self._meanings_of(code.encode())).decode("utf-8", "replace")
+        direct = any(needle.code and needle.text in folded for needle in self._found)
+        # If a part of a secret stands there as it is, another may be spelled in some other way.
+        if not meant or (direct and not self._holds(self._without_plain(meant))):
             return None
-        meant = b"\n".join(self._meanings_of(code.encode()))
-        return (start, end, meant.decode("utf-8", "replace")) if meant else None
+        return start, end, meant
+
+    def _without_plain(self, text: str) -> str:
+        """A text without the secrets that stand in it as they are."""
+        for needle in self._found:
+            while (at := _fold(text).find(needle.text)) >= 0:
+                text = text[:at] + text[at + len(needle.text) :]
+        return text
 
     def _holds(self, text: str, codes: int = _MOST_CODES) -> bool:
         """Whether a text contains a secret."""

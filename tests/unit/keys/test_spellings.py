@@ -89,6 +89,7 @@ def is_plain(key: str) -> bool:
 @settings(deadline=None, max_examples=examples(25))
 @given((printable | anything).filter(is_long).filter(is_plain))
 @example("abc%41cdef")
+@example("S_t$WVVJ=.gUxu~OWG_PvDVd2cNjD/Y:OUB8)Y7,")
 def test_every_spelling_of_any_key_goes(key: str) -> None:
     # A code of digits alone is a number in JSON, whose digits a reader rounds anyway.
     left = [
