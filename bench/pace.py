@@ -14,6 +14,7 @@ import asyncio
 import random
 import tempfile
 import time
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import Path
@@ -39,8 +40,12 @@ _LEAST = 0.9
 """Of the best fixed setting's answers a second: the target."""
 
 
+_BEGAN: ContextVar[float] = ContextVar("began", default=0.0)
+
+
 def _now() -> float:
-    return asyncio.get_running_loop().time()
+    """Seconds since the run began."""
+    return asyncio.get_running_loop().time() - _BEGAN.get()
 
 
 @dataclass
@@ -381,13 +386,36 @@ async def _bare(server: Server) -> Pace:
     return Pace(_now(), answered, server.refused / max(1, server.asked))
 
 
-def measure(kind: type[Server], concurrency: int | None, seed: int, *, bare: bool = False) -> Pace:
-    """One run of a regime, by our engine or by a bare loop over an SDK."""
-    with asyncio.Runner(loop_factory=VirtualTimeLoop) as runner:
+def measure(
+    kind: type[Server],
+    concurrency: int | None,
+    seed: int,
+    *,
+    bare: bool = False,
+    real: bool = False,
+) -> Pace:
+    """One run of a regime, by our engine or by a bare loop over an SDK.
+
+    Args:
+        kind: the regime.
+        concurrency: None for what is found.
+        seed: of its dice.
+        bare: by a bare loop.
+        real: in real time.
+    """
+    with asyncio.Runner(loop_factory=None if real else VirtualTimeLoop) as runner:
         return runner.run(_made(kind, concurrency, seed, bare))
 
 
+def _compare_clocks(name: str, kind: type[Server]) -> None:
+    """Print what one run came to in virtual time and by the clock."""
+    for clock, real in (("virtual", False), ("real", True)):
+        found = measure(kind, None, 0, real=real)
+        print(f"{name:42} {clock:8} {found.rate:8.1f}/s {found.refused:8.1%}", flush=True)
+
+
 async def _made(kind: type[Server], concurrency: int | None, seed: int, bare: bool) -> Pace:
+    _BEGAN.set(asyncio.get_running_loop().time())
     random.seed(seed)
     server = kind(random.Random(seed))
     return await (_bare(server) if bare else _run(server, concurrency))
@@ -399,8 +427,14 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--only", default="", help="part of a regime's name")
     parser.add_argument("--seen", action="store_true", help="show how the concurrency went")
+    parser.add_argument("--real", action="store_true", help="compare virtual with real time only")
     declare(parser)
     args = parser.parse_args()
+    if args.real:
+        for name, kind in REGIMES.items():
+            if args.only in name:
+                _compare_clocks(name, kind)
+        return
     print(
         f"{'regime':42} {'best fixed':>16} {'found':>8} {'ratio':>6} {'refused':>8} {'lost':>5}"
         f" {'bare loop':>10} {'lost':>6}"

@@ -51,6 +51,7 @@ SCRIPTS = (
         "--calls 1000 --rounds 2 --latencies 0,0.05 --concurrencies 64",
         "--calls 100 --rounds 1 --latencies 0 --concurrencies 16 --lanes compatible",
     ),
+    Script("sdk_layers", "--calls 600 --rounds 5", "--calls 64 --rounds 1"),
     Script("peers", "--rounds 1", "--calls 60 --rounds 1 --latencies 0 --only evalbench"),
     Script("storm", "--calls 2000 --lanes compatible", "--calls 100 --lanes compatible"),
     Script("pace", "--rounds 3", "--rounds 1 --only 8"),
