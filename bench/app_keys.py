@@ -61,6 +61,9 @@ PAGES = (
     ),
     Page("models", ("\x1bOS",), "listed", [("down", "jk")], 6.0),
     Page("keys", ("\x1b[15~",), "provider", [("down", "jk")], 6.0),
+    Page("providers", ("p",), "limits", [("down", "jk")], 6.0),
+    Page("batches", ("\x1b[24~",), "batch", [("down", "jk")]),
+    Page("palette", ("\x10",), "Mark", [("down", _DOWN), ("letter", "ru\x7f\x7f")]),
     Page("settings", ("\x1b[17~",), "theme", [("down", "jk"), ("tab", _TAB)]),
     Page("help", ("\x1bOP",), "command", [("down", "jk")]),
 )
@@ -107,9 +110,12 @@ def _press(page: Page, times: int) -> list[tuple[str, float, float]]:
     try:
         app.read(60, until="complete")
         app.read(1.5)
-        for key in page.way:
+        for key in page.way[:-1]:
             app.press(key)
             app.read(1.5)
+        if page.way:
+            app.press(page.way[-1])
+            app.read(60, until=page.shows)
         app.read(page.settle_s)
         idle = [_cost(app, "") for _ in range(3)]
         quiet_b, quiet_s = (statistics.median(one) for one in zip(*idle, strict=True))

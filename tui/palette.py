@@ -1,4 +1,4 @@
-"""The command palette: available commands, themes; runs, benchmarks and models."""
+"""The command palette: commands, settings, themes; runs, benchmarks and models."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from evalbench.tui.screens.page import Page
 from evalbench.tui.state.fuzzy import fitting
 from evalbench.tui.state.keymap import keys_words
 from evalbench.tui.state.model_cache import kept_models
+from evalbench.tui.state.preferences import BANDWIDTHS
 
 if TYPE_CHECKING:
     from evalbench.tui.app_interface import AppInterface
@@ -52,7 +53,7 @@ class _Offer(NamedTuple):
 
 
 class CommandsProvider(Provider):
-    """Commands of the page below the palette, global commands, then themes.
+    """Commands of the page below the palette, global commands, settings, then themes.
 
     Runs, benchmarks and models are searched too. Their names are shown literally, whatever they
     contain.
@@ -93,6 +94,17 @@ class CommandsProvider(Provider):
                 action = ("app." if scope == "app" else "screen.") + command.action
                 more = command.help + (f" ({keys})" if keys else "")
                 yield _Offer(command.title, more, partial(app.run_action, action))
+        if isinstance(page, Page):
+            for title, more, do in page.places():
+                yield _Offer(title, more, do)
+        for bandwidth in BANDWIDTHS:
+            do = partial(app.prefer, bandwidth=bandwidth)
+            yield _Offer(f"Bandwidth {bandwidth}", "setting", do)
+        mouse = app.preferences.mouse
+        words = "setting, from the next start"
+        yield _Offer(
+            f"Mouse {'off' if mouse else 'on'}", words, partial(app.prefer, mouse=not mouse)
+        )
         for name in app.own_themes:
             yield _Offer(f"Theme {name}", "tried here, kept by enter", KeepTheme(app, name))
 
@@ -104,11 +116,16 @@ class CommandsProvider(Provider):
     async def search(self, query: str) -> Hits:
         """The matching ones."""
         matcher = self.matcher(query)
-        for offer in self._offers():
-            # A match in the title ranks above one in the explanation.
-            score = 2 * matcher.match(offer.title) or matcher.match(offer.words)
-            if score > 0:
-                yield Hit(score, matcher.highlight(offer.words), offer.do, offer.words)
+        commands = list(self._offers())
+        # A match in the title ranks above one in the explanation.
+        titled = fitting([offer.title for offer in commands], query)
+        others = fitting([offer.words for offer in commands], query)
+        for place, number in enumerate(dict.fromkeys([*titled, *others])):
+            offer = commands[number]
+            # What could be markup is not highlighted: Textual would parse it.
+            plain = "[" in offer.words
+            shown = Content(offer.words) if plain else matcher.highlight(offer.words)
+            yield Hit(1 + 1 / (1 + place), shown, offer.do, offer.words)
         if len(query.strip()) < _FEWEST_LETTERS:
             return
         # Once per opening of the palette, not for every letter.

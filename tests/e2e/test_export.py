@@ -79,3 +79,19 @@ def test_formats_are_listed_and_what_does_not_fit_is_told(cli: CommandLine, tmp_
     wrong = cli("import", "json", str(next((tmp_path / "out").iterdir())))
     assert wrong.code == 1
     assert "this is not JSON" in wrong.err
+
+
+def test_a_run_is_tagged_after_it_was_started(cli: CommandLine) -> None:
+    assert cli(*SMALL, "--tag", "draft").code == 0
+    told = cli("tag", "last", "--add", "paper", "--remove", "draft", "--json")
+    assert (told.code, told.err) == (0, "")
+    [line] = told.lines
+    check_line(line)
+    assert line == {"event": "tags", "run": cli.only_run().id, "tags": ["paper"]}
+    assert cli("runs", "--tag", "paper", "--json").lines[0]["id"] == line["run"]
+    assert cli("tag", "last").out == f"{line['run']}: paper\n"
+    # A resume is not a new start.
+    assert cli("resume", "last", "--json").code == 0
+    assert cli.only_run().status().tags == ["paper"]
+    refused = cli("tag", "last", "--add", " ")
+    assert (refused.code, "a tag is a word" in refused.err) == (1, True)

@@ -11,15 +11,17 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import Input
 
+from bench import made_run
 from evalbench.engine.runs.folder import Lock, RunFolder
 from evalbench.engine.runs.status import State
 from evalbench.tui.app import EvalbenchApp
 from evalbench.tui.screens import home, starting
-from evalbench.tui.screens.dialogs import Confirm, Trouble
+from evalbench.tui.screens.compare import ComparePage
+from evalbench.tui.screens.dialogs import Confirm, Enter, Trouble
 from evalbench.tui.screens.home import HomePage
 from evalbench.tui.state.preferences import Preferences
 from evalbench.tui.widgets.table import Table
-from tests.pilot.driving import shown, until, until_shown
+from tests.pilot.driving import shown, until, until_shown, until_told
 from tests.pretending import ACCURACY, PretendEngine, pretend
 
 
@@ -79,12 +81,12 @@ async def test_runs_with_state_and_count(runs: dict[str, PretendEngine]) -> None
     app = an_app()
     async with app.run_test(size=(120, 40)) as pilot:
         lines = (await until_shown(pilot, "3 runs, 1 running")).splitlines()
-    assert [line.split()[:2] for line in lines[2:5]] == [
+    assert [line.split()[1:3] for line in lines[3:6]] == [
         ["✓", "complete"],
         ["–", "paused"],
         ["▸", "running"],
     ]
-    assert "20/400" in lines[4]
+    assert "20/400" in lines[5]
 
 
 async def test_a_new_run_and_a_changed_one_appear_by_themselves(
@@ -272,8 +274,8 @@ async def test_the_list_is_filtered_and_ordered(runs: dict[str, PretendEngine]) 
         await press(pilot, "R")
         assert listed() == ["1-running", "2-paused", "3-complete"]
         await until_shown(pilot, "state ▾")
-        at = shown(app).splitlines()[1].index("done")
-        await pilot.click("#runs", offset=(at, 0))
+        at = shown(app).splitlines()[2].index("done")
+        await pilot.click("#runs", offset=(at, 1))
         assert listed() == ["3-complete", "2-paused", "1-running"]
         await until_shown(pilot, "done ▾")
 
@@ -294,6 +296,79 @@ async def test_the_run_under_the_cursor_is_shown_beside_the_list(
             assert "engine started" not in shown(app)
             await pilot.resize_terminal(80, 24)
             await until(pilot, lambda: "somebody paused" not in shown(app), "the list alone")  # noqa: B023
+
+
+async def test_a_score_and_the_progress_of_a_run_are_drawn(runs: dict[str, PretendEngine]) -> None:
+    runs["complete"].status(State.COMPLETE, done=400, metrics={"accuracy": ACCURACY})
+    app = an_app()
+    async with app.run_test(size=(120, 40)) as pilot:
+        await until_shown(pilot, "0–100 %")
+        rows = {line.split()[2]: line for line in shown(app).splitlines()[3:6]}
+        # 25.0 % (20.0–31.0), and 20 of 400 samples.
+        assert "··●━······" in rows["complete"]
+        assert "━─────────" in rows["running"]
+        assert "━" not in rows["paused"]
+
+
+async def test_comparing_says_what_to_mark(runs: dict[str, PretendEngine]) -> None:
+    app = an_app()
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until_shown(pilot, "3 runs")
+        await press(pilot, "c")
+        await until_told(pilot, "comparing takes two runs: mark a run with space")
+        await press(pilot, "space", "up", "c")
+        await until_told(pilot, "comparing takes two runs: move to another run and press c")
+        assert isinstance(app.screen, HomePage)
+        await press(pilot, "down", "c")
+        await until(pilot, lambda: isinstance(app.screen, ComparePage), "the comparison")
+
+
+async def test_marked_runs_are_tagged_and_tags_are_removed(
+    runs: dict[str, PretendEngine],
+) -> None:
+    app = an_app()
+    async with app.run_test(size=(120, 40)) as pilot:
+        await until_shown(pilot, "3 runs")
+        await press(pilot, "space", "space", "t", *"paper,[/x]", "enter")
+        tagged = ("complete", "paused")
+        for name in tagged:
+            folder = runs[name].folder
+            await until(pilot, lambda: folder.status().tags == ["paper", "[/x]"], name)  # noqa: B023
+        await press(pilot, "space", "up", "t")
+        await until_shown(pilot, "Now: [/x], paper.")
+        await press(pilot, *"-paper", "enter")
+        folder = runs["complete"].folder
+        await until(pilot, lambda: folder.status().tags == ["[/x]"], "one tag less")
+
+
+async def test_a_run_is_exported(home: Path, tmp_path: Path) -> None:
+    (home / "runs").mkdir(parents=True, exist_ok=True)
+    await asyncio.to_thread(made_run.make, home / "runs", 5)
+    app = an_app()
+    async with app.run_test(size=(120, 40)) as pilot:
+        await until_shown(pilot, "1 run")
+        await press(pilot, "x")
+        await until_shown(pilot, "a row for each sample, safe to open in a spreadsheet")
+        await press(pilot, *"csv", "enter")
+        await until(pilot, lambda: isinstance(app.screen, Enter), "the question where to")
+        entry = app.screen.query_one(Input)
+        assert entry.value.endswith(".csv")
+        entry.value = str(tmp_path / "out.csv")
+        await press(pilot, "enter")
+        await until_told(pilot, "1 file written")
+    assert len((tmp_path / "out.csv").read_text().splitlines()) == 6
+
+
+async def test_a_wide_home_shows_the_machine_and_calls_in_flight(
+    runs: dict[str, PretendEngine],
+) -> None:
+    runs["running"].status(State.RUNNING, done=20, gauges={"in_flight": 3, "concurrency": 8})
+    app = an_app()
+    async with app.run_test(size=(200, 60)) as pilot:
+        await until_shown(pilot, "3 of 8")
+        await until_shown(pilot, "memory")
+        await pilot.resize_terminal(120, 40)
+        await until(pilot, lambda: "calls in flight" not in shown(app), "a narrower page")
 
 
 async def test_a_leaderboard_of_models_and_benchmarks(runs: dict[str, PretendEngine]) -> None:

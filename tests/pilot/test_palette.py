@@ -18,7 +18,8 @@ from evalbench.tui.screens.home import HomePage
 from evalbench.tui.screens.run import RunPage
 from evalbench.tui.screens.settings import SettingsPage
 from evalbench.tui.state.preferences import Preferences, load_preferences
-from tests.pilot.driving import until, until_shown
+from evalbench.tui.widgets.form import Field
+from tests.pilot.driving import shown, until, until_shown
 from tests.pretending import ACCURACY, pretend
 
 
@@ -107,6 +108,22 @@ async def test_runs_benchmarks_and_models_are_found(home: Path) -> None:
         await until_shown(pilot, "Run mmlu ×")
         await pilot.press("enter")
         await until(pilot, lambda: isinstance(app.screen, RunPage), "the run")
+
+
+async def test_settings_are_found_and_names_before_scattered_letters() -> None:
+    app = an_app()
+    async with app.run_test(size=(120, 40)) as pilot:
+        await pilot.press("ctrl+p", *"mmlu")
+        await until_shown(pilot, "New run of mmlu: benchmark")
+        await until(pilot, lambda: "Your own:" not in shown(app), "no scattered letters")
+        await pilot.press("escape")
+        await choose(pilot, "bandwidth low")
+        await until(pilot, lambda: load_preferences().bandwidth == "low", "the setting")
+        await pilot.press("f3")
+        await until(pilot, lambda: app.screen.query(Field), "the settings of a new run")
+        await choose(pilot, "set temperature")
+        field = app.screen.query_one("#field-temperature")
+        await until(pilot, lambda: field.has_focus_within, "the field")
 
 
 async def test_a_command_is_carried_out_where_it_belongs() -> None:

@@ -16,18 +16,22 @@ from textual.command import CommandPalette
 from textual.geometry import Region
 from textual.screen import ModalScreen, Screen
 
+from evalbench.engine.hardware.system import SystemReading
 from evalbench.tui import screens
 from evalbench.tui.app import EvalbenchApp
 from evalbench.tui.screens import settings
 from evalbench.tui.screens.dialogs import Dialog
 from evalbench.tui.screens.filtered import FilteredPage
 from evalbench.tui.screens.home import HomePage
+from evalbench.tui.screens.home_glance import Glance
 from evalbench.tui.screens.key_entry import Clock
 from evalbench.tui.screens.page import Page
 from evalbench.tui.screens.seeking import SeekingPage
 from evalbench.tui.state import run_charts
+from evalbench.tui.state.machine import MachineReading
 from evalbench.tui.state.preferences import load_preferences
 from evalbench.tui.state.rate_history import RateHistory, TimeLeft
+from evalbench.tui.state.run_list import RunLine
 from evalbench.tui.state.run_view import RunView
 from tests.contrast import ratio
 from tests.pilot.pages import SHOTS, SIZES, settled
@@ -44,6 +48,14 @@ FOLDER = Path(__file__).parent / "snapshots"
 KEEP = bool(os.environ.get("EVALBENCH_SNAPSHOTS"))
 
 
+def _still_glance(glance: Glance, runs: Sequence[RunLine]) -> None:
+    """A machine whose load never changes, read at once."""
+    glance.set_class(bool(runs), "-on")
+    told = [line.folder.status() for line in runs if line.live]
+    still = SystemReading((0.25, 0.75), None, 6_000_000_000, 16_000_000_000)
+    glance.show(told, MachineReading(still))
+
+
 @pytest.fixture(autouse=True)
 def _still(monkeypatch: pytest.MonkeyPatch, home: Path) -> None:
     """Nothing of this machine or version in the pictures."""
@@ -56,6 +68,7 @@ def _still(monkeypatch: pytest.MonkeyPatch, home: Path) -> None:
     )
     monkeypatch.setattr(RunView, "clock_time", lambda _view, _event: "12:34:56")
     monkeypatch.setattr(run_charts, "_clock", lambda *_: lambda _x: "12:34:56")
+    monkeypatch.setattr(Glance, "look", _still_glance)
     monkeypatch.setattr(Clock, "_tell", lambda clock: clock.show("3 s"))
 
 

@@ -33,6 +33,7 @@ COMMANDS: dict[str, Command] = {
     "score": Command("re-score a run from its stored replies, for free", "score"),
     "trace": Command("export a run's traces (OpenTelemetry, Langfuse, Galileo)", "trace"),
     "import": Command("import results from other tools", "importing"),
+    "tag": Command("tag runs, to find and compare them together", "tag"),
     "export": Command("export runs to other tools' formats", "export"),
     "translate": Command("show the evalbench equivalent of another tool's command", "translate"),
     "benchmarks": Command("list benchmarks, or describe one", "benchmarks"),

@@ -19,7 +19,7 @@ class Choose(Dialog[str]):
     """Returns the ident of the chosen line, or None. Typing narrows the list."""
 
     DEFAULT_CSS = """
-    Choose > #box { height: 80%; max-height: 32; padding: 0 1; }
+    Choose > #box { width: 84; height: 80%; max-height: 32; padding: 0 1; }
     Choose Picker { height: 1fr; border: none; }
     Choose Picker:focus-within { border: none; }
     """

@@ -44,7 +44,10 @@ class FilteredPage(Page):
         # On a slow machine the page may be resumed, or used, while the line is being made.
         if self._line is None or not self._line.is_attached:
             self._line = Horizontal(
-                Plain("filter"), Input(id="filter", placeholder=self.FILTER), id="filter-line"
+                Plain("filter"),
+                # Without validators, validating only restyles it at every key.
+                Input(id="filter", placeholder=self.FILTER, validate_on=()),
+                id="filter-line",
             )
             table = self.query_one(Table)
             place = table if table.parent is self else table.parent

@@ -15,7 +15,9 @@ from textual.widgets import Input
 
 from evalbench.engine.runs.folder import Lock, RunFolder
 from evalbench.tui.screens.filtered import FilteredPage
+from evalbench.tui.state import figures
 from evalbench.tui.state.run_list import ORDERS, STATE_MARKS, RunLine, RunList, ordered
+from evalbench.tui.widgets.bar import Bar
 from evalbench.tui.widgets.footer import Footer
 from evalbench.tui.widgets.table import Cell, Column, Table
 from evalbench.tui.widgets.topline import TopLine
@@ -23,15 +25,19 @@ from evalbench.tui.widgets.topline import TopLine
 _NAME = 14
 """The width of a benchmark's name: a longer title is shown by the preview and the run's page."""
 
+_PICTURE = 10
+"""The width of the picture of a score, or of the progress of a running run."""
+
 _COLUMNS = (
     Column("", 1),
     Column("", 1),
     Column("state", 11),
     Column("benchmark", _NAME),
-    Column("model"),
+    Column("model", least=18),
     Column("score", 20, drop=2),
-    Column("done", 18, drop=3),
-    Column("spent", 16, drop=4),
+    Column("0–100 %", _PICTURE, drop=5),
+    Column("done", 13, drop=3),
+    Column("spent", 12, drop=4),
     Column("age", 7, right=True, drop=1),
 )
 
@@ -56,11 +62,18 @@ class HomePage(FilteredPage):
     DEFAULT_CSS = """
     HomePage #panes { height: 1fr; layout: vertical; }
     HomePage #runs { height: 1fr; }
-    HomePage #preview { display: none; }
-    HomePage.-tall #preview.-on { display: block; height: 16; }
+    HomePage #beside, HomePage #preview, HomePage #glance { display: none; }
+    HomePage.-tall #beside { display: block; height: auto; }
+    HomePage.-tall #runs, HomePage.-tall #preview {
+        border: round $panel-lighten-2; border-title-color: $text-primary;
+        border-subtitle-color: $text-muted;
+    }
+    HomePage.-tall #preview.-on { display: block; height: 18; }
     HomePage.-tall.-wide #panes { layout: horizontal; }
-    HomePage.-tall.-wide #runs { width: 3fr; }
-    HomePage.-tall.-wide #preview.-on { width: 2fr; height: 1fr; }
+    HomePage.-tall.-wide #runs { width: 2fr; }
+    HomePage.-tall.-wide #beside { width: 1fr; height: 1fr; }
+    HomePage.-tall.-wide #preview.-on { height: 1fr; }
+    HomePage.-tall.-wide #glance.-on { display: block; }
     """
 
     def __init__(self) -> None:
@@ -79,11 +92,14 @@ class HomePage(FilteredPage):
         """Top line, table, footer."""
         yield TopLine("Home")
         with Panes(id="panes"):
-            yield Table(_COLUMNS, empty=_EMPTY, id="runs")
+            table = Table(_COLUMNS, empty=_EMPTY, id="runs")
+            table.border_title = "runs"
+            yield table
         yield Footer()
 
     def on_mount(self) -> None:
         """Show the runs, and the welcome page to new users."""
+        self._set_order(*_NEWEST)
         self.tick()
         new_here = not self.the_app.preferences.welcomed and not self._runs.look()
         if new_here and not self.the_app.for_a_run:
@@ -120,6 +136,8 @@ class HomePage(FilteredPage):
         here = {line.folder.path for line in self._lines}
         self._marked = {path: folder for path, folder in self._marked.items() if path in here}
         self._show()
+        for glance in self.query("#glance"):
+            glance.look(self._lines)  # type: ignore[attr-defined]
         # A line is replaced by a new object whenever something about its run changes.
         if (line := self._current()) and line is not self._previewed:
             self._preview_soon()
@@ -178,10 +196,11 @@ class HomePage(FilteredPage):
         self.call_after_refresh(self._have_preview)
 
     async def _have_preview(self) -> None:
+        from evalbench.tui.screens.home_glance import Glance
         from evalbench.tui.screens.home_preview import Preview
 
-        if self.is_attached and not self.query(Preview):
-            await self.query_one("#panes").mount(Preview())
+        if self.is_attached and not self.query("#beside"):
+            await self.query_one("#panes").mount(Container(Preview(), Glance(), id="beside"))
         self._preview()
 
     def _preview_soon(self) -> None:
@@ -203,16 +222,13 @@ class HomePage(FilteredPage):
 
     # -- order -------------------------------------------------------------------
 
-    def _set_order(self, by: str, *, turned: bool) -> None:
+    def _set_order(self, by: str, turned: bool) -> None:
         self._order = by, turned
         _, descending = ORDERS[by]
         arrow = "▾" if descending is not turned else "▴"
-        marked = self._order != _NEWEST
         self.query_one(Table).replace_columns(
             [
-                column._replace(title=f"{column.title} {arrow}")
-                if marked and column.title == by
-                else column
+                column._replace(title=f"{column.title} {arrow}") if column.title == by else column
                 for column in _COLUMNS
             ]
         )
@@ -222,18 +238,18 @@ class HomePage(FilteredPage):
         """See ``commands.py``."""
         names = list(ORDERS)
         place = names.index(self._order[0])
-        self._set_order(names[(place + 1) % len(names)], turned=False)
+        self._set_order(names[(place + 1) % len(names)], False)
 
     def action_reverse(self) -> None:
         """See ``commands.py``."""
         by, turned = self._order
-        self._set_order(by, turned=not turned)
+        self._set_order(by, not turned)
 
     @on(Table.HeadClicked)
     def _head_clicked(self, event: Table.HeadClicked) -> None:
         name = _COLUMNS[event.index].title
         if name in ORDERS:
-            self._set_order(name, turned=name == self._order[0] and not self._order[1])
+            self._set_order(name, name == self._order[0] and not self._order[1])
 
     # -- acting ------------------------------------------------------------------
 
@@ -241,12 +257,10 @@ class HomePage(FilteredPage):
         """Disable commands that do not apply to the run under the cursor."""
         line = self._current() if self.is_mounted else None
         match action:
-            case "open" | "delete" | "mark" | "edit":
+            case "open" | "delete" | "mark" | "edit" | "tag" | "export" | "compare":
                 return None if line is None else True
             case "undo":
                 return bool(self._doomed)
-            case "compare":
-                return True if len(self._chosen()) > 1 else None
             case "resume":
                 return True if line and line.resumable else None
             case "stop":
@@ -317,7 +331,33 @@ class HomePage(FilteredPage):
         """See ``commands.py``."""
         from evalbench.tui.screens.compare import ComparePage
 
-        await self.app.push_screen(ComparePage(self._chosen()))
+        if len(chosen := self._chosen()) > 1:
+            await self.app.push_screen(ComparePage(chosen))
+        else:
+            words = "move to another run and press c" if self._marked else "mark a run with space"
+            self.notify(f"comparing takes two runs: {words}", markup=False)
+
+    def _acted_on(self) -> list[RunLine]:
+        """The marked runs, or the one under the cursor."""
+        marked = [one for one in self._lines if one.folder.path in self._marked]
+        return marked or [line for line in (self._current(),) if line]
+
+    @work(exclusive=True, group="tag")
+    async def action_tag(self) -> None:
+        """See ``commands.py``."""
+        from evalbench.tui.screens.run_actions import tag_runs
+
+        if lines := self._acted_on():
+            await tag_runs(self.the_app, lines)
+            self.tick()
+
+    @work(exclusive=True, group="export")
+    async def action_export(self) -> None:
+        """See ``commands.py``."""
+        from evalbench.tui.screens.run_actions import export_runs
+
+        if lines := self._acted_on():
+            await export_runs(self.the_app, lines)
 
     def action_stop(self) -> None:
         """See ``commands.py``."""
@@ -329,9 +369,7 @@ class HomePage(FilteredPage):
         """See ``commands.py``."""
         from evalbench.tui.screens.dialogs import Confirm
 
-        line = self._current()
-        doomed = [one for one in self._lines if one.folder.path in self._marked]
-        doomed = doomed or ([line] if line else [])
+        doomed = self._acted_on()
         if not doomed:
             return
         if len(doomed) == 1:
@@ -412,7 +450,16 @@ class _Rows:
             line.name if len(line.name) <= _NAME else line.benchmark,
             line.model,
             line.score,
+            _picture(line),
             line.done,
             line.spent,
             (line.age, "dim"),
         )
+
+
+def _picture(line: RunLine) -> Cell:
+    """How far a run is, while it is running; then its score."""
+    if line.live:
+        [(full, tone), (rest, _)] = Bar(line.share).draw(_PICTURE)
+        return full + rest, tone
+    return figures.picture(line.metric, _PICTURE), ""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from textwrap import wrap
+
 from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.content import Content
@@ -12,7 +14,9 @@ from evalbench.tui.screens import run_panels, run_tables
 from evalbench.tui.state.run_view import RunView
 from evalbench.tui.widgets.lines import Line, Lines
 
-_MOST_EVENTS = 5
+_MOST_EVENTS, _MORE_EVENTS = 5, 20
+_HIGH = 30
+"""Rows from which there is room for more events."""
 
 
 class Preview(Vertical):
@@ -21,7 +25,7 @@ class Preview(Vertical):
     DEFAULT_CSS = """
     Preview { height: auto; padding: 0 1; }
     Preview .section { border-top: solid $panel-lighten-2; border-title-color: $text-primary; }
-    Preview #preview-head { border-title-style: bold; }
+    Preview { border-title-style: bold; }
     """
 
     def __init__(self) -> None:
@@ -30,9 +34,10 @@ class Preview(Vertical):
 
     def compose(self) -> ComposeResult:
         """Sections, one below the other."""
-        for name, title in (("head", ""), ("score", "score and outcomes"), ("log", "last events")):
+        yield Lines(id="preview-head")
+        for name, title in (("score", "score and outcomes"), ("log", "last events")):
             section = Lines(id=f"preview-{name}", classes="section")
-            section.border_title = f" {title} " if title else None
+            section.border_title = f" {title} "
             yield section
 
     def show(self, folder: RunFolder | None) -> None:
@@ -54,19 +59,21 @@ class Preview(Vertical):
     def _draw(self, view: RunView) -> None:
         status = view.status
         head = self.query_one("#preview-head", Lines)
-        title = f" {one_line(status.name)} × {one_line(status.model)} "
         # A plain string here would be parsed as markup.
-        head.border_title = Content(title)
+        self.border_title = Content(f"{one_line(status.name)} × {one_line(status.model)}")
         head.show([*run_panels.head_lines(view), *self._facts(view)])
         self.query_one("#preview-score", Lines).show(run_panels.score_lines(view, compact=False))
-        rows = run_tables.log_rows(view)[-_MOST_EVENTS:]
+        most = _MORE_EVENTS if self.size.height >= _HIGH else _MOST_EVENTS
+        rows = run_tables.log_rows(view)[-most:]
         self.query_one("#preview-log", Lines).show([[when, " ", what] for when, what in rows])
 
     def _facts(self, view: RunView) -> list[Line]:
         status = view.status
         lines = run_panels.money_lines(view)
         if view.problem and not view.live:
-            lines.append([(one_line(view.problem), "warn")])
+            width = max(20, self.size.width)
+            for part in view.problem.splitlines():
+                lines += [[(text, "warn")] for text in wrap(one_line(part), width)]
         if status.desc or status.tags:
             told = " ".join([one_line(status.desc), *(f"#{one_line(tag)}" for tag in status.tags)])
             lines.append([(told.strip(), "dim")])

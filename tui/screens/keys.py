@@ -7,12 +7,14 @@ from typing import ClassVar
 
 from textual import on, work
 from textual.app import ComposeResult
+from textual.widgets import Input
 
 from evalbench.engine.errors import EvalbenchError
 from evalbench.engine.keys import looks_like_key
 from evalbench.tui.screens.dialogs import Confirm, Enter, Trouble
+from evalbench.tui.screens.filtered import FilteredPage
 from evalbench.tui.screens.key_entry import KeyWork, set_key
-from evalbench.tui.screens.page import Page
+from evalbench.tui.state.fuzzy import fitting
 from evalbench.tui.state.key_places import (
     KeyLine,
     KeyPlaces,
@@ -34,12 +36,16 @@ _COLUMNS = (
     Column("tried", 8),
 )
 
+_NO_MATCH = "No matching keys. Press escape to show all."
 
-class KeysPage(Page):
+
+class KeysPage(FilteredPage):
     """One line for each key, and for each provider without one."""
 
     SCOPE: ClassVar[str] = "keys"
+    FILTER = "Type to filter"
     DEFAULT_CSS = """
+    KeysPage.-tall #keys { border: round $panel-lighten-2; }
     KeysPage #about { height: 3; padding: 0 2; color: $text-muted; }
     KeysPage.-tall #about { height: 4; }
     """
@@ -64,6 +70,7 @@ class KeysPage(Page):
 
     def on_screen_resume(self) -> None:
         """Reload if a key was set or removed meanwhile."""
+        super().on_screen_resume()
         if keys_stamp() != self._seen:
             self._look()
 
@@ -79,9 +86,11 @@ class KeysPage(Page):
 
     def _show(self) -> None:
         here = self._current()
-        self._lines = key_lines(self._places, self._tried)
+        every = key_lines(self._places, self._tried)
+        found = [f"{line.provider} {line.name} {line.what} {line.where}" for line in every]
+        self._lines = [every[place] for place in fitting(found, self.narrowed_by)]
         table = self.query_one(Table)
-        table.show(_Rows(self._lines), empty="no provider here takes a key")
+        table.show(_Rows(self._lines), empty=_NO_MATCH)
         places = [(line.provider, line.name) for line in self._lines]
         if here and (here.provider, here.name) in places:
             table.cursor = places.index((here.provider, here.name))
@@ -96,6 +105,10 @@ class KeysPage(Page):
     def _current(self) -> KeyLine | None:
         cursor = self.query_one(Table).cursor
         return self._lines[cursor] if cursor < len(self._lines) else None
+
+    @on(Input.Changed, "#filter")
+    def _filtered(self) -> None:
+        self._show()
 
     @on(Table.Moved)
     def _moved(self) -> None:

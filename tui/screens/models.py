@@ -60,6 +60,7 @@ class ModelsPage(FilteredPage):
     SCOPE: ClassVar[str] = "models"
     FILTER = "Type to filter, best match first"
     DEFAULT_CSS = """
+    ModelsPage.-tall #models { border: round $panel-lighten-2; }
     ModelsPage #detail { height: 2; padding: 0 1; color: $text-muted; }
     ModelsPage.-tall #detail { height: 4; }
     """

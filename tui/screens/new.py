@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import re
 import time
-from collections.abc import Collection
-from typing import ClassVar
+from collections.abc import Callable, Collection, Sequence
+from functools import partial
+from typing import Any, ClassVar
 
 from textual import events, on, work
 from textual.app import ComposeResult
@@ -109,6 +110,7 @@ class NewRunPage(Page):
         self._asked: tuple[str, ...] = ()
         self._fix: Fix | None = None
         self._stood_in = False
+        self._folded = False
 
     def compose(self) -> ComposeResult:
         """Pickers, details of the line under the cursor, settings, cost."""
@@ -125,6 +127,8 @@ class NewRunPage(Page):
         form = self.query_one(Form)
         form.border_title = "settings"
         form.after["base_url"] = self._after_address
+        for picker in self.query(Picker):
+            picker.show((), empty="loading…")
         self._picker("benchmark").take_focus()
         self._load()
         self._look_for_room()
@@ -329,6 +333,9 @@ class NewRunPage(Page):
 
     def _fold(self, *, folded: bool) -> None:
         """Shrink the pickers on a low screen; the settings and what they lead to need the lines."""
+        if folded == self._folded:
+            return
+        self._folded = folded
         self.query_one(Pickers).fold(folded=folded)
         self.query("#about, #result").set_class(folded, "-more")
 
@@ -418,11 +425,9 @@ class NewRunPage(Page):
 
     def _estimate_lines(self, found: Estimate) -> list[str]:
         """The estimate, with a way to one of the cost if it is unknown."""
-        lines = estimate_lines(found)
         if found["realtime"] is None:
             self._offer(Fix("price"))
-            lines += self._fix_words()
-        return lines
+        return estimate_lines(found, ", ".join(self._fix_words()))
 
     def _error_lines(self, error: EvalbenchError) -> list[str]:
         """Why there is no estimate, in the page's terms, with a way to fix it."""
@@ -481,6 +486,13 @@ class NewRunPage(Page):
     def action_estimate(self) -> None:
         """See ``commands.py``."""
         self._settle()
+
+    def places(self) -> Sequence[tuple[str, str, Callable[[], Any]]]:
+        """Every setting."""
+        return [
+            (f"Set {option.flag[2:]}", option.help, partial(self._reveal, name))
+            for name, option in self._draft.options().items()
+        ]
 
     # -- acting --------------------------------------------------------------------
 

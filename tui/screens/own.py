@@ -25,6 +25,10 @@ from evalbench.tui.widgets.lines import Line, Lines
 from evalbench.tui.widgets.text import Plain
 from evalbench.tui.widgets.topline import TopLine
 
+_EMPTY = (
+    "Enter the file of a benchmark. Its first prompts are shown here, again whenever it is saved."
+    "\n\nevalbench new-benchmark NAME writes one to begin with."
+)
 SHOWN = 5
 """Number of samples whose prompts are shown."""
 _SETTLED_S = 0.4
@@ -40,11 +44,15 @@ class OwnPage(Page):
 
     SCOPE: ClassVar[str] = "own"
     DEFAULT_CSS = """
-    OwnPage #file { margin: 0 1; }
-    OwnPage #asked { height: 1fr; padding: 0 2; }
-    OwnPage #label { padding: 0 2; color: $text-muted; }
-    OwnPage #reply { height: 30%; min-height: 4; margin: 0 1; }
-    OwnPage #score { height: 4; padding: 0 2; }
+    OwnPage #file, OwnPage #asked, OwnPage #reply, OwnPage #score {
+        border: round $panel-lighten-2; border-title-color: $text-primary; padding: 0 1;
+        background: $background;
+    }
+    OwnPage #file:focus, OwnPage #asked:focus, OwnPage #reply:focus { border: round $primary; }
+    OwnPage #file { height: 3; }
+    OwnPage #asked { height: 1fr; }
+    OwnPage #reply { height: 25%; min-height: 4; }
+    OwnPage #score { height: 5; }
     """
 
     def __init__(self) -> None:
@@ -60,16 +68,22 @@ class OwnPage(Page):
     def compose(self) -> ComposeResult:
         """Top line, file, prompt, reply, score, footer."""
         yield TopLine("Your own benchmark")
-        yield Input(placeholder="File, such as capitals.toml", id="file")
+        yield Input(placeholder="such as capitals.toml", id="file")
         with VerticalScroll(id="asked"):
-            yield Plain(id="prompt")
-        yield Plain("Paste a reply", id="label")
+            yield Plain(_EMPTY, id="prompt")
         yield TextArea(id="reply")
         yield Lines(id="score")
         yield Footer()
 
     def on_mount(self) -> None:
         """Focus the file name."""
+        for name, title in (
+            ("file", "file"),
+            ("asked", "prompt"),
+            ("reply", "reply, pasted or typed"),
+            ("score", "score"),
+        ):
+            self.query_one(f"#{name}").border_title = title
         self.query_one("#file", Input).focus()
 
     @on(Input.Submitted, "#file")

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, ClassVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from textual import events, on
 from textual.binding import Binding
@@ -139,6 +140,10 @@ class Page(Screen[None]):
         """
         self.query_one(line).display = True
         self.set_focus(self.query_one(field))
+
+    def places(self) -> Sequence[tuple[str, str, Callable[[], Any]]]:
+        """What the palette can lead to on this page: title, description, and how to get there."""
+        return ()
 
     def hold_keys(self) -> None:
         """Let further keys wait until :meth:`release_keys`: a choice decides who gets them."""

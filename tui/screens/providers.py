@@ -7,13 +7,15 @@ from typing import ClassVar
 
 from textual import on, work
 from textual.app import ComposeResult
+from textual.widgets import Input
 
 from evalbench.engine.errors import EvalbenchError
 from evalbench.tui.screens.dialogs import Confirm, Trouble
+from evalbench.tui.screens.filtered import FilteredPage
 from evalbench.tui.screens.key_entry import set_key
-from evalbench.tui.screens.page import Page
 from evalbench.tui.screens.server_form import ServerPage
 from evalbench.tui.state.cli_child import Line, run_command
+from evalbench.tui.state.fuzzy import fitting
 from evalbench.tui.state.key_places import KeyPlaces
 from evalbench.tui.state.provider_lines import about_words, limit_words
 from evalbench.tui.widgets.footer import Footer
@@ -25,23 +27,28 @@ _COLUMNS = (
     Column("", 1),
     Column("provider", 14),
     Column("key", 13),
-    Column("limits a minute", 19),
+    Column("limits a minute", 24),
     Column("prices", 8),
     Column("batches", 7),
     Column("address", drop=1, least=20),
 )
 
+_NO_MATCH = "No matching providers. Press escape to show all."
 
-class ProvidersPage(Page):
+
+class ProvidersPage(FilteredPage):
     """A line per provider, the user's own first; details of the line under the cursor below."""
 
     SCOPE: ClassVar[str] = "providers"
+    FILTER = "Type to filter"
     DEFAULT_CSS = """
     ProvidersPage #about { height: 9; padding: 0 2; }
+    ProvidersPage.-tall #providers { border: round $panel-lighten-2; }
     """
 
     def __init__(self) -> None:
         super().__init__()
+        self._every: list[Line] = []
         self._lines: list[Line] = []
         self._tried: dict[str, str] = {}
 
@@ -58,6 +65,7 @@ class ProvidersPage(Page):
 
     def on_screen_resume(self) -> None:
         """A server may have been added or a key set meanwhile."""
+        super().on_screen_resume()
         self._look()
 
     @work(exclusive=True, group="look")
@@ -67,23 +75,37 @@ class ProvidersPage(Page):
         except EvalbenchError as error:
             self.query_one(Table).show(empty=f"✗ {error.what}")
             return
-        self._lines = [line for line in told if line["event"] == "provider"]
+        known = {line["provider"] for line in self._every}
+        self._every = [line for line in told if line["event"] == "provider"]
         self._show()
+        names = [line["provider"] for line in self._lines]
+        if known and (new := [name for name in names if name not in known]):
+            self.query_one(Table).cursor = names.index(new[0])
 
     def _show(self) -> None:
         here = self._current()
         table = self.query_one(Table)
-        table.show(_Rows(self._lines, self._tried), empty="no providers")
+        # Names first, then what is found by its title or address.
+        names = [line["provider"] for line in self._every]
+        others = [f"{line['title']} {line['address']}" for line in self._every]
+        found = [*fitting(names, self.narrowed_by), *fitting(others, self.narrowed_by)]
+        self._lines = [self._every[place] for place in dict.fromkeys(found)]
+        table.show(_Rows(self._lines, self._tried), empty=_NO_MATCH)
         names = [line["provider"] for line in self._lines]
         if here and here["provider"] in names:
             table.cursor = names.index(here["provider"])
         own = sum(line["own"] for line in self._lines)
-        self.query_one(TopLine).tell(right=f"{len(names)} providers, {own} of them yours")
+        of = f" of {len(self._every)}" if self.narrowed_by else ""
+        self.query_one(TopLine).tell(right=f"{len(names)}{of} providers, {own} of them yours")
         self._tell()
 
     def _current(self) -> Line | None:
         cursor = self.query_one(Table).cursor
         return self._lines[cursor] if cursor < len(self._lines) else None
+
+    @on(Input.Changed, "#filter")
+    def _filtered(self) -> None:
+        self._show()
 
     @on(Table.Moved)
     def _moved(self) -> None:

@@ -39,7 +39,7 @@ _KEY_COLUMNS = (
     Column("", 1),
     Column("keys", 16),
     Column("command", 14),
-    Column("description", 44, drop=1),
+    Column("description", least=44, drop=1),
 )
 
 

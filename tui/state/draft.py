@@ -42,6 +42,8 @@ FIRST_TITLE = "settings"
 MORE = "more"
 """Titles of sections that need attention, are often used, and are folded at first."""
 
+_OWN_ADDRESS = "the address of your server's API, which mostly ends in /v1"
+_A_PRICE = "dollars per million tokens in/out, as 0.25/1"
 _AN_ADDRESS = "http://127.0.0.1:8000/v1, for instance"
 
 PROBED = (*PARAMS, "price")
@@ -216,6 +218,8 @@ class Draft:
         own = bench.options if bench else ()
         asked = provider.options if provider and not self.stand_in else ()
         every = {option.name: option for option in (*asked, *own)} | common
+        if provider and provider.needs_address and "base_url" in every:
+            every["base_url"] = replace(every["base_url"], help=_OWN_ADDRESS)
         first = [common.pop(name) for name in FIRST if name in common]
         found = [
             Section(NEEDED, tuple(every[name] for name in self._needed() if name in every)),
@@ -227,7 +231,8 @@ class Draft:
         if provider:
             found.append(Section(f"of {provider.name}", asked))
         found.append(Section(MORE, tuple(common.values())))
-        hints = {"base_url": (provider.address if provider else "") or _AN_ADDRESS}
+        hints = {"price": _A_PRICE} if "price" in self.called_for else {}
+        hints |= {"base_url": (provider.address if provider else "") or _AN_ADDRESS}
         return list(_without_repeats(found, hints))
 
     def _needed(self) -> list[str]:

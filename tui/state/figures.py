@@ -66,6 +66,26 @@ def score(metric: Mapping[str, Any]) -> str:
     return value(metric) + (f" ({between})" if between else "")
 
 
+def picture(metric: Mapping[str, Any], width: int) -> str:
+    """``····━━●━━···``: a proportion and its interval on a scale from 0 to 100 %.
+
+    Empty for a metric that is no proportion, or has no value.
+    """
+    if metric.get("value") is None or not is_share(metric):
+        return ""
+    low, middle, high = (
+        round(min(1.0, max(0.0, end)) * (width - 1))
+        for end in (
+            metric["value"] if metric.get("low") is None else metric["low"],
+            metric["value"],
+            metric["value"] if metric.get("high") is None else metric["high"],
+        )
+    )
+    drawn = ["·"] * low + ["━"] * (high - low + 1) + ["·"] * (width - 1 - high)
+    drawn[middle] = "●"
+    return "".join(drawn)
+
+
 def is_share(metric: Mapping[str, Any]) -> bool:
     """Whether a metric is a proportion, which is shown in percent."""
     if metric.get("share") is not None:

@@ -96,15 +96,19 @@ Estimate = Mapping[str, Any]
 """An ``estimate`` line (docs/json-lines.md)."""
 
 
-def estimate_lines(found: Estimate) -> list[str]:
-    """Size, tokens for each role, cost, and the source of prices."""
+def estimate_lines(found: Estimate, hint: str = "") -> list[str]:
+    """Size, tokens for each role, cost, and the source of prices.
+
+    ``hint`` is what to do about an unknown cost.
+    """
     lines = [_size(found)]
     several = len(found["roles"]) > 1
     for role in found["roles"]:
         named = f"{one_line(role['role'])}: " if several else ""
         cost = role["realtime"] if several and found["realtime"] is not None else None
         lines.append(named + _tokens(role) + (f" · {money_range(cost)}" if cost else ""))
-    lines.append(_money(found))
+    unknown = f" · {hint}" if hint and found["realtime"] is None else ""
+    lines.append(_money(found) + unknown)
     for role in found["roles"]:
         if role["prices"] and not (found["realtime"] and not found["realtime"][1]):
             named = f"{one_line(role['role'])} " if several else ""
@@ -153,10 +157,7 @@ def _money(found: Estimate) -> str:
         unknown = [
             name for name, role in zip(whose, found["roles"], strict=True) if not role["prices"]
         ]
-        return (
-            f"cost unknown: no price of {', '.join(unknown)} is known;"
-            " give it under price, as IN/OUT in dollars per million tokens"
-        )
+        return f"cost unknown: no price of {', '.join(unknown)} is known"
     if not now[1]:
         return "cost nothing"
     words = f"cost {money_range(now)}"

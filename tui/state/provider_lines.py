@@ -47,6 +47,7 @@ def _line(name: str, cls: type[BaseProvider], refs: Iterable[KeyRef]) -> dict[st
         "title": cls.title,
         "own": own,
         "address": cls.own_address or "",
+        "address_needed": cls.own_address == "",
         "key": _key_words(held, need),
         "key_held": held is not None,
         "key_required": bool(need and need.required),
@@ -75,6 +76,7 @@ def _broken(name: str, error: EvalbenchError) -> dict[str, Any]:
         "title": name,
         "own": bool(described),
         "address": str(described.get("base_url") or ""),
+        "address_needed": False,
         "key": "",
         "key_held": False,
         "key_required": False,
@@ -135,9 +137,14 @@ def limit_words(line: Line) -> str:
 
 def about_words(line: Line) -> list[tuple[str, str]]:
     """All details of one provider, as pairs of name and words."""
+    elsewhere = (
+        "your server's: base-url of a new run; or add the server here, under a name of its own"
+        if line["address_needed"]
+        else "its own, or base-url of a run"
+    )
     pairs = [
         ("name", line["title"]),
-        ("address", line["address"] or "its own, or the one given with --base-url"),
+        ("address", line["address"] or elsewhere),
         ("key", line["key"] + _more(line["key_variable"], line["key_page"])),
     ]
     if line["header_secrets"]:

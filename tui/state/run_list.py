@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -100,7 +100,7 @@ def run_line(folder: RunFolder, status: Status) -> RunLine:
     """A run as a line of the list."""
     done = f"{figures.count(status.done)}/{figures.count(status.total)}"
     if status.failed:
-        done += f", {figures.count(status.failed)} failed"
+        done += f" ✗{figures.count(status.failed)}"
     state = folder.shown_state(status)
     said = [folder.id, state, status.name, status.model, status.desc, *status.tags]
     return RunLine(
@@ -110,7 +110,7 @@ def run_line(folder: RunFolder, status: Status) -> RunLine:
         status.model,
         _headline(status),
         done,
-        "" if is_free(status) else spent_words(status),
+        "" if is_free(status) else _spent(status),
         status.created,
         " ".join(said).lower(),
         tuple(status.tags),
@@ -142,6 +142,14 @@ def ordered(lines: Sequence[RunLine], by: str, *, turned: bool = False) -> list[
     known = [line for line in lines if key(line) is not None]
     unknown = [line for line in lines if key(line) is None]
     return sorted(known, key=key, reverse=descending is not turned) + unknown
+
+
+def _spent(status: Status) -> str:
+    """``$0.12 24 %``: with the share of the budget that is gone, if there is one."""
+    words = spent_words(replace(status, budget_usd=None))
+    if status.spend_usd is None or not status.budget_usd:
+        return words
+    return f"{words} {figures.percent(status.spend_usd / status.budget_usd)}"
 
 
 def _headline(status: Status) -> str:

@@ -157,7 +157,8 @@ class Field(Widget):
                 value=self._chosen(),
                 compact=True,
             )
-        return Input(self._text, placeholder=self._hint, compact=True)
+        # Without validators, validating only restyles it at every key.
+        return Input(self._text, placeholder=self._hint, compact=True, validate_on=())
 
     def _chosen(self) -> Any:
         """The selected entry of a list of choices."""

@@ -99,7 +99,8 @@ class Picker(Vertical):
 
     def compose(self) -> ComposeResult:
         """The filter over the list."""
-        yield Input(placeholder=self._hint, select_on_focus=False)
+        # Without validators, validating only restyles it at every key.
+        yield Input(placeholder=self._hint, select_on_focus=False, validate_on=())
         yield self._table
 
     # -- contents ------------------------------------------------------------------

@@ -382,10 +382,13 @@ class Table(  # pyright: ignore[reportIncompatibleMethodOverride]
 
     def on_click(self, event: events.Click) -> None:
         """Select a row; a click on the selected one opens it."""
-        index = event.y - 1 + int(self.scroll_offset.y)
-        if event.y == 0 and (column := self._column_at(event.x)) is not None:
+        place = event.get_content_offset(self)
+        if place is None or self._on_bar(event):
+            return
+        index = place.y - 1 + int(self.scroll_offset.y)
+        if place.y == 0 and (column := self._column_at(place.x)) is not None:
             self.post_message(self.HeadClicked(self, column))
-        if event.y == 0 or index >= len(self._rows) or self._on_bar(event):
+        if place.y == 0 or index >= len(self._rows):
             return
         if index == self.cursor:
             self.action_open()

@@ -65,8 +65,9 @@ def test_free_and_unknown_are_told_plainly() -> None:
     lines = estimate_lines(estimate(role={"reused": [12.0, 12.0]}))
     assert lines[1].endswith("· 12 answered by earlier runs")
     lines = estimate_lines(unknown)
-    assert lines[2].startswith("cost unknown: no price of x/m is known; give it under price")
-    assert len(lines) == 3
+    assert lines[2:] == ["cost unknown: no price of x/m is known"]
+    lines = estimate_lines(unknown, "ctrl+g: go to price")
+    assert lines[2] == "cost unknown: no price of x/m is known · ctrl+g: go to price"
 
 
 def test_roles_are_named_when_there_are_several() -> None:

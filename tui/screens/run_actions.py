@@ -1,0 +1,83 @@
+"""What can be done with several runs at once: tag them, export them."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from evalbench.engine.errors import EvalbenchError
+from evalbench.tui.screens.choose import Choose
+from evalbench.tui.screens.dialogs import Enter
+from evalbench.tui.state.cli_child import run_command
+from evalbench.tui.state.figures import counted
+from evalbench.tui.state.run_choices import Choice
+from evalbench.tui.state.run_list import RunLine
+from evalbench.tui.widgets.table import Column
+
+if TYPE_CHECKING:
+    from evalbench.tui.app_interface import AppInterface
+
+
+async def tag_runs(app: AppInterface, lines: Sequence[RunLine]) -> None:
+    """Ask for tags, and add them to runs or remove them. Call it from a worker."""
+    named = lines[0].folder.id if len(lines) == 1 else counted(len(lines), "run")
+    held = sorted({tag for line in lines for tag in line.tags})
+    now = f"Now: {', '.join(held)}. " if held else ""
+    note = f"{now}Several with commas; a - before a tag removes it."
+    typed = await app.push_screen_wait(Enter(f"Tag {named}", note=note))
+    tags = [word.strip() for word in (typed or "").split(",") if word.strip()]
+    if not tags:
+        return
+    words = [f"--remove={tag[1:].strip()}" if tag[0] == "-" else f"--add={tag}" for tag in tags]
+    try:
+        await run_command("tag", *(line.folder.id for line in lines), *words)
+    except EvalbenchError as error:
+        app.tell_trouble(error)
+    else:
+        app.notify(f"{named}: {', '.join(tags)}", markup=False)
+
+
+async def export_runs(app: AppInterface, lines: Sequence[RunLine]) -> None:
+    """Ask for a format and a place, and export runs there. Call it from a worker."""
+    formats = await asyncio.to_thread(_formats)
+    named = lines[0].folder.id if len(lines) == 1 else counted(len(lines), "run")
+    chosen = await app.push_screen_wait(
+        Choose(
+            f"Export {named}", (Column("format", 18), Column("for")), formats, hint="Type to filter"
+        )
+    )
+    if not chosen:
+        return
+    suffix = next(choice.cells[2] for choice in formats if choice.ident == chosen)
+    place = await app.push_screen_wait(
+        Enter(
+            f"Export {named} to",
+            value=f"{lines[0].folder.id}{suffix or ''}",
+            note=f"A path, from {os.getcwd()}.",
+        )
+    )
+    if not place or not place.strip():
+        return
+    app.notify(f"exporting {named}…", markup=False)
+    words = (*(line.folder.id for line in lines), "--format", chosen, "--output", place.strip())
+    try:
+        told = await run_command("export", *words)
+    except EvalbenchError as error:
+        app.tell_trouble(error)
+        return
+    done = next(line for line in told if line["event"] == "exported")
+    app.notify(f"{counted(len(done['files']), 'file')} written: {done['files'][0]}", markup=False)
+    for one in done["notes"]:
+        app.notify(one, severity="warning", timeout=10, markup=False)
+
+
+def _formats() -> list[Choice]:
+    """One line for each format; the last cell, which is not shown, is the ending of its file."""
+    from evalbench.engine.formats import FORMATS
+
+    return [
+        Choice(name, (name, one.summary, one.suffix), f"{name} {one.summary}")
+        for name, one in FORMATS.items()
+    ]
