@@ -269,6 +269,12 @@ class LocalDispatcher(Dispatcher):
             error = self._count_loss(replica, lost)
         except EvalbenchError as problem:
             error = problem
+        except Exception as fault:  # its calls would wait for ever
+            error = WorkerFailed(
+                f"the worker at {replica.slot.name or 'this machine'} cannot be driven",
+                why=f"{type(fault).__name__}: {fault}",
+                hint="this is a fault of this program or of a plug-in; nothing is lost",
+            )
         waiting = len(replica.inside)
         self._dismiss(replica)
         if error:

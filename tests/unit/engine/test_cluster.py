@@ -188,7 +188,8 @@ class PretendRay(ModuleType):
         self.handles: list[Handle] = []
         self.begun: list[dict[str, Any]] = []
         self.shut = 0
-        self.exceptions = SimpleNamespace(RayError=RayError)
+        self.exceptions = ModuleType("ray.exceptions")
+        self.exceptions.RayError = RayError  # type: ignore[attr-defined]
 
     def is_initialized(self) -> bool:
         return len(self.begun) > self.shut
@@ -226,6 +227,7 @@ async def ray(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[PretendRay]:
         lambda ident, soft: (ident, soft)
     )
     monkeypatch.setitem(sys.modules, "ray", made)
+    monkeypatch.setitem(sys.modules, "ray.exceptions", made.exceptions)
     monkeypatch.setitem(sys.modules, "ray.util", ModuleType("ray.util"))
     monkeypatch.setitem(sys.modules, "ray.util.scheduling_strategies", strategies)
     monkeypatch.setattr(carriers, "version", lambda name: "1.0")
@@ -294,6 +296,17 @@ async def test_calls_are_answered_on_the_nodes(ray: PretendRay, tmp_path: Path) 
     assert all(one["pid"] != os.getpid() for one in told)
     await held.local.close()
     assert (ray.shut, held.events[-1][0]) == (1, "model-unloaded")
+
+
+async def test_a_fault_while_a_worker_is_started_ends_the_run(
+    ray: PretendRay, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "ray.exceptions", None)
+    held = Held(tmp_path, LOADED + ANSWERS)
+    with pytest.raises(WorkerFailed, match="cannot be driven") as caught:
+        await held.ask("a call")
+    assert "ray.exceptions" in caught.value.why
+    await held.local.close()
 
 
 async def test_the_calls_of_a_node_that_dies_go_to_another(ray: PretendRay, tmp_path: Path) -> None:

@@ -75,7 +75,7 @@ async def test_no_half_made_run_is_left(home: Path, monkeypatch: pytest.MonkeyPa
         raise ArithmeticError
 
     monkeypatch.setattr(Mmlu, "metrics", broken)
-    with pytest.raises(ArithmeticError):
+    with pytest.raises(DataError, match="ArithmeticError"):
         await write_run(recorded("A"))
     assert list((home / "runs").iterdir()) == []
 
