@@ -118,11 +118,12 @@ class NotApproved(UsageError):
         self,
         what: str,
         *,
-        hint: str,
-        low: float | None,
-        high: float | None,
+        why: str = "",
+        hint: str = "",
+        low: float | None = None,
+        high: float | None = None,
     ) -> None:
-        super().__init__(what, hint=hint)
+        super().__init__(what, why=why, hint=hint)
         self.low = low
         self.high = high
 

@@ -13,6 +13,8 @@ from evalbench.tui.screens.dialogs import Dialog
 
 LETTERS = "asdfjklghqwertyuiopzxcvbnm1234567890ASDFJKLGHQWERTYUIOPZXCVBNM"
 """In the order in which they are assigned, home row first."""
+_AGAIN_S = 0.2
+"""Seconds between looks at whether the page has moved what the letters stand on."""
 
 
 def targets(screen: Widget, chain: Sequence[Widget]) -> dict[str, Widget]:
@@ -48,13 +50,23 @@ class Jump(Dialog[Widget]):
         """``letters``: the targets by letter, as returned by :func:`targets`."""
         super().__init__()
         self._letters = letters
+        self._places: dict[Widget, tuple[int, int]] = {}
 
     def compose(self) -> ComposeResult:
         """The letters."""
-        for letter, widget in self._letters.items():
-            mark = Static(f" {letter} ", markup=False, classes="letter")
-            mark.styles.offset = place(widget)
-            yield mark
+        for letter in self._letters:
+            yield Static(f" {letter} ", markup=False, classes="letter")
+
+    def on_mount(self) -> None:
+        """Put each letter on its target, and again when the page below moves it."""
+        self._put()
+        self.set_interval(_AGAIN_S, self._put)
+
+    def _put(self) -> None:
+        for mark, widget in zip(self.query(".letter"), self._letters.values(), strict=True):
+            if (at := place(widget)) != self._places.get(widget):
+                self._places[widget] = at
+                mark.styles.offset = at
 
     def on_key(self, event: events.Key) -> None:
         """Jump, or close."""
