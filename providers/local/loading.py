@@ -35,6 +35,8 @@ _FLASH = "flash_attention_2"
 _FLASH_FROM = (8, 0)
 _SHARE = 0.8
 """A model whose weights take more than this fraction of one card is spread over all of them."""
+_TILE_ROWS, _BLOCK = 32, 64
+"""What bitsandbytes packs together on some processors, of a 4-bit layer."""
 _SHORTEST = 64
 """Tokens of prompt and answer that every model should have room for."""
 
@@ -209,6 +211,8 @@ def _load_network(
         except (ImportError, ValueError) as error:
             problem = problem or error
         else:
+            if quantize == "4bit" and device.type == "cpu":
+                _leave_unpacked(network)
             return network, attention
     assert problem is not None
     raise problem
@@ -296,6 +300,19 @@ def _quantization(quantize: str, products: torch.dtype) -> dict[str, Any]:
             bnb_4bit_compute_dtype=products,
         )
     return {"quantization_config": config}
+
+
+def _leave_unpacked(network: torch.nn.Module) -> None:
+    """Have layers multiplied as they are whose shape bitsandbytes cannot pack.
+
+    On processors with AVX-512 BF16 its ``Linear4bit`` packs weights in tiles of 32 rows and of one
+    block of 64 columns, and fails on any other shape (``_convert_weight_packed_for_cpu``).
+    """
+    for layer in network.modules():
+        if hasattr(layer, "support_avx512bf16_for_cpu") and (
+            layer.in_features % _BLOCK or layer.out_features % _TILE_ROWS
+        ):
+            layer.support_avx512bf16_for_cpu = False
 
 
 def _devices_of(network: Any, device: torch.device) -> list[torch.device]:

@@ -40,7 +40,7 @@ def test_two_engines_share_what_the_key_bears(cli: CommandLine, sim: Handle) -> 
         files = list(cache_dir().glob("limits/*.json"))
         text = files[0].read_text() if files else ""
         held = json.loads(text).get("engines", {}) if text else {}
-        return len(held) == 2 and all(wanted > 8 for _, _, wanted in held.values())
+        return len(held) == 2 and all(wanted > 8 for _, _, wanted, *_ in held.values())
 
     wait_until(both, "two engines in one file")
     runs_there = cli.runs()

@@ -41,16 +41,16 @@ async def test_models_and_troubles_of_all_providers(providers: Callable[..., Non
         await until_shown(pilot, "groq · there is no key")
         await until(pilot, lambda: "asking" not in shown(app), "all answers")
         screen = shown(app)
-    lines = [line for line in screen.splitlines() if line.strip()]
-    assert "9 models" in lines[0]
-    assert lines[1].split() == ["model", "context", "in", "$/M", "out", "$/M", "retires", "notes"]
-    assert lines[2].startswith("local · 7 models · asked just now")
-    assert lines[3].split()[:4] == ["local/smollm2-135m-instruct", "8,192", "free", "free"]
-    assert "fits: 4.1 GB · SmolLM2" in lines[3]
-    assert lines[10].startswith("scripted · 2 models · asked just now")
-    assert lines[11].split()[:4] == ["scripted/good", "8,192", "unknown", "unknown"]
-    assert lines[13].startswith("groq · there is no key")
-    assert "export GROQ_API_KEY=…" in lines[13]
+    head, _, *lines = [line.strip("│ ") for line in screen.splitlines()]
+    assert "9 models" in head
+    assert lines[0].split() == ["model", "context", "in", "$/M", "out", "$/M", "retires", "notes"]
+    assert lines[1].startswith("local · 7 models · asked just now")
+    assert lines[2].split()[:4] == ["local/smollm2-135m-instruct", "8,192", "free", "free"]
+    assert "fits: 4.1 GB · SmolLM2" in lines[2]
+    assert lines[9].startswith("scripted · 2 models · asked just now")
+    assert lines[10].split()[:4] == ["scripted/good", "8,192", "unknown", "unknown"]
+    assert lines[12].startswith("groq · there is no key")
+    assert "export GROQ_API_KEY=…" in lines[12]
 
 
 async def test_a_kept_list_is_there_at_once_and_asked_for_anew_on_request(
