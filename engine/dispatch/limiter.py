@@ -530,7 +530,7 @@ class Permit:
         self._beside = self._limiter._out
         self._sent = asyncio.get_running_loop().time()
         self._limiter._out += 1
-        self._limiter._steering.sent()
+        self._limiter._steering.sent(self._sent)
         self._limiter._left -= 1
 
     async def __aexit__(self, _kind: object, error: BaseException | None, _where: object) -> None:

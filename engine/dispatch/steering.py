@@ -94,7 +94,7 @@ class Steering:
         self._trial: Trial | None = None
         self._lately = 0.0, 0.0
         self._begun: float | None = None
-        self._counted_since = 0.0
+        self._counted_since: float | None = None
         self._too_much: int | None = None
         self._rest = 0
         self._patience = 1
@@ -173,8 +173,10 @@ class Steering:
         self._answered = self._refused = 0
         self._passed_over = max(size, self._passed_over)
 
-    def sent(self) -> None:
+    def sent(self, now: float) -> None:
         """Note that a call was sent."""
+        if self._counted_since is None:
+            self._counted_since = now
         self._sends += 1
 
     def was_answered(self, beside: int, paced: bool) -> None:
@@ -324,7 +326,7 @@ class Steering:
     def _answer_rate(self, size: int, now: float) -> float:
         """Answers a second in the last round, and for a while at least; 0: too few."""
         times = self._times
-        if len(times) < _FEWEST_TIMED * self.pace.part or self._begun is None:
+        if len(times) < _FEWEST_TIMED * self.pace.part or self._counted_since is None:
             return 0.0
         first = max(0, len(times) - max(_FEWEST // 2, size))
         while first > 0 and now - times[first] < _TIMED_S:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 
+import pytest
+
 from evalbench.engine.dispatch.steering import Refusal, Steering
 
 
@@ -14,12 +16,14 @@ class World:
     ``sizes`` are how many were sent in a round: as many as the concurrency and the pace allow.
     """
 
-    def __init__(self, refuses: Callable[[int], float], size: int = 8, seed: int = 1) -> None:
+    def __init__(
+        self, refuses: Callable[[int], float], size: int = 8, seed: int = 1, now: float = 0.0
+    ) -> None:
         self.refuses = refuses
         self.size = size
         self.steering = Steering()
         self.dice = random.Random(seed)
-        self.now = 0.0
+        self.now = now
         self.asked = self.refused = 0
 
     def rounds(self, count: int) -> list[int]:
@@ -34,7 +38,7 @@ class World:
                 answered = self.dice.random() >= share
                 self.asked += 1
                 self.refused += not answered
-                self.steering.sent()
+                self.steering.sent(now)
                 if answered:
                     self.steering.was_answered(size, paced)
                 elif paced:
@@ -73,6 +77,14 @@ def test_a_limit_is_found_and_kept_with_few_refusals() -> None:
         sizes = world.rounds(200)
         assert sum(sizes) / len(sizes) > 0.9 * limit
         assert world.refused / world.asked < 0.05
+
+
+def test_what_a_clock_says_at_first_means_nothing() -> None:
+    for refuses in (over(6), over(30), lambda size: 0.5, lambda size: 0.2):
+        for seed in range(8):
+            at_zero, later = (World(refuses, seed=seed, now=now) for now in (0.0, 2.0**14))
+            assert at_zero.rounds(30) == later.rounds(30)
+            assert later.steering.pace.rate == pytest.approx(at_zero.steering.pace.rate)
 
 
 def test_a_limit_that_moves_is_followed() -> None:
