@@ -1,9 +1,9 @@
 """Workers that stay after a run: the model is loaded and waits for the next run of it.
 
-A worker without an engine listens on a Unix socket in this user's runtime folder. A file beside
-it says what the worker is. Whoever connects has the worker for itself: the worker removes both and
-accepts nobody else until that engine is gone. It ends when nobody came in time, when it is asked
-to, and when its files are removed.
+A worker without an engine listens on a Unix socket in this user's runtime folder; a record beside
+the socket says what it has loaded. The first engine that connects gets the worker, which then
+removes both files and accepts no other. A waiting worker ends when its time is over, when it is
+asked to, when its record is removed, and when its model can no longer be used.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class KeptWorker:
 
 
 def kept_workers() -> list[KeptWorker]:
-    """This user's kept workers on this machine, the one that ends first in front."""
+    """This user's kept workers on this machine, the soonest to end first."""
     try:
         files = list(runtime_dir().glob("*.json"))
     except OSError:

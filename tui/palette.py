@@ -16,7 +16,7 @@ from evalbench.engine.config import registry
 from evalbench.engine.terminal_text import one_line
 from evalbench.tui.commands import commands
 from evalbench.tui.screens.page import Page
-from evalbench.tui.state.fuzzy import fitting
+from evalbench.tui.state.fuzzy import fitting, fitting_first
 from evalbench.tui.state.keymap import keys_words
 from evalbench.tui.state.model_cache import kept_models
 from evalbench.tui.state.preferences import BANDWIDTHS
@@ -118,9 +118,9 @@ class CommandsProvider(Provider):
         matcher = self.matcher(query)
         commands = list(self._offers())
         # A match in the title ranks above one in the explanation.
-        titled = fitting([offer.title for offer in commands], query)
-        others = fitting([offer.words for offer in commands], query)
-        for place, number in enumerate(dict.fromkeys([*titled, *others])):
+        titles = [offer.title for offer in commands]
+        others = [offer.words for offer in commands]
+        for place, number in enumerate(fitting_first(titles, others, query)):
             offer = commands[number]
             # What could be markup is not highlighted: Textual would parse it.
             plain = "[" in offer.words

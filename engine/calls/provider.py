@@ -185,7 +185,7 @@ class BaseProvider(ABC):
         extra: the extra that installs the packages it needs;  modules: those it imports.
         address_variables: environment variables from which its SDK takes its address.
         own_address: its default address; may contain ``{parts}`` to fill in. Empty if it has
-            none and the user has to give one; None if it is the SDK's own affair.
+            none and the user has to give one; None if the SDK chooses it.
         own_headers, own_query: headers and query parameters of every request; values may
             refer to ``${VARIABLE}``.
         configured: whether it is a server described by the user.

@@ -107,7 +107,7 @@ class RateLimits:
     """A provider's limits as reported with one response. None: not reported.
 
     ``reset_s`` are seconds until the bucket is full again (or until its next refill, if the
-    provider reports only that); ``limit`` is what is left of a full one.
+    provider reports only that); ``limit`` is what a full bucket holds.
     """
 
     requests_remaining: int | None = None

@@ -106,9 +106,8 @@ class Steering:
         self._most = self._most_before = self._counted = 0
         self._least = inf
         self._by_number = False
-        self._sends = 0
+        self._accepted = 0
         self._since: tuple[float, int] | None = None
-        self._turned_away = 0
 
     def heard(
         self,
@@ -177,7 +176,7 @@ class Steering:
         """Note that a call was sent."""
         if self._counted_since is None:
             self._counted_since = now
-        self._sends += 1
+        self._accepted += 1
 
     def was_answered(self, beside: int, paced: bool) -> None:
         """Note that a call was answered.
@@ -205,10 +204,9 @@ class Steering:
         waited for.
         """
         self._least = min(self._least, refusal.beside)
+        self._accepted -= 1
         if refusal.refused == 1 or self._since is None:
-            self._since, self._turned_away = (refusal.sent, self._sends), 0
-        else:
-            self._turned_away += 1
+            self._since = refusal.sent, self._accepted
         if paced:
             if refusal.beside > self._most_beside:
                 # It is their number that is limited, as far as is known.
@@ -225,7 +223,7 @@ class Steering:
             sent = rate / (1 - were / requests)
             self._trial = Trial(requests, were, sent, rate, size, self.always)
         self._answered = self._refused = 0
-        change = self._cut(size, min(1.0, refusal.refused / refusal.of), now, paced)
+        change = self._cut(size, min(1.0, refusal.refused / refusal.of), now)
         self._due = max(_FEWEST, 0 if self._is_paced else 2 * (size + change))
         return change
 
@@ -256,7 +254,7 @@ class Steering:
         self._trial = None
         self._answered = self._refused = 0
         # The rate is agreed upon separately.
-        self._cut(size, 1 - left / size, now, True)
+        self._cut(size, 1 - left / size, now, elsewhere=True)
         self._due = max(_FEWEST, 2 * left)
 
     def _judge(self, size: int, wanted: bool, took: float, now: float, paced: bool) -> int:
@@ -274,16 +272,15 @@ class Steering:
             if to_blame is False:
                 since = trial.answered + trial.refused, trial.refused
                 self._trial = Trial(*since, sent, rate, trial.size, trial.floor, again=True)
-                return self._send_less(size, rate, now, paced)
+                return self._send_less(size, now, paced)
             if to_blame:
                 if trial.floor < self.always:
-                    share_since = trial.refused / (trial.answered + trial.refused)
-                    self.always = min(self.always, share_since)
+                    self.always = min(self.always, trial.share)
                 self._trial = None
         self._judged += 1
         if self.always > TOLERATED and self._judged % _EXAMINED_EVERY == 0:
             self._trial = Trial(*self._pooled(0, 0), sent, rate, size, 0.0, again=True)
-            return self._send_less(size, rate, now, paced)
+            return self._send_less(size, now, paced)
         if self.ramping and self._grows(size, rate, share):
             return 1 if wanted else 0
         usual = count * self.always
@@ -291,7 +288,7 @@ class Steering:
         if refused > usual + doubt + max(1.0, TOLERATED * count):
             if self._trial is None:
                 self._trial = Trial(*self._pooled(0, 0), sent, rate, size, self.always)
-            return 0 if paced else self._cut(size, share, now, paced)
+            return 0 if paced else self._cut(size, share, now)
         self._sound = size
         if refused < usual - doubt / 2:
             self.always += 0.2 * (share - self.always)
@@ -300,7 +297,7 @@ class Steering:
     def _at_any_load(self, trial: Trial, size: int) -> int:
         """Undo the cut: the refusals have another cause. The limit is still to be found."""
         self._trial = None
-        self.always = min(_MOST_ALWAYS, trial.refused / (trial.answered + trial.refused))
+        self.always = min(_MOST_ALWAYS, trial.share)
         self._too_much, self.ramping = None, True
         self.pace = Pace(self.pace.part)
         return max(0, trial.size - size)
@@ -342,16 +339,18 @@ class Steering:
         self._times.clear()
         return self._less(size, 1 - SHRINK)
 
-    def _cut(self, size: int, share: float, now: float, paced: bool) -> int:
+    def _cut(self, size: int, share: float, now: float, *, elsewhere: bool = False) -> int:
         rate = self._taken(size, now)
         self._by_number = self._most_beside < self._least < inf
         if self._by_number:
             change = self._keep_to(int(self._least), size)
         else:
             by_rate = rate > 0 and self.always <= TOLERATED
-            if by_rate and not paced:
+            if by_rate and not elsewhere:
                 self.pace.begin(min(self.pace.rate, rate / self.pace.part), now)
-            change = 0 if by_rate and not self.ramping else self._less(size, share, up=not paced)
+            change = (
+                0 if by_rate and not self.ramping else self._less(size, share, up=not elsewhere)
+            )
             self._search_below(size)
         self._passed_over = size
         self.ramping = False
@@ -379,13 +378,13 @@ class Steering:
         """
         rate = self._answer_rate(size, now)
         if self._since is not None:
-            began, sends = self._since
+            began, accepted = self._since
             took = now - began
             if took * rate >= _FEWEST_TAKEN:
-                rate = min(rate, max(1, self._sends - sends - self._turned_away) / took)
+                rate = min(rate, max(1, self._accepted - accepted) / took)
         return rate
 
-    def _send_less(self, size: int, rate: float, now: float, paced: bool) -> int:
+    def _send_less(self, size: int, now: float, paced: bool) -> int:
         """Send clearly less, to see what comes of it."""
         if paced:
             self.pace.begin(self.pace.rate * SHRINK, now)

@@ -38,6 +38,11 @@ class Trial:
     refused: int = 0
     took: float = 0.0
 
+    @property
+    def share(self) -> float:
+        """Share of the requests since the cut that were refused."""
+        return self.refused / (self.answered + self.refused)
+
     def verdict(self) -> bool | None:
         """Whether load is to blame; None while that is not known.
 

@@ -118,9 +118,9 @@ class ScoringWatchdog:
 
 
 def _running(frame: FrameType | None) -> tuple[FrameType | None, bool]:
-    """The frame of the running :meth:`ScoringWatchdog.solve`, if any.
+    """The frame of the running :meth:`ScoringWatchdog.solve`, if any, and whether to interrupt it.
 
-    And whether the step is in the benchmark's code or something it calls, not in ours.
+    Only the benchmark's code and what it calls may be interrupted, not ours.
     """
     in_benchmark = frame is not None and frame.f_code is not _SOLVE
     while frame is not None and frame.f_code is not _SOLVE:

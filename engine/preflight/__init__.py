@@ -1,7 +1,7 @@
 """The preflight: a short-lived child process that answers questions before a run.
 
 Apart from the engine, only it loads providers and data sets, so the command line and the screen
-stay light and are never blocked by an import. :mod:`.requests` has
+stay light and are never blocked by an import. :mod:`.requests` defines
 what can be asked.
 """
 

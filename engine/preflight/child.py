@@ -1,4 +1,4 @@
-"""The requests that the preflight answers; also the program of its child process.
+"""Answers the preflight's requests; also the program of its child process.
 
 It reads one request from its standard input, as JSON (see :mod:`.requests`), and writes lines of
 JSON: any number of ``{"progress": [what, done, total]}``, then ``{"answer": ...}``, or

@@ -21,13 +21,14 @@ from evalbench.engine.calls import ModelRef, Prompt, Reply, Usage
 from evalbench.engine.calls.prefixes import prefix_name, shared_prefix
 from evalbench.engine.calls.token_rules import TokenRules
 from evalbench.engine.config.roles import CANDIDATE, JUDGE, RoleSpec
-from evalbench.engine.config.spec import RunSpec, build_benchmark
+from evalbench.engine.config.spec import RunSpec
 from evalbench.engine.cost.estimated import Estimate, Range, RoleEstimate
 from evalbench.engine.cost.prices import PriceBook
 from evalbench.engine.cost.tokens import input_tokens, rules_of
 from evalbench.engine.cost.unit_prices import ZERO, Mode, UnitPrices
-from evalbench.engine.data.dataset import read_header, read_samples, selected_count
+from evalbench.engine.data.dataset import read_samples, selected_count
 from evalbench.engine.execution.ask import bind, call_key
+from evalbench.engine.preflight.rehearsal import rehearsed
 
 if TYPE_CHECKING:
     from evalbench.engine.execution.reuse import EarlierReplies
@@ -87,11 +88,8 @@ async def estimate(
         at_most: maximum number of samples to count.
         earlier: replies of earlier runs that will be reused.
     """
-    benchmark = build_benchmark(spec, read_header(file).shared)
-    benchmark.rehearsal = True
+    benchmark = rehearsed(spec, file)
     roles = {role: _part(part) for role, part in spec.roles().items()}
-    if benchmark.needs_judge() and not benchmark.judges:
-        benchmark.judges = (JUDGE,)
     draw = Draw(
         read_samples(file, spec, type(benchmark)),
         selected_count(file, spec, type(benchmark)),

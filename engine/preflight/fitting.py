@@ -15,16 +15,17 @@ from evalbench.engine.calls import Prompt, Reply, WorkerProvider
 from evalbench.engine.calls.options import parse_options
 from evalbench.engine.calls.token_rules import TokenRules
 from evalbench.engine.config import registry
-from evalbench.engine.config.roles import CANDIDATE, JUDGE, RoleSpec, make_provider
-from evalbench.engine.config.spec import RunSpec, build_benchmark
+from evalbench.engine.config.roles import CANDIDATE, RoleSpec, make_provider
+from evalbench.engine.config.spec import RunSpec
 from evalbench.engine.cost.tokens import input_tokens, rules_of
-from evalbench.engine.data.dataset import ProgressCallback, prepare, read_header, read_samples
+from evalbench.engine.data.dataset import ProgressCallback, prepare, read_samples
 from evalbench.engine.errors import ProviderError, SpecError
 from evalbench.engine.execution.ask import bind
 from evalbench.engine.hardware.devices import DeviceMemory, device_memory
 from evalbench.engine.hardware.fit import Fit, Loading, Verdict, Work, fit, flag
 from evalbench.engine.kept_workers import kept_workers
 from evalbench.engine.paths import cache_dir
+from evalbench.engine.preflight.rehearsal import rehearsed
 
 _LONGEST = 16
 """How many of the longest samples are checked, in addition to the longest of each group."""
@@ -117,8 +118,7 @@ async def fit_models(
         try:
             size = made.footprint(name)
         except ProviderError as error:
-            why = f": {error.why}" if error.why else ""
-            found.append(told | {"error": error.what + why, "hint": error.hint})
+            found.append(told | {"error": error.summary, "hint": error.hint})
             continue
         if size is None:
             found.append(told | {"error": f"{provider} does not tell the size of its models"})
@@ -192,10 +192,7 @@ async def longest(spec: RunSpec, file: Path) -> dict[str, Work]:
 
     Every reply is assumed to have its maximum length, since later turns include it.
     """
-    benchmark = build_benchmark(spec, read_header(file).shared)
-    benchmark.rehearsal = True
-    if benchmark.needs_judge() and not benchmark.judges:
-        benchmark.judges = (JUDGE,)
+    benchmark = rehearsed(spec, file)
     count, samples = _largest(read_samples(file, spec, type(benchmark)))
     roles = spec.roles()
     images = {

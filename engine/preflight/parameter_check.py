@@ -17,10 +17,10 @@ import orjson
 from evalbench.engine.benchmark import Asked, Sample
 from evalbench.engine.calls import BaseProvider, Params, Prompt, Reply, user
 from evalbench.engine.config.roles import CANDIDATE, JUDGE, RoleSpec
-from evalbench.engine.config.spec import RunSpec, build_benchmark
-from evalbench.engine.data.dataset import read_header
+from evalbench.engine.config.spec import RunSpec
 from evalbench.engine.errors import CallRejected, SpecError
 from evalbench.engine.execution.ask import bind
+from evalbench.engine.preflight.rehearsal import rehearsed
 
 
 async def check_parameters(spec: RunSpec, file: Path) -> None:
@@ -33,8 +33,7 @@ async def check_parameters(spec: RunSpec, file: Path) -> None:
     Raises:
         SpecError: a provider could not send a call with these parameters.
     """
-    benchmark = build_benchmark(spec, read_header(file).shared)
-    benchmark.rehearsal = True
+    benchmark = rehearsed(spec, file)
     with file.open("rb") as lines:
         ident, tags, inputs, gold = orjson.loads(lines.readline())
     ask = _ParameterCheck(spec.roles())

@@ -15,11 +15,12 @@ from typing import Any
 from evalbench.engine.benchmark import SequentialAsk
 from evalbench.engine.calls import MediaPart, Prompt, Reply
 from evalbench.engine.calls.messages import prompt_to_json
-from evalbench.engine.config.roles import JUDGE, RoleSpec
-from evalbench.engine.config.spec import RunSpec, build_benchmark
-from evalbench.engine.data.dataset import read_header, read_samples
+from evalbench.engine.config.roles import RoleSpec
+from evalbench.engine.config.spec import RunSpec
+from evalbench.engine.data.dataset import read_samples
 from evalbench.engine.data.media_headers import image_size
 from evalbench.engine.execution.ask import bind
+from evalbench.engine.preflight.rehearsal import rehearsed
 
 
 async def render(spec: RunSpec, file: Path, count: int) -> list[dict[str, Any]]:
@@ -37,10 +38,7 @@ async def render(spec: RunSpec, file: Path, count: int) -> list[dict[str, Any]]:
         why it could not be followed to its end, or empty. A call has ``role``, ``step``,
         ``repeat``, ``prompt`` and the made-up ``reply``.
     """
-    benchmark = build_benchmark(spec, read_header(file).shared)
-    benchmark.rehearsal = True
-    if benchmark.needs_judge() and not benchmark.judges:
-        benchmark.judges = (JUDGE,)
+    benchmark = rehearsed(spec, file)
     rendered = []
     for sample in islice(read_samples(file, spec, type(benchmark)), count):
         ask = _Keeping(spec.roles())

@@ -1,4 +1,4 @@
-"""What the preflight's child process is asked: one JSON object, told apart by ``ask``."""
+"""What the preflight's child process can be asked: one JSON object, whose ``ask`` says what."""
 
 from __future__ import annotations
 

@@ -94,7 +94,7 @@ class Took(NamedTuple):
     cost: float = 0.0
 
 
-class SampleRecord(NamedTuple):
+class SampleFacts(NamedTuple):
     """What is known of a sample without reading its content.
 
     Attributes:
@@ -238,7 +238,7 @@ class SampleBrowser:
                 rows = (row for row, _ in groupby(_column(decoder, sql, given)))
             return array("Q", rows)
 
-    def records(self, *, took: bool) -> Iterator[SampleRecord]:
+    def records(self, *, took: bool) -> Iterator[SampleFacts]:
         """All samples, in order, from one scan of samples and scores.
 
         Args:
@@ -264,7 +264,7 @@ class SampleBrowser:
                     known[told] = self._means([decoder.values(one) for one in told])
                 if ident not in tags:
                     tags[ident] = decoder.tags(ident)
-                yield SampleRecord(
+                yield SampleFacts(
                     row,
                     tags[ident],
                     [OUTCOMES[outcome].value for outcome, *_ in own],
@@ -469,7 +469,7 @@ class TextSearch:
     """
 
     def __init__(self, samples: SampleBrowser, *texts: str) -> None:
-        needles = [text.casefold() for text in texts]
+        needles = dict.fromkeys(text.casefold() for text in texts)
         # In its JSON form too, so that raw records can be searched before decoding them.
         self._needles = [(needle, orjson.dumps(needle).decode()[1:-1]) for needle in needles]
         self.rows: Sequence[int] = ()
@@ -517,8 +517,8 @@ class TextSearch:
                         for needle, quick in self._needles
                         if quick in folded and _says(kind, body, needle)
                     )
-                every = {needle for needle, _ in self._needles}
-                self.found.update(row for row, needles in said.items() if needles == every)
+                every = len(self._needles)
+                self.found.update(row for row, needles in said.items() if len(needles) == every)
                 for row in rows:
                     self._looked[row] = self._answers[row]
                 self.searched += len(rows)

@@ -507,19 +507,8 @@ _ABROAD_IN_ASCII = (
     *("ich ", "ist ", "secondo me", "per me", "svar", "antwoord", "odpov", "jawaban", "raspuns"),
     *("valasz", "scelta", "eleccion", "escolha", "choix", "wybor", "korrekt", "correcta es"),
     *("wybieram", "stawiam", "sino", "sondern", "lecz", " mais ", " mas ", " ma ", " ale "),
-    *(
-        "opcion",
-        "opcao",
-        "opzione",
-        "donc",
-        "sobra",
-        "rimane",
-        "also ",
-        "quindi",
-        "portanto",
-        "escolheria",
-        "dus ",
-    ),
+    *("opcion", "opcao", "opzione", "donc", "sobra", "rimane", "also ", "quindi", "portanto"),
+    *("escolheria", "dus "),
 )
 _ABROAD_WORDS = re.compile("|".join(map(re.escape, _ABROAD_IN_ASCII)))
 

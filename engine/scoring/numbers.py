@@ -1065,16 +1065,15 @@ def _is_only(sentence: str, *, first: bool) -> bool:
 def _follows(
     sentence: str, value: Fraction | None, before: Sequence[str], *, stepwise: bool
 ) -> bool:
-    """Whether a sentence repeats the last result, or is an equation that uses an earlier one."""
-    equations = [one for one in before if _ENDS_EQUATION.search(one)]
-    listed = stepwise or sentence.startswith("•")
-    results = [_last_result(one) for one in equations]
-    if not _ENDS_EQUATION.search(sentence):
-        return bool(results) and results[-1] == value
-    if not equations:
-        return not listed
+    """Whether a sentence repeats the last result, or is an equation that uses it."""
+    equation = next((one for one in reversed(before) if _ENDS_EQUATION.search(one)), None)
     signs = list(_ENDS_EQUATION.finditer(sentence))
-    return results[-1] in _operands(sentence[: signs[-1].start()])
+    if equation is None:
+        return bool(signs) and not stepwise and not sentence.startswith("•")
+    result = _last_result(equation)
+    if not signs:
+        return result == value
+    return result in _operands(sentence[: signs[-1].start()])
 
 
 def _last_result(equation: str) -> Fraction | None:

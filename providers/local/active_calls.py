@@ -128,11 +128,10 @@ class ActiveCalls:
         return cls(model, settings, about, smaller=smaller, sharing=sharing)
 
     def anew(self, settings: LocalOptions, *, smaller: int = 0, sharing: int = 1) -> ActiveCalls:
-        """The same model with no calls, as if it had just been loaded; for the next engine.
+        """After :meth:`rest`: the same model, as if it had just been loaded; for the next engine.
 
         Limits are chosen by the memory that is free now, and threads by the cores.
         """
-        self.rest()
         loading.set_threads(self._model, settings, sharing)
         return ActiveCalls(self._model, settings, self._about, smaller=smaller, sharing=sharing)
 

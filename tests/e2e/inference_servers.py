@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+import psutil
+
 PROGRAM = """#!{python}
 import json, os, signal, sys, threading, time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -90,3 +92,8 @@ def install(folder: Path, *names: str) -> Path:
         program.write_text(PROGRAM.format(python=sys.executable))
         program.chmod(0o755)
     return folder
+
+
+def gone(pid: int) -> bool:
+    """Whether a process has ended, waited for or not."""
+    return not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE

@@ -23,7 +23,7 @@ from evalbench.providers.compatible.programs import VLLM
 from evalbench.tui.cli.main import main
 from evalbench.tui.cli.port import free_port
 from tests.e2e.commandline import CommandLine, wait_until
-from tests.e2e.inference_servers import install
+from tests.e2e.inference_servers import gone, install
 from tests.e2e.schema import check_line
 
 Serve = Callable[..., "Served"]
@@ -70,10 +70,6 @@ def serve(cli: CommandLine, bin_folder: Path) -> Serve:
     return start
 
 
-def _gone(pid: int) -> bool:
-    return not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
-
-
 def test_a_model_is_served_asked_and_ended(serve: Serve, cli: CommandLine, tmp_path: Path) -> None:
     weights = tmp_path / "tiny model.gguf"
     weights.touch()
@@ -88,7 +84,7 @@ def test_a_model_is_served_asked_and_ended(serve: Serve, cli: CommandLine, tmp_p
     assert words[words.index("--host") + 1] == "127.0.0.1"
     assert cli(*run, "--limit", "3", "--json").lines[-1]["state"] == "complete"
     assert served.end(signal.SIGINT)[0] == 0
-    assert _gone(told["pid"])
+    assert gone(told["pid"])
 
 
 @pytest.mark.slow
@@ -103,7 +99,7 @@ def test_a_model_of_the_hub_goes_to_vllm_with_options_of_its_own(serve: Serve) -
     assert "ANTHROPIC_API_KEY" not in env
     assert (env["HF_TOKEN"], env["VLLM_API_KEY"]) == ("hf_ok", "ours")
     assert served.end(signal.SIGTERM)[0] == 0
-    assert _gone(served.told["pid"])
+    assert gone(served.told["pid"])
 
 
 def test_a_key_for_llama_cpp_is_the_one_that_runs_send(serve: Serve, tmp_path: Path) -> None:
@@ -117,7 +113,7 @@ def test_a_key_for_llama_cpp_is_the_one_that_runs_send(serve: Serve, tmp_path: P
 def test_it_ends_with_the_command_even_if_that_is_killed(serve: Serve) -> None:
     served = serve("org/name")
     served.end(signal.SIGKILL)
-    wait_until(lambda: _gone(served.told["pid"]), "the server's end")
+    wait_until(lambda: gone(served.told["pid"]), "the server's end")
 
 
 def test_a_server_that_will_not_end_is_ended(
@@ -131,7 +127,7 @@ def test_a_server_that_will_not_end_is_ended(
     server = InferenceServer(VLLM, command, port, lambda line: None, env=os.environ)
     wait_until(server.healthy, "its health")
     server.end()
-    assert _gone(server.pid)
+    assert gone(server.pid)
     with pytest.raises(WorkerFailed, match="vLLM has ended by signal 9"):
         server.check()
 
@@ -171,7 +167,7 @@ def test_waiting_can_be_ended(cli: CommandLine, bin_folder: Path) -> None:
     command.send_signal(signal.SIGINT)
     out, _ = command.communicate(timeout=200)
     assert (command.returncode, out) == (4, "")
-    assert _gone(server.pid)
+    assert gone(server.pid)
 
 
 def test_a_taken_port_is_told_and_the_usual_one_avoided(

@@ -147,7 +147,7 @@ def _plugins() -> Iterator[Check]:
                 load(name)
                 working.append(name)
             except SpecError as error:
-                yield Check("note", f"{error.what}: {error.why}", error.hint)
+                yield Check("note", error.summary, error.hint)
         if working:
             yield Check("ok", f"{what}: {', '.join(working)}")
         else:

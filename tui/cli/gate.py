@@ -80,6 +80,8 @@ def misspelt(wanted: Sequence[Gate], specs: Sequence[RunSpec]) -> tuple[str, ...
 
     Not errors: some benchmarks know their metrics only when there are samples.
     """
+    if not wanted:
+        return ()
     known: set[str] = set()
     for spec in specs:
         with suppress(EvalbenchError):

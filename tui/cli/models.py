@@ -45,7 +45,7 @@ def declare(parser: Parser, words: Sequence[str]) -> None:
         models_fit.declare(parser, words)
         return
     if word in models_loaded.WORDS:
-        models_loaded.declare(parser, [word])
+        models_loaded.declare(parser, word)
         return
     parser.add_argument(
         "provider",

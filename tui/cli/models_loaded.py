@@ -17,9 +17,8 @@ from evalbench.tui.state import figures
 WORDS = ("loaded", "unload")
 
 
-def declare(parser: Parser, words: Sequence[str]) -> None:
-    """Arguments of both."""
-    word = words[0]
+def declare(parser: Parser, word: str) -> None:
+    """Arguments of ``loaded`` or ``unload``."""
     models = " [MODEL]..." if word == "unload" else ""
     parser.short_usage(f"{word}{models}")
     parser.add_argument("provider", metavar=word, help=f"literally {word}")

@@ -107,11 +107,11 @@ class Out:
         width = max(_NARROWEST, self.console().width - 1)
         indent = " " * (under if width - under >= _NARROWEST else _INDENT)
         # The first line's own spaces are kept.
-        head, rest = text[:under], text[under:]
+        head = text[:under] if under < width else ""
         lines = textwrap.wrap(
-            rest,
+            text[len(head) :],
             width,
-            initial_indent=head if len(head) < width else "",
+            initial_indent=head,
             subsequent_indent=indent,
             break_long_words=False,
             break_on_hyphens=False,

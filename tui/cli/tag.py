@@ -40,7 +40,7 @@ def execute(args: argparse.Namespace) -> int:
     """Change the tags of every run, and list them."""
     add, remove = ([tag.strip() for tag in tags] for tags in (args.add, args.remove))
     if not all([*add, *remove]):
-        raise UsageError("a tag is a word, not nothing")
+        raise UsageError("a tag cannot be empty")
     out = stdout()
     for folder in [find_run(name) for name in dict.fromkeys(args.runs)]:
         tags = change_tags(folder, add, remove) if add or remove else folder.status().tags

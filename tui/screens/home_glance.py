@@ -12,7 +12,6 @@ from textual.app import ComposeResult
 from textual.containers import Vertical
 
 from evalbench.engine.runs.status import Status
-from evalbench.engine.terminal_text import one_line
 from evalbench.tui.screens.page import Page
 from evalbench.tui.state import figures
 from evalbench.tui.state.event_words import holdup_words
@@ -21,6 +20,7 @@ from evalbench.tui.state.run_list import RunLine
 from evalbench.tui.widgets.bar import Bar
 from evalbench.tui.widgets.gauge import Gauge
 from evalbench.tui.widgets.lines import Line, Lines
+from evalbench.tui.widgets.text import cell
 
 _EVERY_S, _LOW_BANDWIDTH_S = 2.0, 6.0
 _MOST_RUNS = 4
@@ -87,13 +87,12 @@ def call_lines(told: Sequence[Status]) -> list[Line]:
     for status in told[:_MOST_RUNS]:
         gauges = status.gauges
         flying, most = gauges.get("in_flight") or 0, gauges.get("concurrency")
-        name = one_line(status.model)[:_NAME].ljust(_NAME)
         words = figures.count(flying) + (f" of {figures.count(most)}" if most else "")
         share = flying / most if most else 0.0
-        lines.append([f"{name} ", Bar(share, "accent", _BAR), f" {words:>9}"])
-        held = holdup_words(gauges)
-        lines[-1] = [*lines[-1], f"  {figures.rate(status.rate)}"]
-        if held:
+        told_words = f" {words:>9}  {figures.rate(status.rate)}"
+        name = cell(status.model, _NAME)
+        lines.append([f"{name} ", Bar(share, "accent", _BAR), told_words])
+        if held := holdup_words(gauges):
             lines.append([(f"  {held}", "warn")])
     if (more := len(told) - _MOST_RUNS) > 0:
         lines.append([(f"and {figures.counted(more, 'run')} more", "dim")])
@@ -111,11 +110,11 @@ def machine_lines(seen: MachineReading) -> list[Line]:
         of = (f" of {cores}", "dim")
         lines.append([("CPU     ", "dim"), Bar(system.busy, hot, _BAR), words, of])
     if system.used is not None and system.total:
-        words = f" {figures.amount(system.used, 'B')} of {figures.amount(system.total, 'B')}"
+        words = f" {figures.bytes_of(system.used, system.total)}"
         lines.append([("memory  ", "dim"), Bar(system.used / system.total, "good", _BAR), words])
     for place, card in enumerate(seen.cards):
         if (used := card.get("used")) is not None and card.get("total"):
-            words = f" {figures.amount(used, 'B')} of {figures.amount(card['total'], 'B')}"
+            words = f" {figures.bytes_of(used, card['total'])}"
             busy = card.get("utilisation")
             told = "" if busy is None else f" · {busy} % busy"
             name = f"GPU {place}"

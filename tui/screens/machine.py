@@ -211,9 +211,7 @@ def _memory(seen: MachineReading, width: int) -> list[Line]:
     if ours:
         lines.append([("runs   ", "dim"), figures.amount(ours, "B"), (" of it", "dim")])
     if system.swap_total and (width or system.swap_used):
-        told = (
-            f"{figures.amount(system.swap_used, 'B')} of {figures.amount(system.swap_total, 'B')}"
-        )
+        told = figures.bytes_of(system.swap_used, system.swap_total)
         lines.append([("swap   ", "dim"), told])
     return lines
 
@@ -255,7 +253,7 @@ def _card(card: Mapping[str, Any], holders: Sequence[Holder]) -> list[Line]:
 
 
 def _used(card: Mapping[str, Any]) -> str:
-    told = f" {figures.amount(card['used'], 'B')} of {figures.amount(card['total'], 'B')}"
+    told = f" {figures.bytes_of(card['used'], card['total'])}"
     if card["peak"] is not None and card["peak"] > card["used"]:
         told += f", peak {figures.amount(card['peak'], 'B')}"
     return told

@@ -110,7 +110,6 @@ class NewRunPage(Page):
         self._asked: tuple[str, ...] = ()
         self._fix: Fix | None = None
         self._stood_in = False
-        self._folded = False
 
     def compose(self) -> ComposeResult:
         """Pickers, details of the line under the cursor, settings, cost."""
@@ -333,11 +332,10 @@ class NewRunPage(Page):
 
     def _fold(self, *, folded: bool) -> None:
         """Shrink the pickers on a low screen; the settings and what they lead to need the lines."""
-        if folded == self._folded:
-            return
-        self._folded = folded
-        self.query_one(Pickers).fold(folded=folded)
-        self.query("#about, #result").set_class(folded, "-more")
+        pickers = self.query_one(Pickers)
+        if folded != pickers.has_class("-folded"):
+            pickers.fold(folded=folded)
+            self.query("#about, #result").set_class(folded, "-more")
 
     def _tell_about(self, picker: Picker | None = None) -> None:
         """Details of the line under the cursor of the focused picker."""

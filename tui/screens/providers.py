@@ -15,7 +15,7 @@ from evalbench.tui.screens.filtered import FilteredPage
 from evalbench.tui.screens.key_entry import set_key
 from evalbench.tui.screens.server_form import ServerPage
 from evalbench.tui.state.cli_child import Line, run_command
-from evalbench.tui.state.fuzzy import fitting
+from evalbench.tui.state.fuzzy import fitting_first
 from evalbench.tui.state.key_places import KeyPlaces
 from evalbench.tui.state.provider_lines import about_words, limit_words
 from evalbench.tui.widgets.footer import Footer
@@ -88,8 +88,8 @@ class ProvidersPage(FilteredPage):
         # Names first, then what is found by its title or address.
         names = [line["provider"] for line in self._every]
         others = [f"{line['title']} {line['address']}" for line in self._every]
-        found = [*fitting(names, self.narrowed_by), *fitting(others, self.narrowed_by)]
-        self._lines = [self._every[place] for place in dict.fromkeys(found)]
+        found = fitting_first(names, others, self.narrowed_by)
+        self._lines = [self._every[place] for place in found]
         table.show(_Rows(self._lines, self._tried), empty=_NO_MATCH)
         names = [line["provider"] for line in self._lines]
         if here and here["provider"] in names:

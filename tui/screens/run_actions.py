@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from evalbench.engine.errors import EvalbenchError
@@ -17,12 +17,13 @@ from evalbench.tui.state.run_list import RunLine
 from evalbench.tui.widgets.table import Column
 
 if TYPE_CHECKING:
+    from evalbench.engine.formats import Format
     from evalbench.tui.app_interface import AppInterface
 
 
 async def tag_runs(app: AppInterface, lines: Sequence[RunLine]) -> None:
     """Ask for tags, and add them to runs or remove them. Call it from a worker."""
-    named = lines[0].folder.id if len(lines) == 1 else counted(len(lines), "run")
+    named = _named(lines)
     held = sorted({tag for line in lines for tag in line.tags})
     now = f"Now: {', '.join(held)}. " if held else ""
     note = f"{now}Several with commas; a - before a tag removes it."
@@ -42,19 +43,21 @@ async def tag_runs(app: AppInterface, lines: Sequence[RunLine]) -> None:
 async def export_runs(app: AppInterface, lines: Sequence[RunLine]) -> None:
     """Ask for a format and a place, and export runs there. Call it from a worker."""
     formats = await asyncio.to_thread(_formats)
-    named = lines[0].folder.id if len(lines) == 1 else counted(len(lines), "run")
+    choices = [
+        Choice(name, (name, one.summary), f"{name} {one.summary}") for name, one in formats.items()
+    ]
+    named = _named(lines)
     chosen = await app.push_screen_wait(
         Choose(
-            f"Export {named}", (Column("format", 18), Column("for")), formats, hint="Type to filter"
+            f"Export {named}", (Column("format", 18), Column("for")), choices, hint="Type to filter"
         )
     )
     if not chosen:
         return
-    suffix = next(choice.cells[2] for choice in formats if choice.ident == chosen)
     place = await app.push_screen_wait(
         Enter(
             f"Export {named} to",
-            value=f"{lines[0].folder.id}{suffix or ''}",
+            value=f"{lines[0].folder.id}{formats[chosen].suffix}",
             note=f"A path, from {os.getcwd()}.",
         )
     )
@@ -73,11 +76,12 @@ async def export_runs(app: AppInterface, lines: Sequence[RunLine]) -> None:
         app.notify(one, severity="warning", timeout=10, markup=False)
 
 
-def _formats() -> list[Choice]:
-    """One line for each format; the last cell, which is not shown, is the ending of its file."""
+def _named(lines: Sequence[RunLine]) -> str:
+    return lines[0].folder.id if len(lines) == 1 else counted(len(lines), "run")
+
+
+def _formats() -> Mapping[str, Format]:
+    """Imported only when needed, away from the UI thread."""
     from evalbench.engine.formats import FORMATS
 
-    return [
-        Choice(name, (name, one.summary, one.suffix), f"{name} {one.summary}")
-        for name, one in FORMATS.items()
-    ]
+    return FORMATS

@@ -323,7 +323,7 @@ def _card_lines(card: Gpu) -> list[Line]:
 def _memory(card: Gpu) -> list[Piece]:
     if card.used is None or not card.total:
         return []
-    words = f" {figures.amount(card.used, 'B')} of {figures.amount(card.total, 'B')}"
+    words = f" {figures.bytes_of(card.used, card.total)}"
     return [Gauge(card.used, card.peak, card.total), words]
 
 

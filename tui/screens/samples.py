@@ -22,7 +22,7 @@ from evalbench.engine.runs.browse import (
     VALUE,
     Facets,
     SampleBrowser,
-    SampleRecord,
+    SampleFacts,
     TextSearch,
 )
 from evalbench.engine.runs.folder import RunFolder
@@ -130,7 +130,7 @@ class SamplesPage(SeekingPage):
         self._all: Sequence[int] = ()
         self._filter = SampleFilter()
         self._narrowed = narrowed
-        self._fields: Fields[SampleRecord] | None = None
+        self._fields: Fields[SampleFacts] | None = None
         self._problem = ""
         self._order, self._descending = "", False
         self._extras: tuple[str, ...] = ()

@@ -174,13 +174,12 @@ class Draft:
     @property
     def lacks_address(self) -> bool:
         """Whether the provider is a server of the user's own, and its address is not given yet."""
+        return self._needs_address and not self.typed.get("base_url", "").strip()
+
+    @property
+    def _needs_address(self) -> bool:
         provider = self.known_provider
-        return bool(
-            provider
-            and provider.needs_address
-            and not self.stand_in
-            and not self.typed.get("base_url", "").strip()
-        )
+        return bool(provider and provider.needs_address and not self.stand_in)
 
     @property
     def lacks_judge(self) -> bool:
@@ -239,7 +238,7 @@ class Draft:
         """Settings that the current choices require, or that an error was about."""
         bench = self.known_benchmark
         needed = [JUDGE] if bench and bench.needs_judge(self._own()) else []
-        if self.known_provider and self.known_provider.needs_address and not self.stand_in:
+        if self._needs_address:
             needed.append("base_url")
         return [*needed, *(name for name in self.called_for if name not in needed)]
 

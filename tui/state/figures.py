@@ -149,6 +149,11 @@ def amount(number: float, unit: str) -> str:
     return f"{number:.0f} B"
 
 
+def bytes_of(used: float, total: float) -> str:
+    """``1.2 GB of 8.0 GB``."""
+    return f"{amount(used, 'B')} of {amount(total, 'B')}"
+
+
 def dollars(spent: float) -> str:
     """US dollars; small amounts keep their significant digits."""
     if 0 < spent < 0.0001:

@@ -18,6 +18,11 @@ def fitting(texts: Sequence[str], query: str) -> list[int]:
     return [place for place, fit in sorted(found, key=lambda pair: -pair[1]) if fit or not words]
 
 
+def fitting_first(names: Sequence[str], others: Sequence[str], query: str) -> list[int]:
+    """As :func:`fitting`: first those whose names match, then those whose other text does."""
+    return list(dict.fromkeys([*fitting(names, query), *fitting(others, query)]))
+
+
 def having_words(texts: Sequence[tuple[str, str]], query: str) -> list[int]:
     """Indices of the texts that have all words, whatever their case.
 

@@ -143,8 +143,7 @@ def _steps(history: History) -> list[tuple[float, int]]:
     """(end of the bin in seconds of work since the run's creation, its number), without pauses."""
     every = history.every_s
     # A bin may reach into a pause.
-    ends = ((history.worked(n * every) + every, n) for n in history.steps())
-    return list(ends)
+    return [(history.worked(n * every) + every, n) for n in history.steps()]
 
 
 def _score(history: History, status: Status, clock: Callable[[float], str]) -> Chart | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,7 +13,7 @@ from evalbench.engine.runs.status import Status
 from evalbench.tui.state import figures
 from evalbench.tui.state.query import Fields
 from evalbench.tui.state.run_folders import RunFolders, stamp_of
-from evalbench.tui.state.spending import is_free, spent_words
+from evalbench.tui.state.spending import is_free, spent_alone
 
 LIVE = ("created", "running", "pausing", "stopping")
 RESUMABLE = (INTERRUPTED, "paused", "stopped", "waiting", "failed", "budget")
@@ -146,7 +146,7 @@ def ordered(lines: Sequence[RunLine], by: str, *, turned: bool = False) -> list[
 
 def _spent(status: Status) -> str:
     """``$0.12 24 %``: with the share of the budget that is gone, if there is one."""
-    words = spent_words(replace(status, budget_usd=None))
+    words = spent_alone(status)
     if status.spend_usd is None or not status.budget_usd:
         return words
     return f"{words} {figures.percent(status.spend_usd / status.budget_usd)}"

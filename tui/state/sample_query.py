@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from evalbench.engine.runs.browse import WAITING, Filter, SampleBrowser, SampleRecord
+from evalbench.engine.runs.browse import WAITING, Filter, SampleBrowser, SampleFacts
 from evalbench.tui.state.query import Fields, Query, parse_query
 from evalbench.tui.state.sample_words import STATE_WORDS, value_word
 
@@ -37,10 +37,10 @@ class SampleFilter(Filter):
         return self != SampleFilter()
 
 
-def sample_fields(tags: Sequence[str], values: Sequence[str]) -> Fields[SampleRecord]:
+def sample_fields(tags: Sequence[str], values: Sequence[str]) -> Fields[SampleFacts]:
     """The fields of samples with these tags and values; built-in ones come first."""
-    texts: dict[str, Text[SampleRecord]] = {tag.lower(): _tag(tag) for tag in _named(tags)}
-    numbers: dict[str, Number[SampleRecord]] = {
+    texts: dict[str, Text[SampleFacts]] = {tag.lower(): _tag(tag) for tag in _named(tags)}
+    numbers: dict[str, Number[SampleFacts]] = {
         value.lower(): _value(value) for value in _named(values)
     }
     texts |= {
@@ -60,7 +60,7 @@ def sample_fields(tags: Sequence[str], values: Sequence[str]) -> Fields[SampleRe
     return Fields(None, texts, numbers)
 
 
-def fields_of(samples: SampleBrowser) -> Fields[SampleRecord]:
+def fields_of(samples: SampleBrowser) -> Fields[SampleFacts]:
     """The fields of a run's samples; two scans.
 
     Raises:
@@ -74,16 +74,16 @@ def _named(names: Sequence[str]) -> list[str]:
     return [name for name in names if _NAME.fullmatch(name)]
 
 
-def _tag(name: str) -> Callable[[SampleRecord], Sequence[str]]:
+def _tag(name: str) -> Callable[[SampleFacts], Sequence[str]]:
     return lambda one: [one.tags.get(name, "").lower()]
 
 
-def _value(name: str) -> Callable[[SampleRecord], float | None]:
+def _value(name: str) -> Callable[[SampleFacts], float | None]:
     return lambda one: one.values.get(name)
 
 
 def matching(
-    samples: SampleBrowser, wanted: SampleFilter, fields: Fields[SampleRecord]
+    samples: SampleBrowser, wanted: SampleFilter, fields: Fields[SampleFacts]
 ) -> Sequence[int]:
     """Numbers of the samples that match all conditions except texts, in order; a few scans.
 
@@ -91,7 +91,7 @@ def matching(
         JournalError: the journal cannot be read.
     """
     numbers = samples.matching(wanted)
-    query: Query[SampleRecord] = parse_query(wanted.typed, fields)
+    query: Query[SampleFacts] = parse_query(wanted.typed, fields)
     if not query.terms:
         return numbers
     held = numbers if isinstance(numbers, range) else frozenset(numbers)

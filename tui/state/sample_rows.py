@@ -96,7 +96,7 @@ class SampleRows:
             try:
                 held = self._read(page)
             except JournalError as error:
-                return ((f"{error.what}: {error.why}", "bad"),)
+                return ((error.summary, "bad"),)
         else:
             self._held.move_to_end(page)
         return held[place]

@@ -20,10 +20,14 @@ def is_free(status: Status) -> bool:
     return (unspent or unasked) and not status.possible_usd and status.budget_usd is None
 
 
+def spent_alone(status: Status) -> str:
+    """``$0.12``, or ``unknown``."""
+    return "unknown" if status.spend_usd is None else figures.dollars(status.spend_usd)
+
+
 def spent_words(status: Status) -> str:
     """``$0.12 of $0.50``, or ``unknown``."""
-    spent = "unknown" if status.spend_usd is None else figures.dollars(status.spend_usd)
-    return spent + (
+    return spent_alone(status) + (
         "" if status.budget_usd is None else f" of {figures.dollars(status.budget_usd)}"
     )
 

@@ -295,7 +295,8 @@ class Table(  # pyright: ignore[reportIncompatibleMethodOverride]
         """The first row below the header that the thumb covers, and how many it covers."""
         room = max(1, self.size.height - 1)
         length = max(1, room * room // max(1, len(self._rows)))
-        share = self.scroll_offset.y / self.max_scroll_y
+        # While it is dragged, rows may go until nothing is left to scroll.
+        share = self.scroll_offset.y / (self.max_scroll_y or 1)
         return round(share * (room - length)), length
 
     def _on_bar(self, event: events.MouseEvent) -> bool:

@@ -313,7 +313,7 @@ class Lifecycle:
         )
         calls = self._reconciliation.send_again(lost)
         context.report("batch-resent", batch=batch.name, calls=calls, usd=str(batch.worst))
-        await context.put(batch, Stage.FAILED, why=f"{lost.what}: {lost.why}")
+        await context.put(batch, Stage.FAILED, why=lost.summary)
 
     async def _set_aside(self, error: ProviderError) -> None:
         """Leave the batch to a later engine."""

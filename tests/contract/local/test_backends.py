@@ -25,7 +25,7 @@ from evalbench.providers.local import Local, backends
 from evalbench.providers.local.options import LocalOptions
 from tests.contract.local.driver import Worker
 from tests.e2e.commandline import wait_until
-from tests.e2e.inference_servers import install
+from tests.e2e.inference_servers import gone, install
 
 CONFIG = {
     "architectures": ["LlamaForCausalLM"],
@@ -61,10 +61,6 @@ def start(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Star
     return run
 
 
-def _gone(pid: int) -> bool:
-    return not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
-
-
 def _asked(text: str = "A or B?") -> Prompt:
     return Prompt("generate", (user(text),), params=Params(max_tokens=4))
 
@@ -90,7 +86,7 @@ def test_a_server_answers_for_the_model_and_ends_with_its_worker(start: Start) -
         assert memory["tokens_computed"] == 30
         worker.send({"type": "bye"})
         assert worker.process.wait(20) == 0
-        assert _gone(server.pid)
+        assert gone(server.pid)
 
 
 @pytest.mark.parametrize("how", ["closed", "killed"])
@@ -104,7 +100,7 @@ def test_no_server_outlives_the_engine_or_the_worker(how: str, start: Start) -> 
             worker.process.stdin.close()
         else:
             worker.process.kill()
-        wait_until(lambda: _gone(pid), "the server's end")
+        wait_until(lambda: gone(pid), "the server's end")
 
 
 def test_a_server_that_fails_is_told_by_its_last_words(start: Start) -> None:

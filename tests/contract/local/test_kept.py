@@ -24,7 +24,7 @@ from evalbench.engine.kept_workers import kept_workers, unload
 from evalbench.providers.local import Local
 from evalbench.tui.cli.main import main
 from tests.contract.local import tiny
-from tests.e2e.inference_servers import install
+from tests.e2e.inference_servers import gone, install
 from tests.runtime_folder import runtime_folder
 
 pytestmark = [pytest.mark.local, pytest.mark.timeout(300)]
@@ -36,10 +36,6 @@ QUESTION = choose("the quick brown fox counts and", [" one", " two three four"])
 def folder(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     with runtime_folder(monkeypatch) as place:
         yield place
-
-
-class Sent(SendLog):
-    async def __call__(self) -> None: ...
 
 
 class Engine:
@@ -58,7 +54,7 @@ class Engine:
         self.events.append((kind, body))
 
     async def ask(self, prompt: Prompt = QUESTION, key: str = "one") -> Reply:
-        return await self.local.answer(Call(ModelRef("local", self.model), prompt), key, Sent())
+        return await self.local.answer(Call(ModelRef("local", self.model), prompt), key, SendLog())
 
     def told(self, kind: str) -> list[dict[str, Any]]:
         return [body for name, body in self.events if name == kind]
@@ -85,10 +81,6 @@ async def engine(model: Path, log: Path, **settings: Any) -> AsyncIterator[Engin
         yield one
     finally:
         await one.local.close()
-
-
-def gone(pid: int) -> bool:
-    return not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
 
 
 async def until_gone(pid: int) -> None:
@@ -267,5 +259,6 @@ async def test_the_command_that_unloads(
     assert capsys.readouterr().out == ""
 
 
-def test_a_time_that_is_none_is_refused(llama: Path) -> None:
+def test_a_time_that_is_none_is_refused(llama: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["run", "quickstart", "--model", f"local/{llama}", "--keep-loaded", "soon"]) == 1
+    assert "--keep-loaded cannot be 'soon'" in capsys.readouterr().err

@@ -25,6 +25,7 @@ from tests.runtime_folder import runtime_folder
 
 @pytest.fixture(autouse=True)
 def folder(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    monkeypatch.setattr(kept_workers, "_LOOK_S", 0.01)
     with runtime_folder(monkeypatch) as place:
         yield place
 
