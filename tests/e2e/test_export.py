@@ -94,4 +94,4 @@ def test_a_run_is_tagged_after_it_was_started(cli: CommandLine) -> None:
     assert cli("resume", "last", "--json").code == 0
     assert cli.only_run().status().tags == ["paper"]
     refused = cli("tag", "last", "--add", " ")
-    assert (refused.code, "a tag is a word" in refused.err) == (1, True)
+    assert (refused.code, "a tag cannot be empty" in refused.err) == (1, True)
