@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pty
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -148,3 +149,24 @@ def test_on_a_terminal_it_says_what_it_reads(cli: CommandLine) -> None:
     assert done.lines == [{"id": 1, "faithful": "B", "lenient": "B"}]
     assert "Ctrl-D" in done.err
     assert '"reply"' in done.err
+
+
+def test_a_file_scores_replies_but_asks_no_judge(cli: CommandLine, tmp_path: Path) -> None:
+    (tmp_path / "rows.jsonl").write_text('{"q": "2 + 2?", "a": "4"}\n')
+    file = tmp_path / "sums.toml"
+    text = (
+        '[benchmark]\ntitle = "Sums"\ndata = "rows.jsonl"\n'
+        '[prompt]\ntemplate = "{{ q }}"\n[answer]\ntarget = "a"\nscorer = "numeric"\n'
+    )
+    file.write_text(text)
+    done = cli.feed('{"sample": 1, "reply": "It is 4."}', "parse", str(file))
+    assert (done.code, done.err) == (0, "")
+    [told] = done.lines
+    assert (told["outcome"], told["gold"]) == ("ok", ["4"])
+    assert told["values"]["accuracy"] == 1.0
+    absent = cli.feed('{"sample": 2, "reply": "4"}', "parse", str(file))
+    assert (absent.code, "there is no sample 2" in absent.err) == (1, True)
+    file.write_text(text.replace("numeric", "graded"))
+    judged = cli.feed('{"sample": 1, "reply": "4"}', "parse", str(file))
+    assert (judged.code, judged.out) == (1, "")
+    assert "only a judge can score this reply" in judged.err
