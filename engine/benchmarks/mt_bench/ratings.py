@@ -16,10 +16,10 @@ from typing import Literal
 from evalbench.engine.scoring.reply_text import answer_text, without_markup
 
 RATING = "fastchat-rating/1"
-RATING_LENIENT = "rating-lenient/4"
+RATING_LENIENT = "rating-lenient/5"
 WINNER = "fastchat-winner/1"
-WINNER_LENIENT = "winner-lenient/4"
-VERDICT = "verdict/2"
+WINNER_LENIENT = "winner-lenient/5"
+VERDICT = "verdict/3"
 
 Winner = Literal["A", "B", "tie"]
 
@@ -78,7 +78,8 @@ _SCALE = re.compile(
     re.IGNORECASE,
 )
 _RATING_BEFORE = re.compile(
-    rf"(?:{_LABEL}|verdict|\bgive (?:it|this)(?: a)?|final(?: answer)?)[^\[\]\n]{{0,40}}$",
+    rf"(?:{_LABEL}|verdict|\bgive (?:it|this)(?: a)?|final(?: answer)?|\boverall|\btotal|总体|综合)"
+    r"[^\[\]\n]{0,40}$",
     re.IGNORECASE,
 )
 _CORRECTED = re.compile(
@@ -87,6 +88,13 @@ _CORRECTED = re.compile(
     re.IGNORECASE,
 )
 _SUPPOSED = re.compile(r"\b(?:if|were|would|could|might|had)\b[^.!?\n\[]*$", re.IGNORECASE)
+# The instructions' own example, quoted: ``for example: "Rating: [[5]]"``.
+_QUOTED_EXAMPLE = re.compile(
+    r"(?:\b(?:for example|e\.g\.|for instance|such as|like)[:,]?\s{0,9}"
+    r"|\b(?:use|using|uses|used|follow|following|follows|asked for|asks for)\s[^.!?\n\[]{0,30}"
+    r"\bformat[:,]?\s{0,9})[\"'“‘]?(?:rating:?\s{0,9})?[\"'“‘]?$",
+    re.IGNORECASE,
+)
 _MOST_RATINGS = 500
 
 
@@ -95,7 +103,8 @@ def read_rating_lenient(reply: str, low: float = 1, high: float = 10) -> float |
 
     1. The number in double brackets, with any spaces, marks or ``/10``. Of several that differ the
        last counts, if it is called the rating or corrects the others; if it is not, or is only
-       hypothetical ("If I were strict: [[5]]"), there is none.
+       hypothetical ("If I were strict: [[5]]"), there is none. The instructions' example, quoted
+       (``for example: "Rating: [[5]]"``), does not count.
     2. Without one, the last number in single brackets right after a word for rating ("Rating:
        [9]"), or alone on the last line. Others are citations.
 
@@ -121,18 +130,29 @@ def rating_problem(reply: str, low: float = 1, high: float = 10) -> str:
 def _rated(reply: str, high: float) -> float | None:
     """The number given as the rating, whatever the scale."""
     text = _plain(reply)
-    stated = deque(_RATED.finditer(_SCALE.sub(" ", text)), maxlen=_MOST_RATINGS)
+    stated = _given(_RATED, _SCALE.sub(" ", text))
     if stated:
         found = stated[-1]
-        before = found.string[max(0, found.start() - 120) : found.start()]
+        before = _before(found, 120)
         if len({_number(one) for one in stated}) > 1 and (
             _SUPPOSED.search(before)
             or not (_RATING_BEFORE.search(before) or _CORRECTED.search(before))
         ):
             return None
         return _number(found, high)
-    labelled = _last_match(_LABELLED, text) or _ALONE.fullmatch(_last_line(text))
-    return _number(labelled, high) if labelled else None
+    labelled = _given(_LABELLED, text)
+    last = labelled[-1] if labelled else _ALONE.fullmatch(_last_line(text))
+    return _number(last, high) if last else None
+
+
+def _given(pattern: re.Pattern[str], text: str) -> list[re.Match[str]]:
+    """The last ratings of a form, without quoted examples of it."""
+    found = deque(pattern.finditer(text), maxlen=_MOST_RATINGS)
+    return [one for one in found if not _QUOTED_EXAMPLE.search(_before(one, 80))]
+
+
+def _before(found: re.Match[str], most: int) -> str:
+    return found.string[max(0, found.start() - most) : found.start()]
 
 
 def _number(found: re.Match[str], high: float | None = None) -> float | None:
@@ -176,7 +196,8 @@ def _stated_forms(said: str) -> tuple[re.Pattern[str], re.Pattern[str], re.Patte
 _WINNERS = _stated_forms(_SIDE)
 _VERDICTS = _stated_forms(_RIGHT)
 _DENIED = re.compile(
-    r"(?:\bnot|\bneither|\bnor|n['’]t|\brather than|\binstead of|\bover|\bthan|\bbeats|>)"
+    r"(?:\bnot|\bneither|\bnor|n['’]t|\brather than|\binstead of|\bover|\bthan|\bbeats"
+    r"|(?<![\w\"'/])>)"  # not the end of a tag
     r"(?:\s+(?:be|give|choose|a|an|the))?\s*[\"'“(]?$",
     re.IGNORECASE,
 )
@@ -240,7 +261,7 @@ _MOST_VERDICTS = 500
 
 
 def _is_stated(found: re.Match[str]) -> bool:
-    before = found.string[max(0, found.start() - 40) : found.start()]
+    before = _before(found, 40)
     after = (_DENIED_AFTER, _EXPLAINED)
     return not (
         _DENIED.search(before) or any(pattern.match(found.string, found.end()) for pattern in after)
@@ -254,7 +275,7 @@ def _is_open(
     if len(stated) < 2 or means(stated[-2]) == means(stated[-1]):
         return False
     between = text[stated[-2].end() : stated[-1].start()]
-    return len(between) < 20 and (between in ("", " ") or _OR.fullmatch(between) is not None)
+    return len(between) < 20 and (not between.strip() or _OR.fullmatch(between) is not None)
 
 
 def _side(found: re.Match[str]) -> Winner:
@@ -276,7 +297,3 @@ def _plain(reply: str) -> str:
 
 def _last_line(text: str) -> str:
     return text[text.rfind("\n") + 1 :].strip()
-
-
-def _last_match(pattern: re.Pattern[str], text: str) -> re.Match[str] | None:
-    return max(pattern.finditer(text), key=lambda found: found.start(), default=None)

@@ -65,6 +65,12 @@ RATINGS: dict[float | None, list[str]] = {
         "Rating: [ [6] ]",
         '{"explanation": "fine", "rating": [[6]]}',
     ],
+    7: [
+        "Style: [[9]]\nFacts: [[6]]\nOverall: [[7]]",
+        'You asked for the format "Rating: [[5]]", so here it is.\n\nRating: [[7]]',
+        "In the format that was asked for, my rating: [[7]]",
+        "<rating>[[7]]</rating>",
+    ],
     1: ["Rating: [[1]]", "It is off topic. [[1]]", "Rating: [[1.0]]"],
     10: ["Rating: [[10]]", "Flawless. Rating: [[10/10]]", "Rating: [[10.0]]"],
     8.5: ["Rating: [[8,5]]", "Rating: [[8.5]]", "Rating: [[8.5/10]]", "Score: [8.5]"],
@@ -99,6 +105,9 @@ RATINGS: dict[float | None, list[str]] = {
         "<think>I am inclined to [[7]] because",
         "The list xs[0] is indexed wrongly.",
         "Rating: [[8",
+        'I rate on a scale of 1 to 10, for example: "Rating: [[5]]".',
+        "I was told to use the format Rating: [[5]], but there is no answer to rate.",
+        'Please send the answer. I will follow this format: "[[5]]"',
     ],
 }
 
@@ -167,6 +176,8 @@ VERDICTS: dict[str | None, list[str]] = {
         "[[A]]\n\nAssistant A is better because of its depth.",
         "[[A]] for its clear structure",
         "[[A]], [[A]]",
+        "<answer>[[A]]</answer>",
+        "A is deeper.\n<verdict>\n[[A]]\n</verdict>",
     ],
     "B": [
         "Assistant B is more concise. [[B]]",
@@ -199,6 +210,7 @@ VERDICTS: dict[str | None, list[str]] = {
         "[[]]",
         "[[A, B]]",
         "[[A]] or [[B]]",
+        "[[A]]\n\n[[B]]",
         "[[A]]/[[B]]",
         "It is not [[A]].",
         '"[[A]]" if assistant A is better, "[[B]]" if assistant B is better, and "[[C]]" for a tie',
