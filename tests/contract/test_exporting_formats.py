@@ -683,3 +683,13 @@ def test_tables_and_results_have_the_title_of_an_own_benchmark(home: Path, tmp_p
     files = export_runs([run], "lm-eval", tmp_path / "lm-eval").files
     [results] = [path for path in files if path.name.startswith("results")]
     assert json.loads(results.read_text())["results"]["mmlu"]["alias"] == "Little sums"
+
+
+def test_the_error_of_a_share_is_the_harnesss(home: Path, tmp_path: Path) -> None:
+    run = mmlu_run(("B", "B", "C", "B", "D"))  # the first is right with A, the others with B
+    files = export_runs([run], "lm-eval", tmp_path).files
+    [results] = [path for path in files if path.name.startswith("results")]
+    found = json.loads(results.read_text())["results"]["mmlu"]
+    assert found["acc,none"] == 0.4
+    # The standard deviation of two ones and three zeros, from n - 1, over the root of n.
+    assert found["acc_stderr,none"] == pytest.approx(0.3**0.5 / 5**0.5)
