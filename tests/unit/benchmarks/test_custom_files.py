@@ -455,6 +455,11 @@ BROKEN: dict[str, tuple[str, str, str]] = {
     "no number": (PROMPT + ANSWER + "scorer='numeric'", "question,answer\nq,n/a\n", "is no number"),
     "empty prompt": (PROMPT + ANSWER, 'question,answer\n" ",1\n', "its prompt is empty"),
     "no option": (PROMPT + CHOICE, "question,a,b,answer\nq,x,y,z\n", "'z' is none of the options"),
+    "no such option": (
+        PROMPT + CHOICE,
+        "question,a,b,answer\nq,x,y,2\n",
+        "'2' is none of the options",
+    ),
     "empty option": (PROMPT + CHOICE, "question,a,b,answer\nq,x,,x\n", "an option in 'b' is empty"),
     "no picture": (
         PROMPT + 'images = ["answer"]\n' + ANSWER,
