@@ -1,3 +1,4 @@
+# PYTHON_ARGCOMPLETE_OK
 """The command ``evalbench``, from outside the package that it opens.
 
 Another distribution has the name ``evalbench`` and a package called the same. Where both are

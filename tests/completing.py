@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import pty
 import select
+import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -40,6 +41,13 @@ CASES: list[tuple[str, list[str]]] = [
     ("evalbench parse mt-bench-si", ["mt-bench-single"]),
 ]
 """A line up to the cursor, and what it may become; in a folder with ``notes.txt`` and one run."""
+
+BY_SHELLS = [
+    (line, wanted)
+    for line, wanted in CASES
+    if line.endswith((" ru", " --fami", "=c", " anth", " not", "resume ", " --eng"))
+]
+"""Some of them for every shell: a value after =, a model that goes on, a file, runs, nothing."""
 
 _LONG_S = 60.0
 
@@ -96,3 +104,12 @@ class Typing:
             assert time.monotonic() < end, f"waited in vain for {text!r} in {seen!r}"
             if select.select([self._terminal], [], [], 0.1)[0]:
                 seen += os.read(self._terminal, 65536).decode(errors="replace")
+
+
+def path_with_evalbench(folder: Path) -> str:
+    """A PATH on which ``evalbench`` is this checkout's; the command is written into the folder."""
+    command = folder / "bin" / "evalbench"
+    command.parent.mkdir()
+    command.write_text(f"#!{sys.executable}\nfrom evalbench_tui import main\n\nmain()\n")
+    command.chmod(0o755)
+    return f"{command.parent}:{os.environ['PATH']}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import re
 from collections.abc import Iterator, Sequence
 from importlib import import_module
@@ -13,10 +14,10 @@ from evalbench.engine.benchmarks.lm_eval import benchmark as lm_eval
 from evalbench.engine.config import registry
 from evalbench.engine.config.spec import COMMON
 from evalbench.engine.errors import EvalbenchError
-from evalbench.tui.cli import grammar as grammars
-from evalbench.tui.cli.commands import COMMANDS
+from evalbench.tui.cli.commands import COMMANDS, parser_of
+from evalbench.tui.cli.completing import with_values
 from evalbench.tui.cli.main import APP_FLAGS
-from evalbench.tui.cli.parser import Parser
+from evalbench.tui.cli.parser import Parser, add_options, filter_options
 from evalbench.tui.cli.target import wanted_specs
 from tests.lm_eval_tasks import INDEX
 from tests.stranger.documented import PAGES, ROOT, Command, commands, spoken_flags
@@ -104,22 +105,38 @@ def refused(words: Sequence[str], *, mention: bool) -> str:
 
 def _no_such_word(name: str, words: Sequence[str]) -> str:
     """Why the first word after a command that takes one of a few is none of them."""
-    places = [argument for argument in grammars.grammar(name).arguments if not argument.flags]
-    values = places[0].values if places else ()
-    if not words or not values or any(value.startswith("@") for value in values):
+    places = [action for action in _actions(name) if not action.option_strings]
+    if not words or not places or re.search(r"\b(?!BENCHMARK|PROVIDER)[A-Z]", _metavar(places[0])):
         return ""
-    if words[0] in values or words[0].startswith("-") or words[0].endswith(".toml"):
+    values = _values(places[0])
+    if not values or words[0] in values or words[0].startswith("-") or words[0].endswith(".toml"):
         return ""
     return f"no {words[0]} of {name}"
+
+
+def _actions(name: str, words: Sequence[str] = ()) -> list[argparse.Action]:
+    """The arguments of a command."""
+    parser = with_values(name, [name, *words])
+    return [action for _, actions in parser.sections() for action in actions]
+
+
+def _metavar(action: argparse.Action) -> str:
+    return action.metavar if isinstance(action.metavar, str) else ""
+
+
+def _values(action: argparse.Action) -> set[str]:
+    """What the tab key offers for an argument."""
+    completer = getattr(action, "completer", None)
+    return set(completer(prefix="")) if completer else set()
 
 
 def of_synopsis(command: Command) -> Iterator[str]:
     """What of a form the command does not have."""
     name, *rest = [word.strip("[].…") or "…" for word in command.words]
     names = NAMES | {"NAME": OF_NAME.get(name, "NAME")}
-    known = grammars.grammar(name, [names.get(word.split("|")[0], word) for word in rest])
-    flags = {flag for argument in known.arguments for flag in argument.flags}
-    values = {value for argument in known.arguments for value in argument.values}
+    known = _actions(name, [names.get(word.split("|")[0], word) for word in rest])
+    flags = {flag for action in known for flag in action.option_strings}
+    values = {value for action in known for value in _values(action)}
     for word in rest:
         if word == "--":
             break
@@ -164,20 +181,18 @@ def test_a_command_that_is_not_taken_is_found(words: str, why: str) -> None:
 def known_flags() -> set[str]:
     """Every flag of every command, benchmark and provider."""
     known = {*APP_FLAGS, "--help", "--version"}
-    owners = [grammars.grammar(name) for name in ("", *COMMANDS)]
-    owners += [
-        grammars.options_grammar(name, grammars.benchmark_options(name))
-        for name in registry.benchmark_names()
-    ]
-    owners += [
-        grammars.options_grammar(name, grammars.provider_options(name))
-        for name in registry.provider_names()
-    ]
-    owners.append(grammars.options_grammar("common", COMMON))
-    owners.append(grammars.grammar("models", ["fit"]))
-    owners.append(grammars.grammar("run", ["code-prediction", "--model", "bedrock/any"]))
-    for owner in owners:
-        known |= {flag for argument in owner.arguments for flag in argument.flags}
+    everything = Parser("", "everything")
+    add_options(everything, COMMON, "common")
+    for name in registry.benchmark_names():
+        benchmark = registry.benchmark_class(name)
+        add_options(everything, [*benchmark.options, *filter_options(benchmark.filters)], name)
+    for name in registry.provider_names():
+        add_options(everything, registry.provider_class(name).options, name)
+    parsers = [everything, *(parser_of(name, ()) for name in ("", *COMMANDS))]
+    parsers.append(parser_of("models", ["fit"]))
+    parsers.append(parser_of("run", ["code-prediction", "--model", "bedrock/any"]))
+    for parser in parsers:
+        known |= set(parser.flags())
     return known
 
 

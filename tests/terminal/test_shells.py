@@ -1,24 +1,17 @@
-"""zsh and fish complete evalbench's words; bash is asked in tests/unit/cli/test_completion.py."""
+"""zsh and fish complete evalbench's words; for bash see tests/unit/cli/test_completion.py."""
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 
-from evalbench.tui.cli.completing import Tables, tables
-from evalbench.tui.cli.shells import fish, zsh
-from tests.completing import CASES, Typing
+from evalbench.tui.cli.completing import script
+from tests.completing import BY_SHELLS, Typing, path_with_evalbench
 
 pytestmark = pytest.mark.shells
-
-
-@pytest.fixture(scope="module")
-def known() -> Tables:
-    return tables()
 
 
 @pytest.fixture(autouse=True)
@@ -35,9 +28,9 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_fish_completes(known: Tables, folder: Path) -> None:
-    (folder / "evalbench.fish").write_text(fish(known))
-    asks = "\n".join(f"complete -C '{line}'; echo; echo =====" for line, _ in CASES)
+def test_fish_completes(folder: Path) -> None:
+    (folder / "evalbench.fish").write_text(script("fish"))
+    asks = "\n".join(f"complete -C '{line}'; echo; echo =====" for line, _ in BY_SHELLS)
     done = subprocess.run(
         ["fish", "--no-config", "-c", f"source evalbench.fish\n{asks}"],
         capture_output=True,
@@ -45,14 +38,14 @@ def test_fish_completes(known: Tables, folder: Path) -> None:
         timeout=120,
         cwd=folder,
         env={
-            "PATH": os.environ["PATH"],
+            "PATH": path_with_evalbench(folder),
             "HOME": str(folder),
             "EVALBENCH_HOME": str(folder / "evalbench"),
         },
     )
     assert done.stderr == ""
     answers = done.stdout.split("=====\n")
-    for (line, wanted), answer in zip(CASES, answers, strict=False):
+    for (line, wanted), answer in zip(BY_SHELLS, answers, strict=False):
         words = [one.split("\t")[0] for one in answer.split("\n") if one]
         # Where nothing begins so, fish offers what is a little like it.
         words = [word for word in words if word.startswith(line.rpartition(" ")[2])]
@@ -60,12 +53,12 @@ def test_fish_completes(known: Tables, folder: Path) -> None:
     assert "run a benchmark" in answers[0]
 
 
-def test_zsh_completes_by_the_tab_key(known: Tables, folder: Path) -> None:
+def test_zsh_completes_by_the_tab_key(folder: Path) -> None:
     (folder / "functions").mkdir()
-    (folder / "functions" / "_evalbench").write_text(zsh(known))
+    (folder / "functions" / "_evalbench").write_text(script("zsh"))
     setup = "fpath=($PWD/functions $fpath); autoload -Uz compinit; compinit -u -D; PS1='> '"
-    home = str(folder / "evalbench")
-    with Typing(["zsh", "-f", "-i"], setup, folder, EVALBENCH_HOME=home) as shell:
-        for line, wanted in CASES:
+    home, path = str(folder / "evalbench"), path_with_evalbench(folder)
+    with Typing(["zsh", "-f", "-i"], setup, folder, EVALBENCH_HOME=home, PATH=path) as shell:
+        for line, wanted in BY_SHELLS:
             if len(wanted) == 1:
                 shell.completes(line, wanted[0].removeprefix(line.split()[-1]))

@@ -35,8 +35,10 @@ _PROMPTS = Option(
 
 def declare(parser: Parser, words: Sequence[str]) -> None:
     """Arguments; with ``--prompts`` also a run's settings, since they affect the prompts."""
-    parser.short_usage("[NAME|FILE.toml] [--prompts N [settings of evalbench run NAME]]")
-    parser.add_argument("target", metavar="NAME|FILE.toml", nargs="?", help="benchmark to describe")
+    parser.short_usage("[BENCHMARK|FILE.toml] [--prompts N [settings of evalbench run BENCHMARK]]")
+    parser.add_argument(
+        "target", metavar="BENCHMARK|FILE.toml", nargs="?", help="benchmark to describe"
+    )
     parser.add_argument(
         "--search",
         metavar="WORDS",

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Sequence
+from importlib import import_module
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from evalbench.tui.cli.parser import Parser
 
 
 class Command(NamedTuple):
@@ -50,6 +55,17 @@ COMMANDS: dict[str, Command] = {
     "man": Command("print the manual page", "man"),
     "doctor": Command("check this installation", "doctor"),
 }
+
+
+def parser_of(name: str, words: Sequence[str]) -> Parser:
+    """The parser of a command whose arguments begin with ``words``; without a name, of the app."""
+    from evalbench.tui.cli.parser import Parser
+
+    summary, module = COMMANDS[name] if name else ("open the full-screen app", "app")
+    parser = Parser(name, summary)
+    import_module(f"evalbench.tui.cli.{module}").declare(parser, words)
+    return parser
+
 
 _OVERVIEW = """\
 usage: evalbench COMMAND [...]

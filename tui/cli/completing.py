@@ -1,86 +1,141 @@
-"""Completion candidates for a command line, as tables that a shell can read without starting us.
-
-A table has a key and candidates, each with a description:
-
-    ""              the first word
-    COMMAND         the flags of a command
-    COMMAND N       its word at place N;  COMMAND +  any further word
-    KEY --flag      the values of a flag; none: it takes a value that nobody can guess
-    b:NAME  p:NAME  flags that a benchmark and a provider among the words add
-    v:COMMAND WORD  flags that this word of a command adds
-"""
+"""What the Tab key offers. A shell asks ``evalbench`` itself, with argcomplete's protocol."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import argparse
+import contextlib
+import os
+import sys
+from collections.abc import Iterable, Sequence
+from importlib.resources import files
+from pathlib import PurePath
+
+from argcomplete.completers import DirectoriesCompleter, FilesCompleter, SuppressCompleter
+from argcomplete.finders import CompletionFinder
+from argcomplete.lexers import split_line
+from argcomplete.shell_integration import shellcode
 
 from evalbench.engine.config import registry
-from evalbench.engine.errors import SpecError
-from evalbench.tui.cli.commands import COMMANDS
-from evalbench.tui.cli.grammar import (
-    MODELS,
-    Argument,
-    benchmark_options,
-    grammar,
-    options_grammar,
-    provider_options,
-)
+from evalbench.engine.errors import EvalbenchError
+from evalbench.engine.paths import runs_dir
+from evalbench.tui.cli.commands import COMMANDS, parser_of
+from evalbench.tui.cli.parser import Parser
 
-Tables = dict[str, list[tuple[str, str]]]
-
-WITH_BENCHMARKS = ("run", "estimate")
-WITH_PROVIDERS = ("run", "estimate", "probe")
-"""Commands whose flags depend on the benchmark and models among their words."""
-
-_ADDING = (("models", "fit"), ("benchmarks", "--prompts"))
-_LONGEST = 72
+_FILES = ("FILE", "PATH", "MODEL")
+_FOLDERS = ("DIR", "FOLDER")
+_MODELS = ("PROVIDER/NAME", "JUDGE")
 
 
-def tables() -> Tables:
-    """All tables, for the current installation."""
-    app = grammar("")
-    found: Tables = {"": [(name, command.summary) for name, command in COMMANDS.items()]}
-    _add(found, "", app.arguments)
-    found[""].append(("--version", "show the version and exit"))
-    for name in COMMANDS:
-        _add(found, name, grammar(name).arguments)
-    for name, word in _ADDING:
-        known = {flag for flag, _ in found[name]}
-        more = grammar(name, [word]).arguments
-        _add(found, f"v:{name} {word}", [one for one in more if not known & set(one.flags)])
-    for name in registry.benchmark_names():
-        try:
-            _add(found, f"b:{name}", options_grammar(name, benchmark_options(name)).arguments)
-        except SpecError:
-            continue  # a plug-in that cannot be loaded has no flags
-    for name in registry.provider_names():
-        try:
-            _add(found, f"p:{name}", options_grammar(name, provider_options(name)).arguments)
-        except SpecError:
-            continue
-    return found
+class _Finder(CompletionFinder):
+    """Completion that says nothing about a candidate that has no description."""
+
+    def quote_completions(
+        self, completions: list[str], cword_prequote: str, last_wordbreak_pos: int | None
+    ) -> list[str]:
+        quoted = super().quote_completions(completions, cword_prequote, last_wordbreak_pos)
+        for one in quoted:
+            self._display_completions.setdefault(one, "")  # zsh would show "None"
+        return quoted
 
 
-def _add(found: Tables, key: str, arguments: Iterable[Argument]) -> None:
-    flags = found.setdefault(key, [])
-    place = 0
-    for one in arguments:
-        values = [pair for value in one.values for pair in _spread(value)]
-        if not one.flags:
-            place += 1
-            found[f"{key} {'+' if one.many else place}"] = values
-        elif one.flags != ("-h", "--help") or not key.startswith(("b:", "p:", "v:")):
-            flags += [(flag, _short(one.help)) for flag in one.flags]
-            if one.metavar:
-                found |= {f"{key} {flag}": values for flag in one.flags}
+def script(shell: str) -> str:
+    """What lets a shell ask; it stays the same when the commands change."""
+    return shellcode(["evalbench"], shell=shell, complete_arguments=["-o", "nospace"])
 
 
-def _spread(value: str) -> list[tuple[str, str]]:
-    if value == MODELS:
-        return [(f"{name}/", "") for name in registry.provider_names()]
-    return [(value, "")]
+def answer() -> None:
+    """Answer the shell, which describes the line in environment variables, and exit."""
+    line, point = os.environ["COMP_LINE"], int(os.environ["COMP_POINT"])
+    *_, words, _ = split_line(line, point)
+    # zsh passes the whole line, with what stands before the command.
+    start = max((at for at, word in enumerate(words) if _is_us(word)), default=0)
+    typed = words[start + 1 :]
+    if "--" in typed:
+        return  # the rest is for another program
+    name = typed[0] if typed and typed[0] in COMMANDS else ""
+    # The word that the parser takes for the program's name, counted from 1.
+    os.environ["_ARGCOMPLETE"] = str(start + (2 if name else 1))
+    with contextlib.suppress(EvalbenchError):
+        _Finder()(
+            with_values(name, typed),
+            exit_method=sys.exit,
+            always_complete_options=False,
+            default_completer=SuppressCompleter(),
+        )
 
 
-def _short(text: str) -> str:
-    words = " ".join(text.split())
-    return words if len(words) <= _LONGEST else words[: _LONGEST - 1].rstrip() + "…"
+def _is_us(word: str) -> bool:
+    return PurePath(word).name == "evalbench"
+
+
+def with_values(name: str, typed: Sequence[str]) -> Parser:
+    """The parser of a command, or of the app, with a completer for each argument's values."""
+    parser = parser_of(name, typed[1:] if name else typed)
+    if not name:
+        parser.add_argument("--version", action="store_true", help="show the version and exit")
+    if not typed:
+        parser.add_argument("command", choices=COMMANDS)
+    for _, actions in parser.sections():
+        for action in actions:
+            if action.nargs != 0:
+                action.completer = _Values(name, action)  # type: ignore[attr-defined]
+    return parser
+
+
+class _Values:
+    """The values that an argument can have."""
+
+    def __init__(self, command: str, action: argparse.Action) -> None:
+        self._command = command
+        self._action = action
+
+    def __call__(self, prefix: str, **_: object) -> dict[str, str]:
+        choices = self._action.choices
+        if choices is COMMANDS:
+            return {name: command.summary for name, command in COMMANDS.items()}
+        found = choices or self._listed() or self._implied(prefix)
+        return dict.fromkeys(map(str, found), "")
+
+    def _listed(self) -> Iterable[str]:
+        """Values that a command lists in its description or looks up elsewhere."""
+        match self._command, self._action.dest:
+            case "export", "format":
+                from evalbench.engine.formats import FORMATS
+
+                return FORMATS
+            case "parse", "name":
+                from evalbench.engine.benchmarks.parsers import KINDS
+
+                return KINDS
+            case "", "theme":
+                shipped = (PurePath(file.name) for file in files("evalbench.themes").iterdir())
+                return [file.stem for file in shipped if file.suffix == ".toml"]
+        return ()
+
+    def _implied(self, prefix: str) -> Iterable[str]:
+        """The values that a metavar such as ``BENCHMARK|FILE.toml`` or ``list|set`` implies."""
+        metavar = self._action.metavar if isinstance(self._action.metavar, str) else ""
+        for part in metavar.strip("{}").replace(",", "|").split("|"):
+            kind = part.split(".")[0]
+            if kind in _FILES:
+                yield from FilesCompleter()(prefix)
+            elif kind in _FOLDERS:
+                yield from DirectoriesCompleter()(prefix)
+            elif kind in _MODELS:
+                yield from (f"{name}/" for name in registry.provider_names())
+            elif kind == "RUN":
+                yield from ("last", *_runs())
+            elif kind == "BENCHMARK":
+                yield from registry.benchmark_names()
+            elif kind == "PROVIDER":
+                yield from registry.provider_names()
+            elif part.islower():
+                yield part
+
+
+def _runs() -> list[str]:
+    """Names of runs, the newest first."""
+    try:
+        return sorted(os.listdir(runs_dir()), reverse=True)
+    except OSError:
+        return []

@@ -15,7 +15,7 @@ def declare(parser: Parser, words: Sequence[str]) -> None:
     """Arguments."""
     parser.description = f"""\
 {parser.description} Save it where your
-shell looks for completions; do so again after an update or after installing plug-ins:
+shell looks for completions:
 
   bash  ~/.local/share/bash-completion/completions/evalbench, or source it in ~/.bashrc
   zsh   a file _evalbench in a folder of $fpath, before compinit
@@ -30,9 +30,7 @@ shell looks for completions; do so again after an update or after installing plu
 
 def execute(args: argparse.Namespace) -> int:
     """Print the script."""
-    from evalbench.tui.cli import shells
-    from evalbench.tui.cli.completing import tables
+    from evalbench.tui.cli.completing import script
 
-    write = {"bash": shells.bash, "zsh": shells.zsh, "fish": shells.fish}[args.shell]
-    stdout().write(write(tables()))
+    stdout().write(script(args.shell))
     return 0

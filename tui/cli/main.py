@@ -20,6 +20,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     if sys.platform == "win32":
         sys.stderr.write("evalbench runs on Linux and macOS; on Windows, run it inside WSL2.\n")
         return 1
+    if "_ARGCOMPLETE" in os.environ:
+        from evalbench.tui.cli.completing import answer
+
+        answer()
+        return 0
     words = list(sys.argv[1:] if argv is None else argv)
     from evalbench.engine.core_dumps import no_core_dumps
     from evalbench.tui.cli.output import lost_output, open_streams, stderr
@@ -97,7 +102,7 @@ def _tell_plainly(error: OSError) -> int:
 def _dispatch(words: list[str]) -> int:
     if not words or _is_app_flag(words[0]):
         return _app(words)
-    from evalbench.tui.cli.commands import COMMANDS, overview
+    from evalbench.tui.cli.commands import COMMANDS, overview, parser_of
     from evalbench.tui.cli.output import stdout
 
     if words[0] in ("-h", "--help", "help"):
@@ -126,19 +131,13 @@ def _dispatch(words: list[str]) -> int:
         )
     from importlib import import_module
 
-    from evalbench.tui.cli.parser import Parser
-
-    command = COMMANDS[name]
-    module = import_module(f"evalbench.tui.cli.{command.module}")
-    parser = Parser(name, command.summary)
-    module.declare(parser, rest)
-    args = parser.read(rest)
+    args = parser_of(name, rest).read(rest)
     _hush_libraries()
     if name in _IN_THIS_PROCESS:
         from evalbench.tui.cli.signals import second_interrupt_ends
 
         second_interrupt_ends()
-    code: int = module.execute(args)
+    code: int = import_module(f"evalbench.tui.cli.{COMMANDS[name].module}").execute(args)
     return code
 
 
@@ -158,11 +157,9 @@ def _app(words: list[str]) -> int:
 
         stdout().write(overview())
         return 0
-    from evalbench.tui.cli.parser import Parser
+    from evalbench.tui.cli.commands import parser_of
 
-    parser = Parser("", "open the full-screen app")
-    app.declare(parser, words)
-    return app.execute(parser.read(words))
+    return app.execute(parser_of("", words).read(words))
 
 
 if __name__ == "__main__":

@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING
 
 from evalbench.engine.installed import version
 from evalbench.tui.cli.output import stdout
-from evalbench.tui.cli.parser import Parser
+from evalbench.tui.cli.parser import Parser, add_options, filter_options
 
 if TYPE_CHECKING:
     from evalbench.engine.calls.options import Option
-    from evalbench.tui.cli.grammar import Argument, Grammar
 
 EXIT_CODES = {
     0: "complete, or left running as asked",
@@ -60,8 +59,7 @@ def execute(args: argparse.Namespace) -> int:
 def page() -> Iterator[str]:
     """The lines of the page, using roff's man macros."""
     from evalbench.engine.config import registry
-    from evalbench.tui.cli import grammar as known
-    from evalbench.tui.cli.commands import COMMANDS
+    from evalbench.tui.cli.commands import COMMANDS, parser_of
 
     yield f'.TH EVALBENCH 1 "" "evalbench {_text(version())}" "User Commands"'
     yield from (".SH NAME", r"evalbench \- run LLM benchmarks against any model")
@@ -70,19 +68,21 @@ def page() -> Iterator[str]:
     yield from (".B evalbench", r"\fICOMMAND\fR [\fI...\fR]")
     yield from (".SH DESCRIPTION", _line(_DESCRIPTION))
     yield ".SH OPTIONS OF THE APP"
-    yield from _arguments(known.grammar("").arguments)
+    for _, actions in parser_of("", ()).sections():
+        yield from _arguments(actions)
     yield ".SH COMMANDS"
     for name in COMMANDS:
-        yield from _command(known.grammar(name))
+        yield from _command(name)
         if name == "models":
-            for word in ("fit", "unload"):
-                yield from _command(known.grammar(name, [word]), f"models {word}")
+            yield from _command(name, "fit")
+            yield from _command(name, "unload")
     yield ".SH SETTINGS OF BENCHMARKS"
     for name in registry.benchmark_names():
-        yield from _settings(name, known.benchmark_options(name))
+        benchmark = registry.benchmark_class(name)
+        yield from _settings(name, [*benchmark.options, *filter_options(benchmark.filters)])
     yield ".SH SETTINGS OF PROVIDERS"
     for name in registry.provider_names():
-        yield from _settings(name, known.provider_options(name))
+        yield from _settings(name, registry.provider_class(name).options)
     yield from (".SH EXIT STATUS", _line("With several runs, the highest of theirs."))
     for code, meaning in EXIT_CODES.items():
         yield from _entry(str(code), meaning)
@@ -93,36 +93,51 @@ def page() -> Iterator[str]:
     yield _line("evalbench doctor shows where runs, caches and settings are.")
 
 
-def _command(found: Grammar, name: str = "") -> Iterator[str]:
-    yield f".SS evalbench {_text(name or found.name)}"
-    yield _line(found.usage)
+def _command(*words: str) -> Iterator[str]:
+    from evalbench.tui.cli.commands import parser_of
+
+    parser = parser_of(words[0], words[1:])
+    yield f".SS evalbench {_text(' '.join(words))}"
+    yield _line(" ".join(parser.format_usage().removeprefix("usage: ").split()))
     yield ".PP"
-    first, _, more = found.description.partition("\n\n")
+    first, _, more = (parser.description or "").partition("\n\n")
     yield _line(first)
     yield from _as_it_is(more.splitlines())
-    for title, arguments in found.sections:
+    for title, actions in parser.sections():
         if title not in ("positional arguments", "options"):
             yield from (".PP", f".I {_text(title)}")
-        yield from _arguments(one for one in arguments if "--help" not in one.flags)
-    if found.epilog:
+        yield from _arguments(actions)
+    if parser.epilog:
         yield ".PP"
-        yield from _as_it_is(found.epilog.splitlines())
+        yield from _as_it_is(parser.epilog.strip().splitlines())
 
 
 def _settings(name: str, options: Sequence[Option]) -> Iterator[str]:
-    from evalbench.tui.cli.grammar import options_grammar
-
     if options:
+        parser = Parser("", name)
+        add_options(parser, options, name)
         yield f".SS {_text(name)}"
-        (*_, (_, arguments)) = options_grammar(name, options).sections
-        yield from _arguments(arguments)
+        yield from _arguments(parser.sections()[-1][1])
 
 
-def _arguments(arguments: Iterable[Argument]) -> Iterator[str]:
-    for one in arguments:
-        value = f" \\fI{_text(one.metavar)}\\fR" if one.metavar else ""
-        flags = ", ".join(rf"\fB{_text(flag)}\fR" for flag in one.flags)
-        yield from (".TP", f"{flags}{value}".strip(), _line(one.help))
+def _arguments(actions: Iterable[argparse.Action]) -> Iterator[str]:
+    for action in actions:
+        if "--help" not in action.option_strings:
+            value = f" \\fI{_text(metavar_of(action))}\\fR" if action.nargs != 0 else ""
+            flags = ", ".join(rf"\fB{_text(flag)}\fR" for flag in action.option_strings)
+            yield from (".TP", f"{flags}{value}".strip(), _line(help_of(action)))
+
+
+def metavar_of(action: argparse.Action) -> str:
+    """The placeholder for the value of an argument."""
+    if isinstance(action.metavar, str):
+        return action.metavar
+    return "{" + ",".join(map(str, action.choices or ())) + "}"
+
+
+def help_of(action: argparse.Action) -> str:
+    """What an argument does, with its defaults filled in."""
+    return (action.help or "") % vars(action)
 
 
 def _entry(name: str, text: str) -> tuple[str, ...]:

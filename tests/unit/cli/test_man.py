@@ -10,10 +10,9 @@ from pathlib import Path
 import pytest
 
 from evalbench.engine.config import registry
-from evalbench.tui.cli.commands import COMMANDS
-from evalbench.tui.cli.grammar import grammar
+from evalbench.tui.cli.commands import COMMANDS, parser_of
 from evalbench.tui.cli.main import main
-from evalbench.tui.cli.man import EXIT_CODES
+from evalbench.tui.cli.man import EXIT_CODES, help_of, metavar_of
 
 DOCS = Path(__file__).parents[3] / "docs"
 
@@ -37,10 +36,11 @@ def test_every_command_with_all_that_it_takes(page: str) -> None:
         part = _part(page, f".SS evalbench {name}".replace("-", r"\-"))
         assert command.summary[1:] in part
         lines = part.splitlines()
-        for one in grammar(name).arguments:
-            if "--help" not in one.flags:
-                assert f"{', '.join(one.flags)} {one.metavar}".strip() in lines
-                assert one.help in lines
+        for action in parser_of(name, ())._actions:
+            if "--help" not in action.option_strings:
+                value = "" if action.nargs == 0 else metavar_of(action)
+                assert f"{', '.join(action.option_strings)} {value}".strip() in lines
+                assert help_of(action) in lines
 
 
 def test_the_settings_of_benchmarks_and_providers(page: str) -> None:
