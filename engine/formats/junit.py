@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Mapping
 from xml.sax.saxutils import escape, quoteattr
 
+from evalbench.engine.benchmark import Sample
 from evalbench.engine.calls import Outcome
 from evalbench.engine.formats.files import Files
 from evalbench.engine.journal import ScoreRow
 from evalbench.engine.runs.reader import RunReader, SampleRecord
-from evalbench.engine.runs.rows import as_text, question
+from evalbench.engine.runs.rows import as_text, gold_text, question, read_text
 from evalbench.engine.terminal_text import visible
 
 _LONGEST = 2000
@@ -102,7 +102,7 @@ def _case(run: RunReader, held: SampleRecord, epoch: int, headline: str) -> str:
     elif score is not None and kind == "errors":
         what = f"<error message={_attribute(as_text(score.detail.get('error')))}/>"
     elif score is not None and kind == "failures":
-        message = _message(score, held.sample.gold)
+        message = _message(score, held.sample, run.grade(score, headline))
         what = f"<failure message={_attribute(message)} type={_attribute(score.outcome.value)}/>"
     return f'{head} time="{took:.3f}">{what}{body}</testcase>\n'
 
@@ -117,23 +117,16 @@ _UNREAD = {
 }
 
 
-def _message(score: ScoreRow, gold: object) -> str:
+def _message(score: ScoreRow, sample: Sample, value: float | None) -> str:
     """Why a case failed, as text."""
-    wanted = _said(gold)
+    wanted = gold_text(sample, score.detail)
     right = f"; right is {_short(wanted, _IN_MESSAGE)}" if wanted else ""
     if why := _UNREAD.get(score.outcome):
         return why + right
-    read = _said(score.detail.get("parsed"))
+    if not wanted:
+        return f"the score is {value:g}" if value is not None else "no score"
+    read = read_text(score.detail)
     return (f"answered {_short(read, _IN_MESSAGE)}" if read else "a wrong answer") + right
-
-
-def _said(value: object) -> str:
-    """An answer in readable form: without the names of parsers, several joined by "or"."""
-    if isinstance(value, Mapping):
-        value = list(value.values())
-    if isinstance(value, list | tuple):
-        return " or ".join(dict.fromkeys(filter(None, map(_said, value))))
-    return as_text(value)
 
 
 def _short(text: str, most: int = _IN_NAME) -> str:

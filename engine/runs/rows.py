@@ -1,16 +1,19 @@
-"""A run as a table: one row per sample and epoch, with the same columns for CSV and Parquet."""
+"""A run as a table, one row per sample and epoch, and the text of what is in a row."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import orjson
 
+from evalbench.engine.benchmark import Sample
 from evalbench.engine.calls import Outcome
 from evalbench.engine.config.roles import CANDIDATE
 from evalbench.engine.journal import CallRow
 from evalbench.engine.runs.reader import RunReader, SampleRecord, role_of
+
+LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 FIXED = {
     "run": str,
@@ -105,6 +108,38 @@ def question(held: SampleRecord) -> str:
     if isinstance(turns, list):
         return "\n\n".join(map(str, turns))
     return as_text(given)
+
+
+def gold_text(sample: Sample, detail: Mapping[str, Any], *, short: bool = False) -> str:
+    """The correct answer.
+
+    For a choice, its letter as the options were shown, and its text unless ``short``.
+    """
+    gold, choices = sample.gold, sample.inputs.get("choices")
+    if isinstance(gold, int) and isinstance(choices, list) and 0 <= gold < len(choices):
+        place = next(
+            (at for at, option in enumerate(shown_order(choices, detail)) if option == gold), None
+        )
+        letter = "?" if place is None else LETTERS[place % 26]
+        return letter if short else f"{letter}) {as_text(choices[gold])}"
+    if isinstance(gold, list) and gold:
+        return as_text(gold[0]) if short else " or ".join(map(as_text, gold))
+    return as_text(gold)
+
+
+def read_text(detail: Mapping[str, Any]) -> str:
+    """The parsed answer: by the lenient parser if there is one."""
+    parsed = detail.get("parsed")
+    if not isinstance(parsed, Mapping) or not parsed:
+        return ""
+    name = next((name for name in parsed if "lenient" in name), next(iter(parsed)))
+    return "–" if parsed[name] is None else as_text(parsed[name])
+
+
+def shown_order(choices: Sequence[Any], detail: Mapping[str, Any]) -> Sequence[int]:
+    """Numbers of the options in the order shown."""
+    order: Sequence[int] = detail.get("parsed", {}).get("order", range(len(choices)))
+    return order
 
 
 def as_text(value: Any) -> str:

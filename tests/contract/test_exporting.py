@@ -8,6 +8,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 
 from evalbench.engine.benchmark import DataSource, Item
@@ -352,6 +353,18 @@ def test_an_experiment_comes_back(home: Path, tmp_path: Path) -> None:
     back = written(recorded)
     assert back.counts("accuracy") == run.counts("accuracy") == (2, 4)
     assert any("1 question without a prediction" in note for note in recorded.notes)
+
+
+def test_an_experiment_keeps_what_an_older_parser_read(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    item = Item({"question": "q", "choices": ["w", "x"]}, 1, {"subject": "anatomy"})
+    spec = make_spec("mmlu", "answers/claude", options={"family": "chat"})
+    with monkeypatch.context() as earlier:
+        earlier.setattr("evalbench.engine.benchmarks.mmlu.benchmark.LENIENT", "letter-lenient/1")
+        run = run_of(spec, [(item, {("candidate", "answer", 0): RecordedReply("B")})])
+    exported(run.folder, tmp_path / "out")
+    assert pq.read_table(tmp_path / "out" / "results.parquet")["predicted"].to_pylist() == [1]
 
 
 # -- what is refused ----------------------------------------------------------------

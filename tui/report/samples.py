@@ -9,9 +9,10 @@ from typing import TypeVar
 from evalbench.engine.compare.scores import RunScores
 from evalbench.engine.runs.browse import Filter, SampleBrowser
 from evalbench.engine.runs.folder import RunFolder
+from evalbench.engine.runs.rows import read_text
 from evalbench.tui.state import figures
 from evalbench.tui.state.sample_view import CallView, media_words, sample_view
-from evalbench.tui.state.sample_words import choice_words, read_words
+from evalbench.tui.state.sample_words import choice_words
 
 UNREAD = ("truncated", "refused", "filtered", "unparsed")
 """Outcomes of replies in which no answer was found."""
@@ -90,7 +91,7 @@ class ReportSamples:
             self.label,
             " ".join(filter(None, [view.verdict.glyph, view.verdict.word])),
             view.outcome,
-            read_words(detail) or ", ".join(values[:_MOST_VALUES]),
+            read_text(detail) or ", ".join(values[:_MOST_VALUES]),
             tuple(_texts(view.calls)),
             f"evalbench show {self._run} --sample {row}",
         )

@@ -347,7 +347,8 @@ def _facts(view: SampleView) -> Iterator[Pair]:
     found = view.verdict
     word = ", ".join(filter(None, [found.word, view.outcome]))
     yield "result", f"{found.glyph} {word}", found.tone
-    yield "gold", view.gold, "strong"
+    if view.gold:
+        yield "gold", view.gold, "strong"
     for score in view.scores:
         if score.title:
             yield score.title, score.outcome, ""

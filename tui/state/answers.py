@@ -7,15 +7,10 @@ from dataclasses import dataclass
 
 from evalbench.engine.calls import Outcome
 from evalbench.engine.journal import JournalReader
+from evalbench.engine.runs.rows import gold_text, read_text
 from evalbench.engine.terminal_text import one_line
 from evalbench.tui.state.figures import OUTCOME_WORDS
-from evalbench.tui.state.sample_words import (
-    Verdict,
-    gold_words,
-    question_words,
-    read_words,
-    verdict,
-)
+from evalbench.tui.state.sample_words import Verdict, question_words, verdict
 
 _LONGEST = 400
 
@@ -81,8 +76,8 @@ def _read(journal: JournalReader, row: int, epoch: int, headline: str) -> Answer
         verdict([score], headline),
         OUTCOME_WORDS[score.outcome.value],
         _line(question_words(held.sample.inputs)),
-        _line(gold_words(held.sample, score.detail, short=True)),
-        _line(score.detail.get("error", "") if failed else read_words(score.detail)),
+        _line(gold_text(held.sample, score.detail, short=True)),
+        _line(score.detail.get("error", "") if failed else read_text(score.detail)),
     )
 
 

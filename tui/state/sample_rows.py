@@ -8,15 +8,9 @@ from collections.abc import Callable, Mapping, Sequence
 
 from evalbench.engine.errors import JournalError
 from evalbench.engine.runs.browse import VALUE, SampleBrowser, SampleLine, Took
+from evalbench.engine.runs.rows import gold_text, read_text
 from evalbench.tui.state import figures
-from evalbench.tui.state.sample_words import (
-    gold_words,
-    outcome_word,
-    question_words,
-    read_words,
-    value_word,
-    verdict,
-)
+from evalbench.tui.state.sample_words import outcome_word, question_words, value_word, verdict
 
 Cells = tuple[str | tuple[str, str], ...]
 """The cells of a row: texts, some with a tone."""
@@ -148,8 +142,8 @@ class SampleRows:
             (found.glyph, found.tone),
             (outcome_word(line, live=self.live), "" if line.scores else "dim"),
             (found.word, found.tone),
-            read_words(detail)[:_LONGEST],
-            gold_words(line.sample, detail, short=True)[:_LONGEST],
+            read_text(detail)[:_LONGEST],
+            gold_text(line.sample, detail, short=True)[:_LONGEST],
             *((_extra(name, line, took, self._epochs), "") for name in self._extras),
             *((line.sample.tags.get(tag, "")[:_LONGEST], "dim") for tag in self._tags),
             question_words(line.sample.inputs).lstrip()[:_LONGEST],

@@ -15,12 +15,11 @@ from typing import Any
 from evalbench.engine.calls import MediaPart, Message, Reply
 from evalbench.engine.journal import CallRow, ScoreRow
 from evalbench.engine.runs.browse import SampleLine
+from evalbench.engine.runs.rows import as_text, gold_text
 from evalbench.tui.state import figures
 from evalbench.tui.state.reuse_words import taken_words
 from evalbench.tui.state.sample_words import (
     Verdict,
-    as_text,
-    gold_words,
     outcome_word,
     question_words,
     readings,
@@ -110,7 +109,7 @@ def sample_view(
         verdict(line.scores, value),
         outcome_word(line, live=live),
         question_words(line.sample.inputs),
-        gold_words(line.sample, detail),
+        gold_text(line.sample, detail),
         list(line.sample.tags.items()),
         [score_view(score, alone=len(line.scores) == 1) for score in line.scores],
         list(_call_views(calls, live=live)),

@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-import orjson
-
 from evalbench.engine.benchmark import Sample
 from evalbench.engine.journal import ScoreRow
 from evalbench.engine.runs.browse import WAITING, SampleLine, headline
+from evalbench.engine.runs.rows import LETTERS, as_text, shown_order
 from evalbench.tui.state.figures import OUTCOME_WORDS
 
-_LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _QUESTIONS = ("question", "prompt", "instruction", "text")
 
 STATE_WORDS = OUTCOME_WORDS | {WAITING: "no score yet"}
@@ -81,36 +79,13 @@ def _texts(values: Iterable[Any]) -> Iterator[str]:
             yield from _texts(value)
 
 
-def gold_words(sample: Sample, detail: Mapping[str, Any], *, short: bool = False) -> str:
-    """The correct answer.
-
-    For a choice, its letter as the options were shown, and its text unless ``short``.
-    """
-    gold, choices = sample.gold, sample.inputs.get("choices")
-    if isinstance(gold, int) and isinstance(choices, list) and 0 <= gold < len(choices):
-        place = next(
-            (at for at, option in enumerate(_order(choices, detail)) if option == gold), None
-        )
-        letter = "?" if place is None else _LETTERS[place % 26]
-        return letter if short else f"{letter}) {as_text(choices[gold])}"
-    if isinstance(gold, list) and gold:
-        return as_text(gold[0]) if short else " or ".join(map(as_text, gold))
-    return as_text(gold)
-
-
 def choice_words(sample: Sample, detail: Mapping[str, Any]) -> str:
     """The options of a choice as shown, one per line; empty if it is not a choice."""
     choices = sample.inputs.get("choices")
     if not isinstance(choices, list):
         return ""
-    shown = [as_text(choices[at]) for at in _order(choices, detail) if at < len(choices)]
-    return "\n".join(f"{_LETTERS[at % 26]}) {text}" for at, text in enumerate(shown))
-
-
-def _order(choices: Sequence[Any], detail: Mapping[str, Any]) -> Sequence[int]:
-    """Numbers of the options in the order shown."""
-    order: Sequence[int] = detail.get("parsed", {}).get("order", range(len(choices)))
-    return order
+    shown = [as_text(choices[at]) for at in shown_order(choices, detail) if at < len(choices)]
+    return "\n".join(f"{LETTERS[at % 26]}) {text}" for at, text in enumerate(shown))
 
 
 def readings(detail: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -122,17 +97,3 @@ def readings(detail: Mapping[str, Any]) -> list[tuple[str, str]]:
         (name, "nothing" if reading is None else as_text(reading))
         for name, reading in parsed.items()
     ]
-
-
-def read_words(detail: Mapping[str, Any]) -> str:
-    """The parsed answer: by the lenient parser if there is one."""
-    parsed = detail.get("parsed")
-    if not isinstance(parsed, Mapping) or not parsed:
-        return ""
-    name = next((name for name in parsed if "lenient" in name), next(iter(parsed)))
-    return "–" if parsed[name] is None else as_text(parsed[name])
-
-
-def as_text(value: Any) -> str:
-    """A JSON value for display: a text as it is."""
-    return value if isinstance(value, str) else orjson.dumps(value, default=str).decode()

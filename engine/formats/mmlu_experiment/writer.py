@@ -18,6 +18,7 @@ from evalbench.engine.scoring.letters_lenient import LENIENT
 
 _RESULTS = "results.parquet"
 _QUESTIONS = "questions.parquet"
+_PARSERS = [parser.partition("/")[0] for parser in (LENIENT, LOGLIKELIHOOD)]
 
 
 def write(run: RunReader, files: Files) -> list[str]:
@@ -107,5 +108,7 @@ def _predicted(held: SampleSummary) -> int | None:
     parsed = held.score.detail.get("parsed") or {}
     if "option" in parsed:
         return UNREAD if parsed["option"] is None else int(parsed["option"])
-    letter = parsed.get(LENIENT) or parsed.get(LOGLIKELIHOOD)
+    # A run keeps the versions of the parsers that scored it.
+    read = {parser.partition("/")[0]: letter for parser, letter in parsed.items()}
+    letter = next(filter(None, map(read.get, _PARSERS)), None)
     return LETTERS.index(letter) if letter else UNREAD

@@ -27,16 +27,10 @@ from evalbench.engine.errors import JournalError
 from evalbench.engine.journal import CallKey, CallRow, ScoreRow
 from evalbench.engine.journal.schema import FILE
 from evalbench.engine.runs.browse import SampleBrowser, SampleLine
+from evalbench.engine.runs.rows import gold_text, read_text
 from evalbench.tui.state.sample_rows import SampleRows
 from evalbench.tui.state.sample_view import choice_table, message_blocks, reply_facts, sample_view
-from evalbench.tui.state.sample_words import (
-    gold_words,
-    outcome_word,
-    question_words,
-    read_words,
-    readings,
-    verdict,
-)
+from evalbench.tui.state.sample_words import outcome_word, question_words, readings, verdict
 from tests.unit.engine.journals import ask, journal, sample
 
 CHOICE = Sample("0" * 16 + ".1", {"question": "Which?", "choices": ["red", "blue", "tan"]}, 1)
@@ -108,7 +102,7 @@ def test_outcomes_say_how_far_a_sample_has_come(
         ({"number": 3, "turns": ["First", "Second"]}, "First"),
         ({"talk": [{"content": "Hello"}]}, "Hello"),
         ({"number": 3}, '{"number":3}'),
-        ({}, "{}"),
+        ({}, ""),
     ],
 )
 def test_the_question_is_found_among_the_inputs(inputs: dict[str, Any], words: str) -> None:
@@ -127,7 +121,7 @@ def test_the_question_is_found_among_the_inputs(inputs: dict[str, Any], words: s
 def test_the_gold_of_a_choice_is_its_letter_as_shown(
     detail: dict[str, Any], short: bool, words: str
 ) -> None:
-    assert gold_words(CHOICE, detail, short=short) == words
+    assert gold_text(CHOICE, detail, short=short) == words
 
 
 @pytest.mark.parametrize(
@@ -136,23 +130,23 @@ def test_the_gold_of_a_choice_is_its_letter_as_shown(
         ("Paris", "Paris", "Paris"),
         (["4", "four"], "4 or four", "4"),
         (17, "17", "17"),
-        (None, "null", "null"),
+        (None, "", ""),
         ([], "[]", "[]"),
         ({"answer": 1}, '{"answer":1}', '{"answer":1}'),
     ],
 )
 def test_other_gold_is_told_as_it_is(gold: Any, whole: str, short: str) -> None:
     one = Sample("", {"question": "?"}, gold)
-    assert gold_words(one, {}) == whole
-    assert gold_words(one, {}, short=True) == short
+    assert gold_text(one, {}) == whole
+    assert gold_text(one, {}, short=True) == short
 
 
 def test_a_list_tells_what_the_lenient_parser_read_and_a_page_what_each_did() -> None:
     detail = {"parsed": {"letter-faithful/1": None, "letter-lenient/1": "C"}}
-    assert read_words(detail) == "C"
+    assert read_text(detail) == "C"
     assert readings(detail) == [("letter-faithful/1", "nothing"), ("letter-lenient/1", "C")]
-    assert read_words({"parsed": {"letter-lenient/1": None}}) == "–"
-    assert read_words({"error": "Overloaded"}) == ""
+    assert read_text({"parsed": {"letter-lenient/1": None}}) == "–"
+    assert read_text({"error": "Overloaded"}) == ""
     assert readings({"parsed": "C"}) == []
 
 
