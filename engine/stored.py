@@ -19,6 +19,7 @@ from evalbench.engine.shapes import (
     flag,
     grade,
     list_of,
+    mapping,
     matching,
     maybe,
     number,
@@ -259,11 +260,12 @@ _setting = maybe(either(text, flag, number(-(2.0**63), 2.0**64), list_of(anythin
 SPEC = record(
     {
         **dict.fromkeys(("benchmark", "model"), text),
-        **dict.fromkeys(("common", "options", "provider_options"), table_of(_setting)),
+        "common": mapping,
+        **dict.fromkeys(("options", "provider_options"), table_of(_setting)),
         "filters": table_of(list_of(text)),
     }
 )
-"""The spec; the types of its settings are declared with them, see ``settings``."""
+"""The spec. What its common settings are is declared with their options."""
 
 _RATE = decimal(10**9)
 _RATES = record(

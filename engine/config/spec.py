@@ -179,17 +179,29 @@ class RunSpec:
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> RunSpec:
-        """Read a stored spec.
+        """Read a stored spec, which may have been edited.
 
         Raises:
-            Misfit: a field has the wrong type. See also :meth:`check_types`.
+            Misfit: a field, a common setting or a model has the wrong type.
         """
         SPEC(value)
+        # A run of an older evalbench lacks later settings.
+        settings = record_of(RunSettings, _exact(_tuples(value["common"])))
+        given = values_of(settings)
+        for option in COMMON:
+            if why := option.unfit(held := given[option.name]):
+                raise Misfit(why, held).inside(option.name).inside("common")
+        judges = (text.partition(",")[0].strip() for text in settings.judge)
+        for model in (value["model"], *judges):
+            try:
+                ModelRef.parse(model)
+            except ValueError:
+                wanted = "a model, written provider/name"
+                raise Misfit(wanted, model).inside("model") from None
         return cls(
             value["benchmark"],
             value["model"],
-            # A run of an older evalbench lacks later settings.
-            record_of(RunSettings, _exact(_tuples(value["common"]))),
+            settings,
             _tuples(value["options"]),
             _tuples(value["provider_options"]),
             _tuples(value["filters"]),
@@ -201,24 +213,6 @@ class RunSpec:
         if self.benchmark == "custom" and (file := self.options.get("file")):
             return Path(file).stem
         return str(self.options.get("task") or "") or self.benchmark
-
-    def check_types(self) -> None:
-        """Check the settings of a spec that may have been edited.
-
-        Raises:
-            Misfit: a common setting, or a model, has the wrong type.
-        """
-        given = values_of(self.settings)
-        for option in COMMON:
-            if why := option.unfit(held := given[option.name]):
-                raise Misfit(why, held).inside(option.name).inside("common")
-        judges = (text.partition(",")[0].strip() for text in self.settings.judge)
-        for model in (self.model, *judges):
-            try:
-                ModelRef.parse(model)
-            except ValueError:
-                wanted = "a model, written provider/name"
-                raise Misfit(wanted, model).inside("model") from None
 
     def option_files(self) -> list[Path]:
         """The files that the benchmark's options refer to, directly or in folders."""

@@ -135,9 +135,7 @@ class RunFolder:
         from evalbench.engine.config.spec import RunSpec
 
         try:
-            spec = RunSpec.from_json(parse_json(read_plain(self.path / "spec.json", SETTINGS)))
-            spec.check_types()
-            return spec
+            return RunSpec.from_json(parse_json(read_plain(self.path / "spec.json", SETTINGS)))
         except (OSError, ValueError) as error:
             raise RunNotFound(
                 f"{self.path} is not a readable run",

@@ -176,7 +176,7 @@ class Compatible(ChatProvider):
             raise CallRejected(_NO_CHOICE)
         facts = self.facts.of(wire_name(call))
         messages = call.prompt.messages
-        refusal = refused.reason(SYSTEM, ANY)
+        refusal = refused.get(SYSTEM, {}).get(ANY)
         if refusal is not None and (merged := system_in_first_turn(messages)):
             call = replace(call, prompt=replace(call.prompt, messages=merged))
             note = ParamNote("system", "refused", f"put into the first user turn: {refusal}")

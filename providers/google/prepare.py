@@ -55,7 +55,7 @@ def terms(params: Params, facts: ModelFacts, refused: Refused) -> Terms:
     _logprobs(talk, facts)
     _schema(talk, params, facts)
     agreed = talk.terms()
-    if not thinks or refused.reason(_THOUGHTS, "true") is not None:
+    if not thinks or _THOUGHTS in refused:
         return agreed
     # Thoughts are billed in any case; visible ones are stored alongside the answer.
     config = talk.fields["generationConfig"].setdefault("thinkingConfig", {})

@@ -54,22 +54,10 @@ class Negotiable:
     aliases: tuple[str, ...] = ()
 
 
-class Refused:
-    """What one model at one address refuses: reasons by field and value."""
+Refused = Mapping[str, Mapping[str, str]]
+"""What one model at one address refuses: reasons by field and value (JSON text, or ANY)."""
 
-    def __init__(self, reasons: Mapping[str, Mapping[str, str]] | None = None) -> None:
-        self._reasons = reasons or {}
-
-    def reason(self, field: str, value: str) -> str | None:
-        """Why the provider refuses this value (JSON text), or None if it does not."""
-        by_value = self._reasons.get(field)
-        if by_value is None:
-            return None
-        known = by_value.get(ANY)
-        return known if known is not None else by_value.get(value)
-
-
-NOTHING = Refused()
+NOTHING: Refused = {}
 
 
 def blamed(sent: Iterable[Negotiable], param: str, message: str) -> tuple[Negotiable, bool] | None:
@@ -144,7 +132,7 @@ class Refusals:
             if self._known is None:
                 self._known = self._stored()
             reasons = self._known.get(model)
-            view = self._views[model] = Refused(reasons) if reasons else NOTHING
+            view = self._views[model] = dict(reasons) if reasons else NOTHING
         return view
 
     def learn(self, model: str, one: Negotiable, reason: str, *, value_only: bool) -> None:

@@ -16,6 +16,7 @@ import orjson
 from evalbench.engine.calls import ParamNote, Params
 from evalbench.engine.errors import CallRejected
 from evalbench.providers.modelfacts import Negotiable, Refused
+from evalbench.providers.modelfacts.refusals import ANY
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +106,8 @@ class Negotiation:
         if isinstance(wire, tuple):
             wire = list(wire)
         text = orjson.dumps(wire).decode()
-        if (refusal := self._refused.reason(field, text)) is not None:
+        refusals = self._refused.get(field, {})
+        if (refusal := refusals.get(ANY, refusals.get(text))) is not None:
             self._notes[name] = ParamNote(name, "refused", refusal)
             return False
         self.put(field, wire)
@@ -126,7 +128,7 @@ class Negotiation:
             CallRejected: it refuses them all.
         """
         for field in fields:
-            if self._refused.reason(field, "") is None:
+            if ANY not in self._refused.get(field, {}):
                 self.fix("max_tokens", field, tokens)
                 self._negotiable.append(Negotiable(field, str(tokens)))
                 return

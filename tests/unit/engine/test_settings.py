@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from evalbench.engine.calls import ModelRef
-from evalbench.engine.calls.options import record_of, values_of
+from evalbench.engine.calls.options import Option, record_of, values_of
 from evalbench.engine.config.spec import (
     COMMON,
     RunSettings,
@@ -231,14 +231,32 @@ values = (
     | st.lists(words, max_size=2).map(tuple)
 )
 tables = st.dictionaries(words, values, max_size=3)
-of_every_run = st.dictionaries(
-    st.sampled_from([option.name for option in COMMON]), values, max_size=3
+models = words.map("scripted/m{}".format)
+
+
+def values_of_option(option: Option) -> st.SearchStrategy[Any]:
+    """What a common setting can be."""
+    low, high = option.minimum or 0, option.maximum or 10**6
+    cents = st.integers(1 + int(low * 100), int(high * 100)).map(lambda n: Decimal(n) / 100)
+    kinds: dict[type, st.SearchStrategy[Any]] = {
+        bool: st.booleans(),
+        int: st.integers(int(low), int(high)),
+        float: cents.map(float),
+        Decimal: cents,
+        str: models if option.name == "judge" else words,
+    }
+    one = kinds[option.type]
+    return st.lists(one, max_size=2).map(tuple) if option.many else one
+
+
+of_every_run = st.fixed_dictionaries(
+    {}, optional={option.name: values_of_option(option) for option in COMMON}
 ).map(partial(record_of, RunSettings))
 filters = st.dictionaries(words, st.lists(words, min_size=1, max_size=2).map(tuple), max_size=2)
 
 
 @settings(quickly, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(st.builds(RunSpec, words, words, of_every_run, tables, tables, filters))
+@given(st.builds(RunSpec, words, models, of_every_run, tables, tables, filters))
 def test_any_spec_survives_json(made: RunSpec) -> None:
     assert RunSpec.from_json(orjson.loads(orjson.dumps(made.to_json()))) == made
 

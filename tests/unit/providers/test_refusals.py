@@ -9,9 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from evalbench.engine.calls import Params
 from evalbench.engine.paths import cache_dir
-from evalbench.providers.modelfacts import NOTHING, Negotiable, Refusals
+from evalbench.providers.modelfacts import NOTHING, Negotiable, Refusals, Refused
 from evalbench.providers.modelfacts.refusals import blamed
+from evalbench.providers.wire.negotiation import Negotiation
 
 SENT = (
     Negotiable("temperature", "0.0"),
@@ -98,12 +100,18 @@ def test_any_text_can_be_searched(text: str) -> None:
     assert found is None or found[0] in SENT
 
 
+def _reason(refused: Refused, name: str, value: float) -> str | None:
+    """Why a parameter is not sent; None if it is."""
+    negotiation = Negotiation(Params().override(**{name: value}), refused, "P")
+    return None if negotiation.send(name, name) else negotiation.terms().notes[0].reason
+
+
 def test_a_refused_value_leaves_other_values() -> None:
     refusals = Refusals("p", "host")
     refusals.learn("m", SENT[0], "only the default", value_only=True)
     refused = refusals.of("m")
-    assert refused.reason("temperature", "0.0") == "only the default"
-    assert refused.reason("temperature", "1.0") is None
+    assert _reason(refused, "temperature", 0.0) == "only the default"
+    assert _reason(refused, "temperature", 1.0) is None
     assert refusals.of("other") is NOTHING
 
 
@@ -111,7 +119,7 @@ def test_a_refused_field_leaves_no_value() -> None:
     refusals = Refusals("p", "host")
     before = refusals.of("m")
     refusals.learn("m", SENT[0], "unsupported", value_only=False)
-    assert refusals.of("m").reason("temperature", "0.7") == "unsupported"
+    assert _reason(refusals.of("m"), "temperature", 0.7) == "unsupported"
     assert refusals.of("m") is not before
 
 
@@ -119,10 +127,10 @@ def test_the_next_engine_knows_but_another_address_does_not() -> None:
     Refusals("p", "host").learn("m", SENT[0], "unsupported", value_only=False)
     Refusals("p", "host").learn("n", SENT[1], "unsupported", value_only=False)
     again = Refusals("p", "host")
-    assert again.of("m").reason("temperature", "1") == "unsupported"
-    assert again.of("n").reason("top_p", "1") == "unsupported"
-    assert Refusals("p", "elsewhere").of("m").reason("temperature", "1") is None
-    assert Refusals("q", "host").of("m").reason("temperature", "1") is None
+    assert _reason(again.of("m"), "temperature", 1) == "unsupported"
+    assert _reason(again.of("n"), "top_p", 1) == "unsupported"
+    assert _reason(Refusals("p", "elsewhere").of("m"), "temperature", 1) is None
+    assert _reason(Refusals("q", "host").of("m"), "temperature", 1) is None
 
 
 def test_what_was_refused_long_ago_is_tried_again() -> None:
@@ -131,7 +139,7 @@ def test_what_was_refused_long_ago_is_tried_again() -> None:
     entries = orjson.loads(file.read_bytes())
     entries[0]["when"] = time.time() - 40 * 86_400
     file.write_bytes(orjson.dumps(entries))
-    assert Refusals("p", "host").of("m").reason("temperature", "1") is None
+    assert _reason(Refusals("p", "host").of("m"), "temperature", 1) is None
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"[1]", b'{"a": 1}', b'[{"provider": "p"}]'])
@@ -140,6 +148,6 @@ def test_a_damaged_file_is_an_empty_one(content: bytes) -> None:
     file.parent.mkdir(parents=True)
     file.write_bytes(content)
     refusals = Refusals("p", "host")
-    assert refusals.of("m").reason("temperature", "1") is None
+    assert _reason(refusals.of("m"), "temperature", 1) is None
     refusals.learn("m", SENT[0], "unsupported", value_only=False)
-    assert Refusals("p", "host").of("m").reason("temperature", "1") == "unsupported"
+    assert _reason(Refusals("p", "host").of("m"), "temperature", 1) == "unsupported"
