@@ -14,17 +14,21 @@ The rules, in order; the first that finds something decides:
    The last counts.
 7. The only option mentioned: ``option B``, ``(B)`` at the end of a line, ``: B`` at the very end;
    in another language than English also the only letter of a reply of one short sentence.
+8. The option whose text the last sentence repeats, if the reply lists the options.
+
+Claims in other languages than English are found clause by clause
+(:mod:`evalbench.engine.scoring.letters_abroad`): those that name a letter belong to rule 2, those
+that call one right to rule 6.
 
 Two letters joined (``A and B``, ``B or C``) are no answer. ``A`` or ``a`` before a word is the
 article. A letter past the last option is no answer. Reasoning tags, control tokens, Markdown and
 LaTeX wrapping are removed first. Full-width, circled, squared and mathematical letters count as
-the ASCII ones; Greek and Cyrillic look-alikes do not. Zero-width marks and emoji are ignored.
+the ASCII ones, and so do the first letters of other alphabets where they cannot be words or typing
+errors. Zero-width marks and emoji are ignored.
 
 Text that begins a new question ends the reply. A reply that only weighs options one by
 one, or was cut while it did or before the letter, chooses none; nor does one that says it
-depends, cannot decide, or only asks. Sentences that name an answer are understood
-in English, Spanish, French, German, Portuguese, Italian, Polish, Turkish, Vietnamese,
-Russian, Arabic, Hindi, Thai, Japanese, Korean and Chinese.
+depends, cannot decide, or only asks.
 
 Of a reply of more than 10,000 characters the first and the last 5,000 are read. Of more than
 300 words for an answer (``answer``, ``option``) the last 300 can be labels, and of more than
@@ -36,8 +40,17 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import deque
+from itertools import islice
 
 from evalbench.engine.scoring.letters import LETTERS
+from evalbench.engine.scoring.letters_abroad import (
+    Claim,
+    Strength,
+    claims,
+    denies,
+    is_abroad,
+    weighs,
+)
 from evalbench.engine.scoring.reply_text import (
     answer_text,
     before_next_question,
@@ -45,7 +58,7 @@ from evalbench.engine.scoring.reply_text import (
     without_markup,
 )
 
-LENIENT = "letter-lenient/8"
+LENIENT = "letter-lenient/9"
 
 # What a rule returns besides a letter or None (found nothing, try the next rule).
 _NO_CHOICE = ""
@@ -59,6 +72,10 @@ def read_lenient(reply: str, options: int = 4) -> int | None:
         options: the number of options, at most 7.
     """
     text = _clean(reply)
+    if (anew := _ASKS_LATER.search(text)) and text[: anew.start()].strip():
+        before = read_lenient(text[: anew.start()], options)
+        if before is not None:
+            return before
     for rule in _RULES:
         found = rule(text)
         if found is not None:
@@ -103,6 +120,42 @@ def _ticked(text: str) -> str:
     first = _MARK_OR_LETTER.search(text)
     pattern = _TICKED_BEFORE if first and first[1] else _TICKED_BESIDE
     return pattern.sub(r"answer: \1. ", text) if len(pattern.findall(text)) == 1 else text
+
+
+# The first letters of alphabets in which options are named as well.
+_NATIVE = str.maketrans("أبجدهאבגדהกขคงจकखगघকখগঘΑΒΓΔΕ", "ABCDEABCDEABCDEABCDABCDABCDE")
+_NATIVE_MARKS = "\u064b-\u065f\u0900-\u0903\u093a-\u094f\u0981-\u0983\u09bc-\u09cd\u0e31-\u0e4e"
+_NATIVE_LETTER = re.compile(
+    rf"(?<![\w{_NATIVE_MARKS}])(?:(?:ال)?([أبجدهאבגדהกขคงจकखगघকখগঘ])|([ΑΒΓΔΕ]))ـ?"
+    rf"(?![\w{_NATIVE_MARKS}]|['’׳]\w)['’׳]?"
+)
+# А is the first letter, whether Cyrillic or Latin is meant; В could be the second or the third.
+_CYRILLIC = re.compile(
+    r"(?:(?i:ответ|вариант|букв|пункт|відповідь|варіант|літер|отговор)\w*[\s:—–*(«\"-]{1,5}"
+    r"|^[(«\"]?(?=.\)))([АБГС])(?!\w)",
+    re.MULTILINE,
+)
+_CYRILLIC_PLAIN = str.maketrans("АБГС", "ABDC")
+_CYRILLIC_LIST = re.compile(r"^[ \t]*[(]?[БГ][).]", re.MULTILINE)
+_CYRILLIC_OPTION = re.compile(r"(?<!\w)([АБВГД])(?=[).](?:\s|$))")
+_CYRILLIC_ORDER = str.maketrans("АБВГД", "ABCDE")
+# The first letter, as Persian calls it
+_ALEF = re.compile(r"(?:(?<=گزینه)|(?<=گزینهٔ)|(?<=پاسخ)|(?<=جواب)|^)([\s:(]{0,3})الف(?=\W|$)")
+
+
+def _in_latin(text: str) -> str:
+    """The text with Latin letters for those of other alphabets that stand alone.
+
+    A reply that is only a Greek letter, which may be a typing error, stays as it is.
+    """
+    if text.isascii() or _CAPITAL.search(text):
+        return text
+    if len(text) > 1 or not "Α" <= text <= "Ω":
+        text = _NATIVE_LETTER.sub(lambda found: (found[1] or found[2]).translate(_NATIVE), text)
+    text = _ALEF.sub(r"\1A", text)
+    if _CYRILLIC_LIST.search(text):
+        return _CYRILLIC_OPTION.sub(lambda found: found[1].translate(_CYRILLIC_ORDER), text)
+    return _CYRILLIC.sub(lambda found: found[0][:-1] + found[1].translate(_CYRILLIC_PLAIN), text)
 
 
 _STRUCK = re.compile(r"~~(?=\S)[^~\n]{1,300}~~")
@@ -150,6 +203,12 @@ _ASKS_ANEW = re.compile(
 )
 
 
+# A question with options after an answer.
+_ASKS_LATER = re.compile(
+    r"\n[^\n]{10,400}\n\s*\(?A[).:][^\n]{1,200}\n\s*\(?B[).:][^\n]{1,200}\n\s*\(?C[).:]"
+)
+
+
 def _clean(reply: str) -> str:
     head, _ = before_next_question(_one_turn(ends(answer_text(reply), _LONGEST)))
     text = _RUN_OF_MARKS.sub(lambda run: f"{run[0][:30]}\n{run[0][-30:]}", head)
@@ -176,12 +235,15 @@ def _clean(reply: str) -> str:
         .replace("．", ". ")
         .replace("，", ", ")
     )
-    return _BULLET.sub("", _without_table_edges(text)).strip()
+    return _in_latin(_BULLET.sub("", _without_table_edges(text)).strip())
 
 
 _OPEN = r"[(\[<«“‘\"']*[ \t]*"
 # A letter on its own: not part of a word or term (B12, C++, A-frame, D.C., A's).
-_ENDS_THERE = r"(?![A-Za-z0-9+#&_/]|['’][A-Za-z]|-\w|\.[A-Za-z](?![A-Za-z]))"
+_ENDS_THERE = (
+    r"(?![A-Za-z\u00c0-\u024f\u0300-\u036f\u1e00-\u1eff0-9+#&_/]|['’][A-Za-z]|-\w"
+    r"|\.[A-Za-z](?![A-Za-z]))"
+)
 _LETTER = _OPEN + r"(?<![A-Za-z0-9])(?P<letter>[A-Ga-g])" + _ENDS_THERE
 # The same, ignoring case, for patterns that start with it: the letter is searched for.
 _FIRST_LETTER = rf"(?P<letter>[A-Ga-g])(?i:(?<![A-Za-z0-9].){_ENDS_THERE})"
@@ -190,7 +252,7 @@ _CLOSE = r"[)\]>.:,;!?\"'”’»]"
 _LINK = (
     r"(?:(?:more|better)[ ]than|because|since|as|for|due|and|but|which|is|are|was|so|while|if"
     r"|given|based|it|this|that|comes[ ]closest|stands[ ]out|remains"
-    r"|or|would|must|should|by|in|from|seems|appears|looks|fits|rather|not|though|although|then"
+    r"|over|or|would|must|should|by|in|from|seems|appears|looks|fits|rather|not|though|although|then"
     r"|here|on[ ](?:the|my)|to[ ]me|exactly|perfectly|precisely|the[ ](?:correct|right|best"
     r"|only))\b"
     r"|(?:porque|pues|ya[ ]que|parce|puisque|weil|denn|da|pois|perché|poiché|ponieważ|bo|çünkü|vì"
@@ -267,7 +329,9 @@ _NEITHER = re.compile(r"\b(?:weder|noch|ni|né|nem|ani|ни|neither|nor)[ ]$", r
 _MOST_LETTERS = 2000
 
 
-_SUPPOSES = re.compile(r"[)\].]*[ ](?:if|unless|were|had)\b")
+_SUPPOSES = re.compile(
+    r"[)\].]*[ ](?:if|unless|were|had|would[ ]be[ ](?:\w+[ ]){1,3}(?:if|unless|had|were))\b"
+)
 
 
 _OTHERS_SAY = re.compile(
@@ -286,7 +350,7 @@ def _is_supposed(found: re.Match[str]) -> bool:
     text, end = found.string, found.end("letter")
     before = text[max(0, found.start("letter") - 40) : found.start("letter")]
     if _SUPPOSES.match(text, end):
-        return "would" in before[-24:]
+        return "would" in text[max(0, end - 40) : end + 10]
     return _OTHERS_SAY.search(before) is not None or _BUT_IS_NOT.match(text, end) is not None
 
 
@@ -297,18 +361,32 @@ def _sign_before(text: str, start: int) -> str:
     return text[start - 1] if start else ""
 
 
+def _newest(
+    text: str, *patterns: re.Pattern[str], set_off: bool = False, start: int = 0
+) -> tuple[str, int] | None:
+    """The last of all matches from ``start`` on that is an option's letter, and where it is."""
+    found = (match for pattern in patterns for match in pattern.finditer(text, start))
+    newest = sorted(found, key=lambda match: match.start("letter"), reverse=True)
+    asked: tuple[str, int] | None = None
+    for match in newest[:_MOST_LETTERS]:
+        letter = None if _is_supposed(match) else _chosen(match, set_off=set_off)
+        if letter is None:
+            continue
+        if not _ASKS.match(text, match.end("letter")):
+            return letter, match.start("letter")
+        asked = asked or (letter, match.start("letter"))
+    return asked
+
+
+_ASKS = re.compile(r"[)\]*]*[ ]?[?？]")
+
+
 def _last(
     text: str, *patterns: re.Pattern[str], set_off: bool = False, start: int = 0
 ) -> str | None:
-    """The last of all matches from ``start`` on that is an option's letter."""
-    found = (match for pattern in patterns for match in pattern.finditer(text, start))
-    newest = sorted(found, key=lambda match: match.start("letter"), reverse=True)
-    letters = (
-        _chosen(match, set_off=set_off)
-        for match in newest[:_MOST_LETTERS]
-        if not _is_supposed(match)
-    )
-    return next((letter for letter in letters if letter is not None), None)
+    """The letter of :func:`_newest`."""
+    found = _newest(text, *patterns, set_off=set_off, start=start)
+    return found[0] if found else None
 
 
 _TRIM = r"[\s.,;:!?()\[\]<>\"'“”‘’«»*_|=…–—∴⇒→➜▶-]*"
@@ -350,177 +428,12 @@ _LABEL = re.compile(
     re.IGNORECASE,
 )
 _NOUNS = re.compile(rf"(?<![A-Za-z]){_NOUN}", re.IGNORECASE)
-_FILL_ABROAD = (
-    r"(?:(?:la|el|die|der|a|l['’]|это|option|opción|letra|lettre|lettera|буква|вариант|câu|选项"
-    r"|選項"
-    r"|選択肢|선택지|विकल्प|ข้อ)[\s:：(（\"“*]{1,3}|(?:选项|選項|選択肢|ข้อ))?"
-)
 _MOST_LABELS = 300
-_MARKS_ABROAD = r"[\s:：=>→–—*\"“”‘’'(\[（「『-]{0,6}"
-_BESIDE_ABROAD = r"[ \t*\"“(（「]{0,4}"
-_LABEL_ABROAD = re.compile(
-    r"(?=[raslgodcypkbjvzwf][^\W\d_]|[şđαสขовпاउजคตเ答正解回適妥ふ当정답적올맞옳알选選最合恰适])(?:"
-    # Spanish, Portuguese, Italian, French, German, Polish
-    r"(?:(?:opción|opção|opzione|option|alternativa|letra|lettera|lettre|opcja)[ ](?:corre\w+"
-    r"|exacta|esatta|poprawna)"
-    r"|(?:richtige|korrekte|bonne|poprawna)[ ](?:option|opcja|buchstabe|lettre)|الخيار[ ]الصحيح"
-    r"|(?:richtige|korrekte|zutreffende|wahre|falsche)[ ]aussage|stwierdzenie"
-    r"|(?:afirmación|afirmação|affermazione|affirmation)[ ](?:in|es)?(?:corr?e\w+|exact\w"
-    r"|verdadeira"
-    r"|verdadera|vera|vraie|fals\w|fausse)"
-    r"|respuesta|resposta|risposta|réponse|antwort|lösung|solución|solução|soluzione|gabarito"
-    r"|(?:scelta|elección|escolha|choix|wybór)"
-    # Swedish, Danish, Norwegian, Dutch, Czech, Indonesian, Greek, Ukrainian, Romanian, Hungarian
-    r"|svar(?:et)?|antwoord|odpověď|jawaban(?:nya)?|απάντηση|відповідь|răspuns(?:ul)?|válasz"
-    r"|odpowied(?:ź|zią|z)|rozwiązani\w+)"
-    rf"(?:[ ](?!no[ ]|não[ ]|non[ ]|nicht[ ]|nie[ ]|n['’]"
-    rf"|pas[ ])[^\s.:;!?,=]{{1,20}}){{0,8}}?{_MARKS_ABROAD}"
-    r"(?:(?:es|sería|é|هو|seria|è|sarebbe|est|serait|ist|lautet|wäre|to|jest|brzmi"
-    r"|sia|sea|seja|soit|sei|är|er|is|je|adalah|είναι|este)(?:[ ](?:donc"
-    r"|also|quindi|pues|portanto|daher|zatem))?(?:[ ](?:la|el|a|o|le|die|der"
-    r"|das))?(?:[ ](?:opción|opção|opzione|option|letra|lettera|lettre|alternativa|opcja|litera"
-    r"|antwort|buchstabe|respuesta|resposta|réponse))?|(?<=[:：=>→–—-][ ])|(?<=[:：=>*]))"
-    # Turkish, Vietnamese, Russian, Arabic, Hindi, Thai
-    r"|(?:doğru[ ])?(?:cevap|cevabı|yanıt|yanıtı|seçenek|şık)|doğrusu|doğru[ ](?:olan|ifade)"
-    r"|(?:đáp[ ]án|câu[ ]trả[ ]lời"
-    r"|lựa[ ]chọn|phương[ ]án|phát[ ]biểu|khẳng[ ]định)(?:[ ](?:đúng|chính[ ]xác|cuối[ ]cùng"
-    r"|của[ ]tôi"
-    r"|đúng[ ]nhất))*(?:[ ]là)?(?:[ ](?:đáp[ ]án|phương[ ]án|câu))?|chọn(?:[ ]đáp[ ]án)?"
-    r"|(?:ответ(?:ом)?|(?:верный|правильный)[ ]вариант(?:[ ]ответа)?"
-    r"|(?:верное|правильное)[ ]утверждение"
-    r"|верно[ ]только(?:[ ]утверждение)?)(?:[ ](?:на[ ]вопрос|является|будет"
-    r"|под[ ]буквой))?(?:[ ](?:это|вариант))*"
-    r"|(?:الإجابة|الجواب|الاجابة)(?:[ ](?:الصحيحة|الصحيح|النهائية|هي|هو|الخيار|الحرف))*"
-    r"|(?:उत्तर|जवाब|सही[ ]विकल्प)(?:[ ](?:है|विकल्प))*"
-    r"|(?:คำตอบ|ตอบ|เลือก|(?:ข้อ|ตัวเลือก)(?=ที่ถูก))(?:ที่ถูกต้อง|ที่ถูก"
-    r"|สุดท้าย)?[ ]?(?:คือ|เป็น)?[ ]?(?:ข้อ|ตัวเลือก)?"
-    # Japanese, Korean, Chinese
-    r"|(?:答え|正解|解答|回答|正答)(?:は|が|も|為|为)?(?:選択肢)?|(?:정답|답변|답)(?:은|는|이)?[ ]?"
-    r"(?:선택지)?"
-    r"|(?:正しい|適切な|正解の|妥当な|ふさわしい|当てはまる)(?:選択肢|もの|の|記述|説明|文)は"
-    r"|(?:적절한|올바른|맞는|정확한|옳은|알맞은)[ ]?(?:선택지|보기|답|것|설명)[은는]"
-    r"|(?:答案|(?:正[确確]|最?合[适適]|最佳|最?恰[当當]"
-    r"|最?[适適][当當合])(?:的)?[选選][项項])(?:应该|應該|应|應)?(?:是|为|為|选|選)?"
-    r"(?:选项"
-    r"|選項)?|(?<![不别別未挑])(?:选择|選擇|选"
-    r"|選)(?!项|項|出|手|举|舉)(?:的是|了|选项|選項)?"
-    rf"){_MARKS_ABROAD}{_FILL_ABROAD}(?<![A-Za-z0-9])(?P<letter>[A-G])(?![A-Za-z0-9+#&_]"
-    rf"|['’][a-ce-z])",
-    re.IGNORECASE,
-)
-_NEGATED_ABROAD = r"(?:no|non|não|nie|не|pas|n['’]est[ ]pas)"
-_CHOOSES_ABROAD = re.compile(
-    r"(?<!\w)(?=[cjn]['’]|[abcdefgijklmnopqrstuwyz][^\W\d_]|[èéвднмяأ])(?:"
-    # Spanish, Portuguese, Italian, French, German, Polish
-    r"(?:creo|pienso|diría|acho|penso|credo)[ ](?:que|che)[ ](?:es|sea|é|seja|sia)"
-    r"|elijo|escojo|marco|señalo|queda|me[ ]inclino[ ]por|por[ ]eliminación|resta|(?:il[ ])?reste"
-    r"|bleibt(?:[ ]nur)?|zostaje|(?:sądzę|uważam),[ ]że[ ]to|elegiría|selecciono"
-    r"|escolheria|sceglierei|choisirais"
-    r"|me[ ]quedo[ ]con|opto[ ]por|diría[ ]que|diria|escolho"
-    r"|fico[ ]com|scelgo|direi|c['’](?:est|était)|(?:je|j['’])[ ]?(?:choisis|dirais|prends"
-    r"|sélectionne|opte[ ]pour|penche(?:rais)?[ ]pour)|ich[ ](?:wähle|nehme|tippe[ ]auf"
-    r"|entscheide[ ]mich[ ]für"
-    r"|denke,?[ ]es[ ]ist|würde[ ]sagen,?)|(?:richtig|korrekt)[ ](?:ist|wäre)|(?:correcta?|correto)"
-    r"[ ](?:es|é)|(?:prawdziw|prawidłow|poprawn|właściw)\w{1,3}[ ]jest|wybieram"
-    r"|stawiam[ ]na|myślę,[ ]że[ ]to"
-    # Vietnamese, Russian, Arabic
-    r"|tôi[ ](?:nghĩ[ ]là|chọn)|(?:я[ ])?(?:выбираю|выберу)|думаю,[ ](?:что[ ])?(?:это)?|أختار"
-    # "not A but C"
-    rf"|{_NEGATED_ABROAD}[ ][^.\n]{{1,25}}?,?[ ](?:mais|ma|mas|ale|а|но|bensì|plutôt)"
-    r"|sino|sondern|lecz|mà[ ]là"
-    r"|ist(?=[ ](?:(?:die[ ])?(?:antwort|option)[ ]|[A-G][ ](?:die[ ])?(?:richtig|korrekt|beste)))"
-    r"|es[ ]ist|(?:así[ ]que|entonces|por[ ](?:lo[ ])?tanto|luego|quindi|dunque|então|logo|portanto"
-    r"|więc|zatem),?[ ](?:es|è|é|to|jest)"
-    r"|(?<!no[ ])(?<!non[ ])(?<!não[ ])(?:è|es|é)(?=[ ](?:la|a|il|o)[ ])"
-    r"|(?:secondo|per)[ ]me[ ]è|para[ ]mí[ ]es"
-    r"|(?:denke|glaube|meine),?[ ]dass)"
-    r"[ ,:]{1,3}(?:(?:la|le|el|die|der|a|o|na|für|plutôt|é|es|l['’])[ ]?)?"
-    r"(?:(?:opción|opção|opzione|option|opcję|opcja|letra|lettre|lettera|literę|réponse|respuesta"
-    r"|resposta|risposta|antwort|odpowiedź|вариант|ответ|букву|đáp[ ]án|phương[ ]án|câu|الخيار"
-    rf")[ ])?{_BESIDE_ABROAD}(?<![A-Za-z0-9])(?P<letter>[A-G])(?![A-Za-z0-9+#&_]|['’][a-ce-z])",
-    re.IGNORECASE,
-)
-_BUT_ABROAD = re.compile(
-    r"(?:[只仅僅]剩|剩下?的?|sobra|rimane|تبقى|排除法得?"
-    r"|消去法(?:で|により)|남은[ ]것은|остаётся|остается|còn[ ]lại"
-    r"|เหลือ(?:ข้อ)?|geriye|而是|아니라|ではなくて?|じゃなくて?|değil|(?:认为|認為|觉得|覺得"
-    r"|应该|應該|可能)(?:答案)?(?:是|选|選)"
-    r"|(?:所以|因此|故|于是|於是)(?:应该|應該|应|應)?(?:是|为|為)|なので|よって|したがって|므로|따라서"
-    r"|(?:\bdonc|,[ ]also|\bentonces|\basí[ ]que|\bquindi|\bportanto|\bwięc|\bzatem|\bзначит"
-    r"|\bпоэтому|\bследовательно|\bdus|\balltså|\bdaher|\bsomit|\byani|\bvậy|\bnên|\bjadi|لذا|لذلك"
-    r"|إذن|इसलिए|ดังนั้น)"
-    rf"|正[确確]的?是)[\s,，、:]*(?:选项|選項|選択肢|선택지)?{_BESIDE_ABROAD}"
-    r"(?<![A-Za-z0-9])(?P<letter>[A-G])(?![A-Za-z0-9+#&_])",
-    re.IGNORECASE,
-)
-_MENTION_ABROAD = re.compile(
-    r"(?:选项|選項|선택지|選択肢|opción|opção|opzione|opcja|antwortmöglichkeit|seçenek|lựa[ ]chọn"
-    r"|phương[ ]án|вариант|الخيار|विकल्प|ตัวเลือก|ข้อ|odpowiedź|letra|lettera|lettre|réponse"
-    r"|respuesta"
-    r"|resposta|risposta|antwort|alternativa)"
-    rf"{_BESIDE_ABROAD}(?<![A-Za-z0-9])(?P<letter>[A-G])(?![A-Za-z0-9+#&_])",
-    re.IGNORECASE,
-)
-_RIGHT_ABROAD = re.compile(
-    rf"{_FIRST_LETTER}[)\]）.\"”*]*[ ]?(?=[^\W_abcf-hkm-rtu-z0-9]|[ —'’]|t(?:o|rifft)[ ])"
-    r"(?:(?:选项|選項|项|項|選択肢|선택지|şıkkı|seçeneği)[ ]?)?"
-    r"(?:是|为)?(?:唯一|最)?(?:正确|正確|符合|恰当|恰當|对的|對的|最合适|が(?:正解|正しい|答え"
-    r"|最も(?:適切|適当|正し|近い|妥当|ふさわし)|適切|妥当)"
-    r"|(?:이|가"
-    r"|번이)[ ]?(?:(?:가장|제일)[ ](?:적절|적합|알맞|가까)|정답|답|맞|옳)|(?:es|est|ist"
-    r"|é|è|e|está|jest|to)[ ](?:la[ ]|a[ ]|die[ ])?(?:(?:[úu]nica|seule|einzige)[ ])?"
-    r"(?:respuesta[ ]|resposta[ ]|risposta[ ]"
-    r"|réponse[ ]"
-    r"|bonne[ ]réponse|antwort[ ])?(?:correct|richtig|korrekt|corret|poprawn|prawidłow|bonne"
-    r"|dobra|verdader|vrai|wahr|ver[ao]\b|cert[ao]\b|giust|esatt|prawdziw)|trifft[ ]zu|stimmt"
-    r"|(?:だけ|のみ)が(?:正|適|妥|当て)|만[ ]?(?:옳|맞|정답)"
-    r"|doğru|(?:là[ ])?đúng|là[ ](?:đáp[ ]án|câu[ ]trả[ ]lời)(?![ ]sai)|đúng|(?:—|это"
-    r"|является)?[ ]?(?:верн"
-    r"|правильн)|(?:هي|هو)[ ](?:الإجابة|الجواب)|सही|ถูก"
-    r"|[がは]残|(?:이|가|만)[ ]?남|[ ]बच|[ ]kalır"
-    r"|を選|を選択|[를을][ ]?(?:선택|고르|고릅|택)|이?라고[ ](?:생각|봅|판단)|だと(?:思|考え)"
-    r"|['’][a-zıü]{1,3}[ ]seç|[ ]को[ ]चुन)",
-    re.IGNORECASE,
-)
 _HEADING = re.compile(
     r"^[ \t]*(?:(?:final|correct|my)[ ])*(?:answer|ans\.?|correct:)(?:\s+|\s*(?=[#(]))"
     rf"(?:(?:option|choice)[ ]|\#)?{_LETTER}",
     re.IGNORECASE | re.MULTILINE,
 )
-_ABROAD_IN_ASCII = (
-    *("respuesta", "resposta", "risposta", "reponse", "antwort", "gabarito", "odpowiedz", "cevap"),
-    *(
-        "richtig",
-        "correcte",
-        "corretta",
-        "alternativa",
-        "poprawna",
-        "prawdziw",
-        "option est",
-        "creo",
-        "pienso",
-    ),
-    *("zutreffend", "aussage", "affirmation", "affermazione", "stwierdzenie", "marco"),
-    *("queda", "resta ", "reste ", "bleibt", "me inclino", "zostaje", "je penche"),
-    *("elijo", "escojo", "selecciono", "quedo con", "opto por", "diria", "escolho", "fico com"),
-    *("scelgo", "direi", "c'est", "c’est", "je choisis", "je dirais", "je prends", "opte pour"),
-    *("ich ", "ist ", "secondo me", "per me", "svar", "antwoord", "odpov", "jawaban", "raspuns"),
-    *("valasz", "scelta", "eleccion", "escolha", "choix", "wybor", "korrekt", "correcta es"),
-    *("wybieram", "stawiam", "sino", "sondern", "lecz", " mais ", " mas ", " ma ", " ale "),
-    *("opcion", "opcao", "opzione", "donc", "sobra", "rimane", "also ", "quindi", "portanto"),
-    *("escolheria", "dus "),
-)
-_ABROAD_WORDS = re.compile("|".join(map(re.escape, _ABROAD_IN_ASCII)))
-
-
-def _is_abroad(text: str) -> bool:
-    """Whether it may be in another language than English."""
-    if not text.isascii():
-        return True
-    lower = text.lower()
-    return any(word in lower for word in _ABROAD_IN_ASCII)
-
-
 _CORRECTS = re.compile(
     r"(?<=[\s.,;:!?…—–(])(?=[acehimnorsw])(?:actually|no[ ]?wait|wait|sorry|oops|correction|hmm"
     r"|scratch[ ]that|on[ ](?:second[ ]thought|reflection)|edit|make[ ]that|i[ ](?:meant|mean)"
@@ -539,11 +452,16 @@ _ABBREVIATED = re.compile(rf"A[ \t]*:[ \t]*{_LETTER}{_CLOSE}*\s*")
 def _labelled(text: str) -> str | None:
     if found := _ABBREVIATED.fullmatch(text):  # "A: B", as in question and answer
         return found["letter"].upper()
-    patterns, start = [_LABEL, _HEADING, _CORRECTS], _last_labels(_NOUNS, text)
-    if _is_abroad(text):
-        patterns += [_LABEL_ABROAD, _CHOOSES_ABROAD, _BUT_ABROAD]
-        start = max(start, _last_labels(_ABROAD_WORDS, text.lower()))
-    return _last(text, *patterns, start=start)
+    start = _last_labels(_NOUNS, text)
+    english = _newest(text, _LABEL, _HEADING, _CORRECTS, start=start)
+    named = [one for one in _claims(text) if one.strength is Strength.NAMED]
+    if named and (english is None or named[-1].at > english[1]):
+        return named[-1].letter
+    return english[0] if english else None
+
+
+def _claims(text: str) -> tuple[Claim, ...]:
+    return claims(text) if is_abroad(text) else ()
 
 
 def _last_labels(nouns: re.Pattern[str], text: str) -> int:
@@ -617,6 +535,8 @@ def _last_line(text: str) -> str | None:
         return letters[-1] if len(set(letters)) <= (1 if only else 2) else _NO_CHOICE
     if again := _repeated(lines) or _cell(lines):
         return again
+    if found := _ARROW.search(lines[-1], max(1, len(lines[-1]) - 12)):
+        return found[1]
     sentences = [part for part in _SENTENCE_END.split(lines[-1]) if _BARE.fullmatch(part)]
     alone = len(sentences) == 1 and re.search(rf"{re.escape(sentences[0])}(?<![-–—:])$", lines[-1])
     return _bare(sentences[0]) if alone else None
@@ -633,6 +553,8 @@ def _repeated(lines: list[str]) -> str | None:
     return letter if same and listed.count(letter) == 1 and len(listed) > 2 else None
 
 
+# "So it is dominant → D."
+_ARROW = re.compile(r"(?<=[\w)] )[→⇒∴➜]\s?\(?([A-G])\)?[.!]?\s*$")
 _ANSWERS = re.compile(
     r"\W*(?:(?:your|my|final|correct)[ ])?(?:answer|ans|choice)\W*", re.IGNORECASE
 )
@@ -658,7 +580,7 @@ def _goes_on_from(lines: list[str], letter: str) -> bool:
 
 
 _STARTS = re.compile(
-    r"(?:(?:sure|ok|okay|certainly|yes)[!,.:]?\s+)?(?:(?:la|el|le|die)[ ])?"
+    r"(?:(?:sure|ok|okay|certainly|yes)[!,.:]?\s+(?:[–—-]\s+)?)?(?:(?:la|el|le|die)[ ])?"
     rf"(?P<named>(?:option|choice|letter|letra|lettre|lettera)[ ])?{_LETTER}",
     re.IGNORECASE,
 )
@@ -697,11 +619,15 @@ def _opening(text: str) -> str | None:
         or (found["letter"] in "BCDEFG" and _TEXT_FOLLOWS.match(rest))
     ):
         return None
-    if _lists_options(letter, rest):
+    if _lists_options(letter, rest) or (
+        found["named"] and not _MARKED.match(rest) and is_abroad(text)
+    ):
         return None
     if found["named"] and not _MARKED.match(rest) and _WEIGHING.search(rest.partition("\n")[0]):
         return None
     if _WEIGHED.match(rest) and (not found["named"] or _MENTION.search(rest)):
+        return None
+    if _SUPPOSES.match(rest):
         return None
     if (letter == "A" and _ANSWERS_ITSELF.match(rest)) or _RANKS.match(rest):
         return None
@@ -749,6 +675,8 @@ def _is_denied_there(letter: str, rest: str) -> bool:
 def _lists_options(first: str, rest: str) -> bool:
     """Whether ``rest`` continues with the next option's letter, as a repeated question does."""
     for marker in _MARKER.finditer(rest):
+        if rest[:1] == "." and marker[0].startswith("("):
+            continue  # "A. Paris … Lyon (B) …"
         if marker[1] != first:
             in_order = ord(marker[1]) == ord(first) + 1
             return in_order and not _EXPLAINS.search(rest[: marker.start()])
@@ -803,6 +731,7 @@ _CHOOSES = re.compile(
     r"|decided?[ ](?:on|for)|bubble[ ]in|(?:stick|sticking|went|gone|reply|respond)[ ]with"
     r"|circle|tick|choosing|selecting|picking|(?:example|instance)[ ]of|meaning|implying"
     r"|(?:closest|nearest)[ ]to"
+    r"|tips[ ](?:it|the[ ](?:scales?|balance))[ ](?:to|towards?)|assigned[ ]to|the[ ]one[ ]in"
     r"|submit|enter|fill[ ]in|recommend|propose|deem|stand[ ]by"
     r"|it['’]s|that['’]s|(?<!\bas[ ])is|(?<!n['’]t[ ])(?<!not[ ])be|so|thus|therefore|hence|ergo"
     r"|probably|most[ ]likely"
@@ -829,19 +758,31 @@ def _claimed(text: str) -> str | None:
     found = _last(text, *patterns, set_off=True)
     if found and _is_torn(text, found):
         return _NO_CHOICE
-    if found is None and (not text.isascii() or any(word in lower for word in _RIGHT_IN_ASCII)):
-        found = _last(text, _RIGHT_ABROAD)
+    if found is None:
+        found = _called_right(text)
     if found is None and "only" in lower:
         found = _last(text, _ONLY_ONE, _ONLY)
     return found if found is not None else _working(text)
 
 
+def _called_right(text: str) -> str | None:
+    """The only letter that is called right in another language, else the one that is alone."""
+    said = _claims(text)
+    for strength in (Strength.RIGHT, Strength.ALONE):
+        if letters := {one.letter for one in said if one.strength is strength}:
+            return letters.pop() if len(letters) == 1 else _NO_CHOICE
+    return None
+
+
 _WORKS = re.compile(
-    rf"(?<!nor[ ]){_FIRST_LETTER}(?i:\)?(?:[ ][\"“][^\"”\n]{{1,80}}[\"”])?[ ](?=[abcfhimsw])"
+    rf"(?m)(?<!nor[ ]){_FIRST_LETTER}(?i:\)?(?:[ ][\"“][^\"”\n]{{1,80}}[\"”])?[ ](?=[abcfhimsw])"
     r"(?:(?:(?:correctly|best|clearly)[ ])?(?:works|fits|holds"
     r"|satisfies|makes[ ](?:the[ ]most[ ])?sense|matches|checks[ ]out|corresponds|meets)"
-    r"|(?:best|correctly|accurately)[ ][a-z]{3,12}s|is[ ]what[ ]we[ ](?:want|need"
-    r"|are[ ]looking))\b)"
+    r"|(?:states|says|expresses|captures|reflects|describes)[ ](?:exactly[ ])?(?:that|this|it)"
+    r"(?=[.!]$)|is[ ]the[ ](?:most[ ][a-z]{4,15}|best|only[ ][a-z]{4,15})[ ]"
+    r"(?:answer|option|choice|statement|one)"
+    r"|(?:best|correctly|accurately)[ ][a-z]{3,12}s|is[ ]what[ ](?:we[ ](?:want|need"
+    r"|are[ ]looking)|the[ ]\w+[ ](?:supports?|says?|shows?|states?|describes?)))\b)"
 )
 
 
@@ -879,14 +820,13 @@ def _is_torn(text: str, found: str) -> bool:
 
 
 _DANGLES = re.compile(
-    r"(?:\b(?:that|the|an?|and|or|of|to|is|are|in|on|by|with|for|because|since|as|which|but|if"
+    r"(?:\b(?:so|thus|hence|therefore|that|the|an?|and|or|of|to|is|are|in|on|by|with|for|because|since|as|which|but|if"
     r"|when|while"
     r"|although|not|from|at|was|were)|,)$"
 )
 _UNDECIDED = re.compile(
     r"\b(?:can(?:not|['’]t)[ ](?:tell|decide)|torn|undecided|either[ ]way)\b", re.IGNORECASE
 )
-_RIGHT_IN_ASCII = (" es ", " est ", " ist ", " e ", "trifft", "stimmt")
 _VERDICT = (
     r"(?:(?P<no>incorrect|not[ ](?:correct|right|true)|wrong|false|no)"
     r"|(?P<yes>correct|right|true|yes))"
@@ -906,8 +846,21 @@ _VERDICTS = re.compile(
 )
 
 
+# "B) Corporation: a legal entity. This is the correct answer."
+_SAID_THERE = re.compile(
+    r"^[ \t]*(?:[-*•][ \t]+)?(?:option[ ]|choice[ ])?\(?(?P<letter>[A-G])[).:][^\n]{0,300}?[ ]"
+    r"(?:this|that|it|which)(?:['’]s|[ ]is)[ ]the[ ](?:correct|right|best)[ ]"
+    r"(?:answer|option|choice|one)\b(?![^.\n]{0,20}\b(?:if|for|when)\b)",
+    re.IGNORECASE | re.MULTILINE,
+)
+
+
 def _verdicts(text: str) -> str | None:
     """The one option called right where each line says of one whether it is."""
+    if "answer" in text or "option" in text or "choice" in text:
+        there = {found["letter"].upper() for found in _SAID_THERE.finditer(text)}
+        if len(there) == 1:
+            return there.pop()
     for pattern in (_VERDICTS, _VERDICTS_INLINE):
         said = {found["letter"].upper(): bool(found["yes"]) for found in pattern.finditer(text)}
         right = [letter for letter, yes in said.items() if yes]
@@ -926,6 +879,40 @@ _WEIGHING = re.compile(
     r"\b(?:each|options?|choices?|statements?|them|one by one|(?:the )?(?:others?|rest))\b",
     re.IGNORECASE,
 )
+_LISTED = re.compile(
+    r"(?:^|(?<=[\s,;:：、]))[(]?([A-G])[).:]\s*([^\n]{1,120}?)(?=[\s,;、]+(?:and[ ])?[(]?[A-G][).:]"
+    r"|[.。;,]?[ ]?\n|[.。][ ]|$|이|을|였)",
+    re.MULTILINE,
+)
+_MOST_LISTED = 40
+_DASH = re.compile(r"\s[–—-]\s")  # "C) Jupiter – a planet"
+
+
+def _by_text(text: str) -> str | None:
+    """The option whose text the last sentence repeats, where the reply lists the options."""
+    found = list(islice(_LISTED.finditer(text), _MOST_LISTED))
+    letters = [one[1] for one in found]
+    first = letters.index("A") if "A" in letters else 0
+    found, letters = found[first:], letters[first:]
+    count = next((n for n, one in enumerate(letters) if one != LETTERS[n : n + 1]), len(letters))
+    if count < 3 or _DANGLES.search(text):
+        return None
+    rest = _SENTENCE_END.split(text[found[count - 1].end() :].strip())[-1].rpartition("\n")[2]
+    if _CAPITAL.search(rest) or denies(rest) or _SAYS_NOT.search(rest):
+        return None
+    rest = rest.casefold()
+    named = {one[1]: _DASH.split(one[2])[0].strip(" .,;:*\"'").casefold() for one in found[:count]}
+    said = [
+        letter
+        for letter, option in named.items()
+        if option and re.search(rf"(?<![\w,.]){re.escape(option)}(?![a-z0-9])", rest)
+    ]
+    return said[0] if len(said) == 1 else None
+
+
+_SAYS_NOT = re.compile(r"\b(?:not|never|neither|nor|wrong|incorrect|false|or|if)\b|n['’]t\b|[?？]")
+
+
 _WEIGHS = re.compile(
     r"\b(?:let['’]?s|let us|consider(?:ing)?|evaluat\w*|examin\w*|look(?:ing)? at|check(?:ing)?"
     r"|analy[sz]\w*|start(?:ing)? with"
@@ -933,6 +920,7 @@ _WEIGHS = re.compile(
     r"|\bstep by step[.:]\s*$",
     re.IGNORECASE,
 )
+_SO_DOES = re.compile(r"\b(?:so|neither|nor)[ ](?:does|do|is|are)[ ]$", re.IGNORECASE)
 _MENTION = re.compile(rf"\b(?=[oc])(?:option|choice)[ ]{_LETTER}", re.IGNORECASE)
 _ASKED = re.compile(r"[^.!?\n]{1,80}\?")
 _BRACKETED = re.compile(r"\(([A-G])\)")
@@ -950,10 +938,10 @@ def _mentioned(text: str) -> str | None:
         return None
     letters = {
         _chosen(found)
-        for pattern in (_MENTION, *((_MENTION_ABROAD,) if _is_abroad(text) else ()))
-        for found in pattern.finditer(text)
+        for found in _MENTION.finditer(text)
         if not _WEIGHS.search(text, max(0, found.start() - 40), found.start())
-        and not _WEIGHS_ABROAD.search(text, max(0, found.start() - 40), found.start())
+        and not _SO_DOES.search(text, max(0, found.start() - 16), found.start())
+        and not (is_abroad(text) and weighs(text[max(0, found.start() - 40) : found.start()]))
         and not (
             _WEIGHED.match(text, found.end())
             or _ENDS_OPEN.fullmatch(text, found.end())
@@ -979,27 +967,9 @@ _NOT_ENGLISH = re.compile(
     r"|es|muss|meiner|nach|moim|zdaniem|cevab\w*|vastaus|svaret|det|het|ini|yang|adalah|je|er|este)\b",
     re.IGNORECASE,
 )
-_SAYS_NO = re.compile(
-    r"\b(?:no|non|não|nao|nicht|kein\w*|nie|ne|ni|né|pas|не|ни|нет|weder|inte|ej|niet|geen|ikke|ei|nem|nu"
-    r"|bukan|tidak|değil|yok|không|ليس\w*|لا|לא|نه|نیست|или|oder|sin|sans|ohne|bez|ja|si|se|wenn"
-    r"|если)\b|n['’]|ไม่|ない|ません|아니|아닙|않|[不没沒非無错錯誤误]|नहीं|गलत|排除|틀|ผิด|\?|？",
-    re.IGNORECASE,
-)
-_NO_DOUBT = re.compile(
-    r"\b(?:sin[ ]duda|sans[ ](?:aucun[ ])?doute|ohne[ ]zweifel|senza[ ]dubbio|sem[ ]dúvida"
-    r"|bez[ ]wątpienia)\b",
-    re.IGNORECASE,
-)
 _NAMES_NO_OPTION = re.compile(
     r"\b(?:[vw]itamin\w*|hepatit\w*|plan\w*|ti?yp\w*|tipo|clase|klass?e?\w*|gr[uo]u?p\w*|p[uo]i?n[tk]\w*"
     r"|serie|teil|parte?|note|витамин\w*|гепатит\w*|план\w*|точк\w*|групп\w*|\w+型)[ ]?$",
-    re.IGNORECASE,
-)
-_WEIGHS_ABROAD = re.compile(
-    r"\b(?:anali[cs]\w+|analy[sz]\w+|anali?z\w+|examin\w+|considér\w+|consider\w+|betracht\w+|prüf\w*"
-    r"|rozważ\w+|przeanaliz\w+|рассмотр\w+|проанализ\w+|inceley\w+|bakalım|phân[ ]tích|xét)"
-    r"|لنحلل|دعنا|विचार|देखते|พิจารณา|検討|見て|검토|분석|살펴|分析|考虑|考慮|看看|首先|まず|먼저"
-    r"|\b(?:primero|d['’]abord|zuerst|zunächst|prima|primeiro|najpierw|сначала|önce)\b",
     re.IGNORECASE,
 )
 _ARTICLE = re.compile(r"(?<!.)A[ ][a-zà-ÿ]", re.DOTALL)
@@ -1015,12 +985,7 @@ def _lone_abroad(text: str) -> str | None:
     """
     if len(text) > _LONGEST_LONE or "\n" in text or not _NOT_ENGLISH.search(text):
         return None
-    if (
-        _SAYS_NO.search(_NO_DOUBT.sub("", text))
-        or _WEIGHS_ABROAD.search(text)
-        or len(_SENTENCE_END.split(text)) > 1
-        or text.endswith((":", ","))
-    ):
+    if denies(text) or text.endswith(("?", "？", ":", ",")) or len(_SENTENCE_END.split(text)) > 1:
         return None
     found = [
         one
@@ -1043,4 +1008,5 @@ _RULES = (
     _cut,
     _claimed,
     _mentioned,
+    _by_text,
 )

@@ -18,6 +18,7 @@ from __future__ import annotations
 import re
 from string import ascii_uppercase
 
+from evalbench.engine.scoring.letters_abroad import Strength, claims, is_abroad
 from evalbench.engine.scoring.reply_text import (
     answer_text,
     before_next_question,
@@ -25,7 +26,7 @@ from evalbench.engine.scoring.reply_text import (
     without_markup,
 )
 
-MANY = "letter-many/4"
+MANY = "letter-many/5"
 
 _LONGEST = 8_000
 
@@ -46,7 +47,8 @@ _OPENS = re.compile(r"\s*[(\[*]{0,3}([A-Z])\*{0,2}[).:\]]")
 _RIGHT = re.compile(r"\b([B-HJ-Z])\)?[ ]is[ ](?:the[ ])?(?:correct|right|best)\b")
 _CHOSEN = re.compile(
     r"(?i:(?<!not[ ])(?<!n['’]t[ ])\b(?:choose|select|pick|go[ ]with"
-    r"|(?:think|believe|guess)[ ](?:that[ ])?it(?:['’]s|[ ]is))[ ]"
+    r"|(?:(?:think|believe|guess)[ ](?:that[ ])?)?(?:it|that)(?:['’]s|[ ]is)|so|thus|hence"
+    r"|therefore|corresponds?[ ]to|matches|leaves),?[ ](?:answer[ ])?"
     r"(?:(?:the|option|choice|answer|letter)[ ]){0,2})"
     r"[(\[]?([B-HJ-Z])(?![\w'’])(?![ \t]+(?:or|and)\b)"
 )
@@ -76,5 +78,11 @@ def _letter(text: str) -> str:
         named: set[str] = set(pattern.findall(text))
         if len(named) == 1:
             return named.pop()
+    if is_abroad(text):
+        said = claims(text, "Z")
+        for strength in reversed(Strength):
+            letters = [one.letter for one in said if one.strength is strength]
+            if letters and (strength is Strength.NAMED or len(set(letters)) == 1):
+                return letters[-1]
     bracketed = set(_BRACKETED.findall(text))
     return bracketed.pop() if len(bracketed) == 1 else ""

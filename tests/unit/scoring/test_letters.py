@@ -425,6 +425,25 @@ def test_replies_in_many_languages_and_wrappers() -> None:
     assert read == {case["reply"]: case["option"] for case in cases}
 
 
+SENTENCES = json.loads(Path(__file__).with_name("letter_sentences.json").read_text())
+"""By language: sentences that choose the letter in braces (or that after a tab), sentences that
+choose none, and reasoning about two other options, in braces, that may precede them."""
+
+
+@pytest.mark.parametrize("language", SENTENCES)
+def test_conclusions_of_many_languages_alone_and_after_reasoning(language: str) -> None:
+    said = SENTENCES[language]
+    expected: dict[str, int | None] = dict.fromkeys(said["choose_none"])
+    for number, line in enumerate(said["choose"]):
+        sentence, _, letter = line.partition("\t")
+        letter = letter or "BCDA"[number % 4]
+        p, q = [other for other in "DABC" if other != letter][:2]
+        before = said["before"].format(p=p, q=q)
+        for reply in (sentence, before + sentence, f"{before}\n\n{sentence}"):
+            expected[reply.format(letter)] = LETTERS.index(letter)
+    assert {reply: read_lenient(reply) for reply in expected} == expected
+
+
 def test_the_cases_from_outside(shared_data: Path) -> None:
     lines = (shared_data / "outside" / "letters.jsonl").read_text().splitlines()
     for case in map(json.loads, lines):
