@@ -1,48 +1,9 @@
 """The words that say which option is meant, by language: the tables of :mod:`letters_abroad`.
 
-Entries are separated by spaces; ``_`` stands for a space inside one. ``-`` at the end of an entry
-lets any ending follow. Scripts without spaces between words are searched for entries anywhere.
+How entries are written is told by :mod:`word_tables`.
 """
 
 from __future__ import annotations
-
-import re
-from collections.abc import Mapping
-
-UNSPACED = ("ja", "zh", "ko", "th")
-"""Languages whose words stand without spaces, or carry endings of any kind."""
-
-
-# Letters, and the vowel signs and marks that are written between them.
-_IN_WORDS = (
-    r"\w\u0300-\u036f\u064b-\u065f\u0900-\u0903\u093a-\u094f\u0981-\u0983\u09bc-\u09cd\u200c"
-)
-
-
-def words(table: Mapping[str, str]) -> str:
-    """A pattern for the entries of a table; it ignores nothing, as the text is in lower case."""
-    spaced: list[str] = []
-    anywhere: list[str] = []
-    for language, entries in table.items():
-        for entry in entries.split():
-            plain = re.escape(entry.removesuffix("-").replace("_", " "))
-            if language in UNSPACED:
-                anywhere.append(plain)
-            else:
-                end = f"[{_IN_WORDS}]*" if entry.endswith("-") else f"(?![{_IN_WORDS}])"
-                spaced.append(plain + end)
-    first = "".join(sorted({entry[0] for entry in map(_unescaped, spaced)}))
-    pattern = (
-        rf"(?<![{_IN_WORDS}])(?=[{re.escape(first)}])(?:{'|'.join(sorted(spaced, key=len)[::-1])})"
-    )
-    if not anywhere:
-        return pattern
-    return rf"{pattern}|{'|'.join(sorted(anywhere, key=len)[::-1])}"
-
-
-def _unescaped(entry: str) -> str:
-    return entry.removeprefix("\\")
-
 
 ANSWER = {
     "es": "respuesta solución solucion contestación",

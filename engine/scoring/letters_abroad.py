@@ -23,7 +23,7 @@ from enum import IntEnum
 from functools import lru_cache
 
 from evalbench.engine.scoring import letter_words as table
-from evalbench.engine.scoring.letter_words import words
+from evalbench.engine.scoring.word_tables import UNSPACED, words
 
 
 class Strength(IntEnum):
@@ -62,7 +62,7 @@ _UNSPACED = re.compile("[\u0e00-\u0e7f\u3040-\u9fff\uac00-\ud7af]")
 _BEYOND_ASCII = re.compile(r"[^\W\d_a-z]")
 _ENOUGH = 3
 _LOOKED_AT = 2000
-_SPACED = [lang for lang in table.ANSWER if lang not in table.UNSPACED]
+_SPACED = [lang for lang in table.ANSWER if lang not in UNSPACED]
 
 
 @lru_cache(maxsize=4)

@@ -24,10 +24,12 @@ from decimal import Decimal
 from fractions import Fraction
 from itertools import islice
 
+from evalbench.engine.scoring import number_words as table
 from evalbench.engine.scoring.numerals import Numeral, has_numeral, numerals, plain, plain_digits
 from evalbench.engine.scoring.reply_text import before_next_question, ends, spoken
+from evalbench.engine.scoring.word_tables import words
 
-LENIENT = "number-lenient/6"
+LENIENT = "number-lenient/7"
 
 _LONGEST = 8_000
 _MOST_DIGITS = 300
@@ -100,6 +102,9 @@ _BOLD_TAG = re.compile(r"</?(?:b|strong)>")
 _HTML_TAG = re.compile(r"</?(?:i|em|u|p|span|div|code|br|h[1-6])(?:\s[^<>\n]{0,100})?/?>")
 _BOLD_SPAN = re.compile(r"\*\*(?=\S)([^*\n]{1,300}?)\*\*|__(?=\S)([^_\n]{1,300}?)__")
 _ITALIC = re.compile(r"(?<![\w*\\])([*_])([$€£]?-?\d[\d.,]{0,30}%?)\1(?![\w*])")
+_STRUCK = re.compile(r"~~(?=\S)[^~\n]{1,300}~~")
+_ALIGNED = re.compile(r"&\s?([=≈])")
+_ANSWER_TAG = re.compile(r"\[(/?)(?:final[ _])?answer\]", re.IGNORECASE)
 _LEFTOVERS = re.compile(r"\*\*|`|~~|(?m:^[ \t]*(?:#{1,6}|>)(?=\s))")
 _CODE_FENCE = re.compile(r"^[ \t]*```[\w+-]*[ \t]*$", re.MULTILINE)
 _CODE = re.compile(
@@ -120,7 +125,11 @@ def _normal(text: str) -> str:
     if "```" in text:
         rest = _CODE.sub("\n", text)
         text = _CODE_FENCE.sub("", rest if re.search(r"\d", rest) else text)
-    text = _boxes(text)
+    if "~~" in text:
+        text = _STRUCK.sub(" ", text)
+    if "&" in text:
+        text = _ALIGNED.sub(r" \1", text)
+    text = _boxes(_ANSWER_TAG.sub(r"<\1answer>", text) if "[" in text else text)
     if "#" in text:
         text = _HASH_LINE.sub(_HASHES, text)
     if "<" in text:
@@ -176,33 +185,6 @@ class _Reading:
 
 _UNCLEAR = _Reading(None)
 
-# Bounds and denials before a number, or anywhere where they are long enough to be sure.
-_BOUNDS_ELSEWHERE = (
-    r"mindestens|höchstens|maximal|minimal|mehr\sals|weniger\sals|über|unter|fast|knapp|beinahe"
-    r"|nahezu|bis\szu|nicht|keine?|zwischen|oder|vielleicht|möglicherweise|wenn|könnten?"
-    r"|au\s(?:moins|plus|maximum|minimum)|(?:plus|moins)\s(?:de|d['’])|presque|pas|entre"
-    r"|ou|peut-être|pourraient|pourrait|jusqu['’]à"
-    r"|(?:al|por\slo|como|a\slo)\s(?:menos|mínimo|máximo|sumo|más)|(?:más|menos)\sde|casi|no\s"
-    r"(?:es|son)|hasta|quizás?|tal\svez|podrían?"
-    r"|almeno|al\smassimo|(?:più|meno)\sdi|quasi|non|fino\sa|forse|oppure|potrebbe(?:ro)?|poderiam?|мож(?:ет|но)|zou(?:den)?|kunde"
-    r"|pelo\smenos|no\s(?:máximo|mínimo)|mais\sde|quase|não|até|talvez"
-    r"|(?:не\s)?(?:менее|более|меньше|больше)|почти|минимум|максимум|не|или|возможно|до"
-    r"|co\snajmniej|najwyżej|ponad|prawie|nie|lub|może"
-    r"|en\s(?:az|fazla)|veya|değil|belki|neredeyse|ít\snhất|nhiều\snhất|hơn|gần|không\sphải|hoặc"
-    r"|minstens|hoogstens|(?:meer|minder)\sdan|niet|bijna|misschien"
-    r"|minst|högst|(?:mer|mindre)\sän|inte|eller|kanske"
-    r"|inte|kurang\sdari|lebih\sdari|atau|maksimal|bukan|mungkin"
-    r"|على\sالأقل|أكثر\sمن|أقل\sمن|ليس|أو|कम\sसे\sकम|अधिकतम|नहीं|या"
-)
-_BOUNDS_IN_CJK = (
-    "至少|最多|超过|超過|不到|少于|少於|多于|多於|将近|將近|接近|不超过|不是|可能|也许|或|不足"
-    "|少なくとも|多くとも|最大で?|最低でも?|ほぼ|ではな|ではあ|じゃな|または|かもしれ|以上|以下|未満|以内|超え|ません|ない|なかった|たぶん|多分|おそらく|でしょう|だろう|と思"
-    "|최소|최대|적어도|많아야|거의|또는|아니|아닙|아닌|이상|이하|미만|초과|넘|아마|같습니다|같아|겠|않|없|못|모르"
-    "|大概|恐怕|恐らく|未必|并非|並非|无法|無法|[ '’](?:den|dan|ten|tan)\\s(?:fazla|az)|से"
-    "\\s(?:अधिक|ज़्यादा|ज्यादा|कम)"
-    "|शायद|ربما|บางที|อาจ"
-    "|อย่างน้อย|ไม่เกิน|มากกว่า|น้อยกว่า|ไม่ใช่|หรือ"
-)
 _DOUBT = re.compile(
     r"\b(?:or|nor|either|neither|maybe|perhaps|possibly|probably|might|could|unless|if|whether"
     r"|(?<!difference\s)(?<!distance\s)between|not|never|cannot|almost|nearly|unsure|uncertain|unclear|unknown|depend(?:s|ing)"
@@ -219,9 +201,7 @@ _DOUBT = re.compile(
     r"|^\W*\d[\d.]*\s(?:\w+\s)?by\s\d|n['’]t\b|\be\.g\.|[<>≤≥≠?]|!=|∈|\b(?:minimum|maximum)\sof"
     r"|\b(?:rating|scored?|grade)\b\D{0,20}\d[\d.]*\s?/\s?\d|\d\s?/\s?\d+\s(?:points|stars|marks)\b"
     r"|±|\b\w+\s(?:minimum|maximum|max|tops)\W*$"
-    rf"|\b(?:{_BOUNDS_ELSEWHERE})\s|{_BOUNDS_IN_CJK}"
-    r"|\b(?:falsch|incorrect[oae]s?|faux|sbagliat[oa]|errad[oa]|неверно|неправильно|fout|yanlış)\b"
-    r"|错|錯|不对|不對|間違|틀"
+    rf"|{words(table.DOUBT)}|[ '’](?:den|dan|ten|tan)\s(?:fazla|az)(?!\w)"
     r"|半|(?<=\s)반|ครึ่ง|\b(?:rưỡi|buçuk|pół|וחצי|halv[ae]?|halb(?:e|en)?|\w+einhalb|demie?|y\smedia"
     r"|e\smezz[ao]|e\smeia|с\sполовиной|och\sen|setengah)\b",
     re.IGNORECASE,
@@ -254,11 +234,9 @@ _BOUND_AFTER = re.compile(
     re.IGNORECASE,
 )
 _SO = re.compile(
-    r"\b(?:so(?!\s(?:that|far|many|much|called))|therefore|thus|hence|consequently|daher|somit"
-    r"|folglich|also(?=\s(?:insgesamt|sind|hat|ist|gibt|bleib|beträgt|kostet|\d))|donc"
-    r"|así\sque|por\s(?:lo\s)?tanto|entonces|quindi|dunque|perciò|pertanto|portanto|então|więc"
-    r"|zatem|значит|следовательно|поэтому|vậy|jadi|dus|alltså|άρα)\b[,:]?"
-    r"|∴|所以|因此|ので、|だから|したがって|따라서|그래서|그러므로|이므로|إذن|لذلك|अतः|इसलिए|ดังนั้น",
+    r"\b(?:so(?!\s(?:that|far|many|much|called))|therefore|thus|hence|consequently"
+    r"|also(?=\s(?:insgesamt|sind|hat|ist|gibt|bleib|beträgt|kostet|\d)))\b[,:]?"
+    rf"|∴|(?:{words(table.SO)})[,:]?",
     re.IGNORECASE,
 )
 _REASON = re.compile(
@@ -287,7 +265,9 @@ _GIVEN = re.compile(
 )
 # "68, not 60"
 _CONTRAST = re.compile(
-    r"(?:,|\s\(|\s[—–-])\s?(?:and\s)?not\s(?:the\s)?[$€£]?-?\d[\d.,]*%?(?:\s\w+)?\)?(?=\W*$)"
+    r"(?:(?:,|\s\(|\s[—–-])\s?(?:and\s)?not|,?\s(?:instead\sof|rather\sthan|invece\sdi|au\slieu\sde"
+    r"|statt|anstatt|en\s(?:lugar|vez)\sde|em\svez\sde|вместо))\s(?:the\s)?[$€£]?-?\d[\d.,]*(?:%|\s?€)?"
+    r"(?:\s\w+)?\)?(?=\W*$)"
 )
 _CHECK_INSIDE = re.compile(
     r"[;,(–—]\s*(?:double[- ])?(?:check(?:ing)?|verif(?:y|ication|ying)|proof)\b.*",
@@ -371,19 +351,27 @@ def _stated(text: str) -> _Reading | None:
             return _UNCLEAR
     if reason := _REASON.search(text, found[0].end):
         return _claimed(text[: reason.start()].rstrip(" ,;"), text[reason.end() :])
-    if (ground := _GROUND.match(text)) and found[0].start < ground.end():
+    if (ground := _GROUND.match(text)) and ground.end() <= found[-1].start:
         return _stated(text[ground.end() :]) or _UNCLEAR
+    if (proof := _PROOF.search(text, found[0].end)) and "=" not in text[: proof.start()]:
+        return _claimed(text[: proof.start()], text[proof.end() :])
     if (lead := _CIRCUMSTANCES.match(text)) and found[0].start < lead.end() <= found[-1].start:
         return _UNCLEAR if _DOUBT.search(lead[0]) else _stated(text[lead.end() :])
     return _clause(text, found)
+
+
+# "He was 6; 1756 + 6 = 1762"
+_PROOF = re.compile(r";\s(?=[-$€£\d(][^;=]{0,60}=)")
 
 
 def _clause(text: str, found: Sequence[Numeral]) -> _Reading | None:
     """What a text with these numbers states that has no reasons, conclusions and circumstances."""
     if len(text) > _LONGEST_SENTENCE or len(found) > _MOST_NUMBERS:
         return _UNCLEAR
-    if _DOUBT.search(text) or _DANGLES.search(text):
+    if _DOUBT.search(_DESCRIBED.sub(" ", text)) or _DANGLES.search(text):
         return _UNCLEAR
+    if chosen := _whole(text, found) or _subject(text, found):
+        return _Reading(chosen.value)
     if _NONE.search(text) and any(number.value != 0 for number in found):
         return _UNCLEAR
     if _TO_COME.search(text) and not _RESULT.search(text):
@@ -397,6 +385,48 @@ def _clause(text: str, found: Sequence[Numeral]) -> _Reading | None:
     if chosen is None or not _stands_alone(text, chosen):
         return _UNCLEAR
     return _UNCLEAR if _is_told_twice(text, found, chosen.value) else _Reading(chosen.value)
+
+
+_MADE_UP = re.compile(
+    r"[:：(]|\s?[—–]\s?|,?\s(?:made\sup\sof|consisting\sof|namely|that\sis|i\.e\.|of\swhich|of\swhom"
+    r"|including|di\scui|dont|davon|de\sl[oa]s\scuales|d[oa]s\squais|w\stym|из\sних|trong\sđó)\s|منه[ما]|其中|うち|그중",
+    re.IGNORECASE,
+)
+
+
+def _whole(text: str, found: Sequence[Numeral]) -> Numeral | None:
+    """The first number, if its parts follow: "6 left: 4 red and 2 green"."""
+    first, *parts = found
+    if len(parts) < 2 or any(part.value is None or part.value <= 0 for part in parts):
+        return None
+    if sum(part.value for part in parts if part.value is not None) != first.value:
+        return None
+    if not _MADE_UP.search(text, first.end, parts[0].start) or not _stands_alone(text, first):
+        return None
+    return None if _is_bound(text, first) else first
+
+
+_IS_THE = re.compile(
+    rf"[\s{_BOLD}]*(?:is|was|are)\s(?:the|our|indeed\sthe|therefore\sthe|thus\sthe)\s",
+    re.IGNORECASE,
+)
+
+
+def _subject(text: str, found: Sequence[Numeral]) -> Numeral | None:
+    """A number of which something is said: "23 is the smallest prime above 20"."""
+    first = found[0]
+    said = _IS_THE.match(text, first.end)
+    if not said or re.search(r"\w", text[: first.start]) or _ANY_COPULA.search(text, said.end()):
+        return None
+    return first
+
+
+# "The probability that at least one is red is": what is sought, not how sure it is
+_DESCRIBED = re.compile(
+    r"\b(?:probability|chance|odds|number|percentage|proportion|fraction|amount|total)\s(?:of|that|for)\s"
+    r"[^.,;:=?\d]{1,120}?(?=\s(?:is|are|was|were|equals)\s[^a-z]|\s?[=≈])",
+    re.IGNORECASE,
+)
 
 
 def _claimed(claim: str, ground: str) -> _Reading | None:
@@ -518,6 +548,8 @@ def _result(text: str, found: Sequence[Numeral], signs: Sequence[re.Match[str]])
     if sign[0] in "=≈" and _UNSOLVED.search(left):
         return None
     before = [number for number in found if number.end <= sign.start()]
+    if _converts(text, before, sign, first):
+        return None
     if sign[0] in "→⇒⟹" and len(before) == 1 and not re.search(r"[^\W\d]", text[: sign.start()]):
         return None  # 7 → 9
     if len(signs) > 1:
@@ -532,6 +564,16 @@ def _result(text: str, found: Sequence[Numeral], signs: Sequence[re.Match[str]])
             if results and results.isdisjoint(_operands(text[start : sign.start()])):
                 return None
     return first
+
+
+_UNIT = re.compile(r"\s?(?!(?:x|times)\b)[a-zA-Z]+")
+
+
+def _converts(text: str, before: Sequence[Numeral], sign: re.Match[str], result: Numeral) -> bool:
+    """Whether a number is said again in another unit: "75 km/h ≈ 46.6 mph"."""
+    if len(before) != 1 or sign[0] != "≈" or before[0].value == result.value:
+        return False
+    return bool(_UNIT.match(text, before[0].end) and _UNIT.match(text, result.end))
 
 
 def _operands(text: str) -> set[Fraction | None]:
@@ -797,7 +839,16 @@ def _is_doubted(text: str, value: Fraction, *, equations: bool) -> bool:
     if not _CONCLUDES.search(last) and not (equations and _ENDS_EQUATION.search(last)):
         return False
     reading = _stated(last)
+    if reading is not None and not _SO.search(last) and value in _results(last):
+        return False  # "Indeed, 3 + 7 = 10 and 10 - 3 = 7."
     return reading is not None and reading.value not in (None, value)
+
+
+def _results(text: str) -> set[Fraction | None]:
+    """The numbers right after signs of equality."""
+    found = numerals(text)
+    signs = [sign.end() for sign in _EQUALS.finditer(text)]
+    return {next((n.value for n in found if n.start >= end), None) for end in signs} - {None}
 
 
 # -- conclusions -----------------------------------------------------------------
@@ -842,9 +893,8 @@ _CONCLUDES = re.compile(
     _SO.pattern
     + r"|\b(?:in\s(?:total|all|conclusion)|altogether|together|overall|finally|conclusion"
     r"|the\s(?:total|answer|result|sum|difference|product|quotient)|as\sa\sresult"
-    r"|also(?=:)|insgesamt|zusammen|au\stotal|en\stout|en\stotal|in\stotale|in\stutto|no\stotal"
-    r"|ao\stodo|razem|łącznie|всего|итого|toplam|totalt|sammanlagt|in\stotaal|tổng\scộng)\b"
-    r"|\b(?:total|sum|result|answer)(?:\s[^\W\d]+){0,2}\s?[:=]|一共|总共|總共|共计|合計|全部で|합계|모두|结果|結果",
+    r"|also(?=:))\b"
+    rf"|\b(?:total|sum|result|answer)(?:\s[^\W\d]+){{0,2}}\s?[:=]|{words(table.CONCLUDES)}",
     re.IGNORECASE,
 )
 _GOES_ON = re.compile(
@@ -867,7 +917,7 @@ _ASIDE = re.compile(
 )
 _CHECKS = re.compile(
     r"[\W_]*(?:(?:let['’]?s|we\scan|i['’]?ll|to)\s)?(?:double[- ]?)?(?:check(?:ing)?|verif(?:y"
-    r"|ication|ying)|sanity|confirm(?:ing|ation)?|proof)\b",
+    rf"|ication|ying)|sanity|confirm(?:ing|ation)?|proof|{words(table.CHECKS)})(?!\w)",
     re.IGNORECASE,
 )
 _UNSURE = re.compile(
@@ -878,7 +928,7 @@ _UNSURE = re.compile(
     r"|(?:not|n['’]t) enough (?:information|data)|insufficient (?:information|data))"
     r"|n['’]t enough (?:information|data)|\b(?:it|the answer|that) depends\b|^\W*(?:unknown|n/a)\b"
     r"|\bneed more (?:information|details|data)|\b(?:is|looks|seems|was) (?:wrong|incorrect)\b"
-    r"|\bcould be (?:wrong|mistaken|off)",
+    rf"|\bcould be (?:wrong|mistaken|off)|{words(table.REFUSES)}",
     re.IGNORECASE,
 )
 _HEDGE = re.compile(
@@ -891,6 +941,14 @@ _ENGLISH = re.compile(
     r"\b(?:the|she|he|they|it|there|has|have|will|would|makes|total|left|of|and|is|are|you|each"
     r"|cost|costs|that|this|needs?|takes?|earns?|on|for|with|were|was|be|should|can|must|his|her"
     r"|their|its|in|i|we|us|me|which|got|get|gets|by|after|from|to|at|does|did|remain|per|all)\b",
+    re.IGNORECASE,
+)
+# A word with a letter that English does not have, or a common word of another language
+_FOREIGN = re.compile(
+    r"(?![°ºªµ])[^\x00-\x7f\W\d_]|\b(?:el|los|las|es|son|hay|una?|del|le|les|est|une|des|du|il"
+    r"|elle|ils|der|die|das|ist|sind|hat|haben|ein|eine|sie|er|im|os|um|uma|tem|ao|gli|della|sono|ha|nel|per"
+    r"|het|een|heeft|zijn|van|och|har|att|det|og|ma|jest|na|bir|var|yang|adalah|dan|tahun|ni|ya|wa|kwa|ana"
+    r"|que|para|cada|por|quedan|sobraram|restam|restano|restent|toplam|kaldı|bleiben|kosten)\b",
     re.IGNORECASE,
 )
 _ENDS_EQUATION = re.compile(r"[=≈→]\s*[-$€£\d(\ue003]")
@@ -915,8 +973,41 @@ def _sentences(text: str, *, least: int = 1) -> list[str]:
             break
     for at in range(max(least, len(parts) - 4), len(parts)):
         if _ASIDE.match(parts[at]):
-            return parts[:at]
+            parts = parts[:at]
+            break
+    while len(parts) > max(least, 1) and _is_remark(parts[-1]):
+        parts = parts[:-1]
     return parts
+
+
+_IN_BRACKETS = re.compile(r"[\W_]*\([^()]*(?:\([^()]*\)[^()]*)*\)[\W_]*")
+_REMARK = re.compile(
+    rf"[\W_]*(?:(?:{words(table.REMARKS)})\s?[:：,，、)]|(?:this|that|which)(?:['’]s|\sis)\s\S+\s(?:\w+\s)?"
+    r"(?:more|less|fewer|higher|lower|greater|fewer)\sthan\b|(?:as\s)?if\b.{1,100}\b(?:would|'d)\b"
+    r"|(?:c['’]est|soit)\s\S+\s(?:\w+\s)?de\s(?:plus|moins)\sque\b"
+    r"|(?:das\ssind|das\sist)\s\S+\s(?:\w+\s)?(?:mehr|weniger)\sals\b"
+    r"|(?:son|es|eso\ses)\s\S+\s(?:\w+\s)?(?:más|menos)\sque\b"
+    r"|(?:são|é)\s\S+\s(?:\w+\s)?(?:a\s)?(?:mais|menos)\s(?:do\s)?que\b"
+    r"|(?:sono|è)\s\S+\s(?:\w+\s)?in\s(?:più|meno)\b|这?比.{1,12}[多少高低])",
+    re.IGNORECASE,
+)
+
+
+def _is_remark(sentence: str) -> bool:
+    """Whether a sentence only adds something to an answer: in brackets, "Note:", "if … would".
+
+    What says that the answer could be another is more than that.
+    """
+    if _RECONSIDERS.search(sentence):
+        return False
+    return bool(_IN_BRACKETS.fullmatch(sentence) or _REMARK.match(sentence))
+
+
+_RECONSIDERS = re.compile(
+    r"\b(?:could|might|may|maybe|perhaps|or|alternatively|actually|correct\w*|wrong|mistake|wait|answer"
+    r"|instead|final)\b",
+    re.IGNORECASE,
+)
 
 
 def _opened(text: str) -> int:
@@ -935,7 +1026,9 @@ def _unmarked(text: str, *, retracted: bool) -> Fraction | None:
     last = sentences[told[-1]]
     closing = _closing(sentences, told, retracted=retracted)
     values = {closing} - {None}
-    if not retracted:
+    if retracted:
+        values |= {_bold(sentences, told[-1:])} - {None}
+    else:
         values |= {_opening(sentences, text), _bold(sentences, told)} - {None}
     bare = _stated(last) if _is_bare(last) else None
     if bare is not None and values:
@@ -1058,6 +1151,7 @@ def _is_only(sentence: str, *, first: bool) -> bool:
             or _ENGLISH.search(sentence) is not None
             or _RESULT.search(sentence) is not None
             or _ANY_COPULA.search(sentence) is not None
+            or _FOREIGN.search(sentence) is not None
         )
     )
 

@@ -165,10 +165,25 @@ def plain(text: str) -> str:
     if _VARIABLE_K.search(text):
         text = _MANY_K.sub(_EITHER_MARK, text)
     if _EITHER_ALONE.search(text) and _CONTINENTAL.search(text):
-        text = _EITHER_ALONE.sub(rf"\g<0>{_EITHER_MARK}", text)
+        text = _EITHER_ALONE.sub(_thousand_or_either, text)
     text = _IN_BRACES.sub(r"^\1", text)
     text = _RAISED_CIRCLE.sub("°", text)
     return text.replace("{", " ").replace("}", " ")
+
+
+_MONEY = re.compile(
+    r"\s?(?:[€$£₫₽₺₴฿]|euros?\b|eur\b|zł|kr\b|reais\b|pesos?\b|đồng|đ\b|vnd\b|tl\b|lira|rupiah|lei\b|forint"
+    r"|ft\b|kč|руб|грн|dollars?\b|dólares|dollari|dolar)",
+    re.IGNORECASE,
+)
+
+
+def _thousand_or_either(found: re.Match[str]) -> str:
+    """A number such as 1.234 as a thousand, where money or a last zero says so, else marked."""
+    run = found[0]
+    if "." in run and (run.endswith("0") or _MONEY.match(found.string, found.end())):
+        return run.replace(".", "")
+    return run + _EITHER_MARK
 
 
 def _plain_fraction(found: re.Match[str]) -> str:
@@ -297,6 +312,7 @@ _REFERS = re.compile(
     r"|Theorem|Volume|Windows|Apollo|Bus|Flight|Gate|ISO|RFC|IEEE|DIN|Boeing|iPhone)"
     r"|(?:^|\s)N(?:o|r)\.?|№)\s\(?$"
 )
+_MONTH_BEFORE = re.compile(rf"\b{_MONTH}\s$")
 _OF_MANY = re.compile(r"\sof\s\d")
 _IS_DATE = re.compile(rf"(?:st|nd|rd|th)?(?: of)? (?-i:{_MONTH})(?![A-Za-z])")
 _OF_A_YEAR = re.compile(
@@ -362,7 +378,7 @@ def _number_at(text: str, found: re.Match[str]) -> tuple[Numeral | None, int]:
         unknown
         or _CLOCK_OR_RANGE.match(rest)
         or _PART_OF_TERM.search(before)
-        or _REFERS.search(before)
+        or (_REFERS.search(before) and not _is_year(before, found[0]))
         or _IS_DATE.match(rest)
         or (found[0] == "0" and rest[:1] in ("x", "b"))
         or (found[0].isdecimal() and end == found.end() and _OF_MANY.match(rest))
@@ -382,6 +398,11 @@ def _number_at(text: str, found: re.Match[str]) -> tuple[Numeral | None, int]:
         begun -= len(word[0]) if word else 1
         value = None if value is None else -value
     return Numeral(value, begun, end), max(end, found.end())
+
+
+def _is_year(before: str, run: str) -> bool:
+    """Whether a number is the year of a month: "September 2008"."""
+    return len(run) == 4 and run[0] in "12" and _MONTH_BEFORE.search(before) is not None
 
 
 def _is_factorial(text: str, value: Fraction, end: int) -> bool:
