@@ -37,7 +37,8 @@ from evalbench.engine.data.dataset import prepare, read_header
 from evalbench.engine.errors import EvalbenchError
 
 try:
-    spec = make_spec(sys.argv[2], "answers/x", data=sys.argv[3], options=json.loads(sys.argv[4]))
+    data = {"data": sys.argv[3]} if sys.argv[3] else {}
+    spec = make_spec(sys.argv[2], "answers/x", **data, options=json.loads(sys.argv[4]))
     path = prepare(spec, Path(sys.argv[1]))
 except EvalbenchError as error:
     print(json.dumps({"error": str(error)}))
@@ -235,6 +236,55 @@ def test_a_downloaded_copy_is_read_in_every_form(benchmark: str, tmp_path: Path)
             else:
                 file.write(json.dumps(kept))
         assert (count(folder), count(folder / name)) == (1, 1), name
+
+
+LANGUAGES = ("bn", "de", "en", "es", "fr", "ja", "ru", "sw", "te", "th", "zh")
+
+
+@pytest.mark.slow
+def test_a_set_of_many_configurations_is_read_from_its_pinned_commit(tmp_path: Path) -> None:
+    known = build_benchmark(make_spec("mgsm", "answers/x"))._file()  # type: ignore[attr-defined]
+    splits = "".join(f"  - split: {one}\n    path: {{0}}/{one}-*\n" for one in ("train", "test"))
+    configs = "".join(
+        f"- config_name: {one}\n  data_files:\n{splits.format(one)}" for one in LANGUAGES
+    )
+    row = {"question": "q", "answer": None, "answer_number": 1}
+    files = {"README.md": f"---\nconfigs:\n{configs}---\n".encode()}
+    for one in LANGUAGES:
+        files[f"{one}/test-00000-of-00001.parquet"] = parquet(row, {**row, "answer_number": 2})
+        files[f"{one}/train-00000-of-00001.parquet"] = parquet(row)
+    with DatasetHub(known.hub, known.revision, files) as hub:
+        done = subprocess.run(
+            [sys.executable, "-c", PREPARE, str(tmp_path / "cache"), "mgsm", "", "{}"],
+            env={**os.environ, "HF_ENDPOINT": hub.url, "HF_HOME": str(tmp_path / "hf")},
+            capture_output=True, text=True, timeout=200,
+        )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout) == [22, known.hub, known.revision]
+
+
+@pytest.mark.parametrize(
+    ("benchmark", "configs", "split", "row"),
+    [
+        ("mgsm", ("de", "fr"), "test", {"question": "q", "answer_number": 1}),
+        (
+            "bbh",
+            ("navigate", "snarks"),
+            "{config}",
+            {"question": "q", "target": "A", "choices": {"text": ["a", "b"], "label": ["A", "B"]}},
+        ),
+    ],
+)
+def test_a_downloaded_copy_of_many_configurations_is_read_whole(
+    benchmark: str, configs: tuple[str, ...], split: str, row: dict[str, Any], tmp_path: Path
+) -> None:
+    for one in configs:
+        folder = tmp_path / one
+        folder.mkdir()
+        (folder / f"{split.format(config=one)}-00000-of-00001.parquet").write_bytes(parquet(row))
+    bench = build_benchmark(make_spec(benchmark, "answers/x", data=str(tmp_path)))
+    items = list(bench.prepare(DataSource(tmp_path, tmp_path)).items)
+    assert [item.tags["group"] for item in items] == list(configs)
 
 
 def test_a_table_may_have_any_name(tmp_path: Path) -> None:

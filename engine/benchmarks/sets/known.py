@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache, cached_property, partial
+from itertools import chain
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -153,12 +154,25 @@ class KnownSet(Custom):
                 examples = partial(self._hub, replace(file, split=file.shots_split), source)
             tables = Tables(file.hub, None, self._hub(file, source), self._own(file, examples))
             return tables, file.hub, file.revision
-        table = find_table(source.path, self.about.tables, "table of the set", "--data FILE")
+        if folders := self._configs_in(source.path):
+            every = chain.from_iterable(
+                self.flat(partial(read_rows, self._table_in(folder)), config, str(folder))
+                for config, folder in folders
+            )
+            return Tables(str(source.path), source.path, every), source.path.name, ""
+        table = self._table_in(source.path)
         if file.shots and file.shots_split:
             examples = partial(self.flat, partial(read_rows, split_beside(table, file.shots_split)))
         rows = self.flat(partial(read_rows, table), name=str(table))
         folder = table if table.is_dir() else table.parent
         return Tables(str(table), folder, rows, self._own(file, examples)), table.name, ""
+
+    def _configs_in(self, path: Path) -> list[tuple[str, Path]]:
+        """The configurations that a downloaded data set has in folders, and these folders."""
+        return [(one, path / one) for one in self.about.configs if (path / one).is_dir()]
+
+    def _table_in(self, path: Path) -> Path:
+        return find_table(path, self.about.tables, "table of the set", "--data FILE")
 
     def _own(
         self, file: CustomFile, examples: Callable[[], Iterator[Numbered]] | None
