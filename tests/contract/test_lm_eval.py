@@ -418,3 +418,33 @@ def test_code_of_task_files_needs_a_flag(folder: Path, monkeypatch: pytest.Monke
                 assert "--unsafe-task-code" in refused.value.hint
     finally:
         Harness.close(child)
+
+
+@pytest.mark.slow
+def test_the_index_is_that_of_the_library() -> None:
+    """Of all its files, in a process of its own, since importing it changes much."""
+    code = """
+import json, sys
+from lm_eval.tasks._index import TaskIndex
+from evalbench.engine.benchmarks.lm_eval.index import all_tasks, library_tasks
+
+base = library_tasks()
+held = all_tasks()
+wanted = TaskIndex.build([base])
+for name, one in wanted.items():
+    entry, config = held[name], one.cfg or {}
+    assert entry.kind == one.kind.name, name
+    assert entry.path == (str(one.yaml_path.relative_to(base)) if one.yaml_path else ""), name
+    assert entry.output_type == str(config.get("output_type") or "generate_until"), name
+    data = [str(config.get(key) or "") for key in ("dataset_path", "dataset_name")]
+    assert entry.data == " ".join(data), name
+    assert entry.runs_code == bool(config.get("unsafe_code")), name
+    if entry.kind != "GROUP":
+        assert entry.members == sorted(one.tags), name
+print(json.dumps([len(wanted), list(held) == list(wanted)]))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    count, same = json.loads(done.stdout)
+    assert count > 10_000
+    assert same

@@ -15,6 +15,7 @@ from evalbench.engine.benchmarks.lm_eval.index import (
 )
 from evalbench.engine.calls.options import Option, parse_options
 from evalbench.engine.config import registry
+from evalbench.engine.config.catalogue import Described, described
 from evalbench.engine.config.roles import CANDIDATE, JUDGE
 from evalbench.engine.errors import SpecError, UsageError
 from evalbench.engine.scoring.tally import Metric, Tally
@@ -86,16 +87,18 @@ def execute(args: argparse.Namespace) -> int:
     if args.template:
         _print_template(out, name)
         return 0
+    if not name and not args.json:
+        rows, code = _described()
+        _list(out, rows)
+        return code
     found, code = _loaded([name] if name else registry.benchmark_names())
     if args.json:
         from evalbench.tui.cli import jsonlines
 
         for bench in found:
             jsonlines.write(out, "benchmark", **_benchmark_json(bench))
-    elif name:
-        _explain(out, found[0])
     else:
-        _list(out, [(bench.name, bench.title, bench.summary) for bench in found])
+        _explain(out, found[0])
     return code
 
 
@@ -122,17 +125,16 @@ def _search(out: Out, args: argparse.Namespace) -> int:
             "--search takes words, and no benchmark's name",
             hint="evalbench benchmarks --search 'arabic mmlu'",
         )
-    found, code = _loaded(registry.benchmark_names())
-    rows = [(bench.name, bench.title, bench.summary) for bench in found]
+    rows, code = _described()
     rows = [row for row in rows if having_words([(row[0], " ".join(row))], query)]
     if library_version():
         if known_tasks() is None:
             stderr().line("reading the tasks of lm-evaluation-harness, once")
-        tasks = sorted(all_tasks().items(), key=lambda task: (len(task[0]), task[0]))
+        tasks = sorted(all_tasks().items(), key=lambda task: len(task[0]))
         texts = [(name, f"{name} {entry.alias} {entry.what}") for name, entry in tasks]
         for place in having_words(texts, query):
             name, entry = tasks[place]
-            rows.append((f"{LM_EVAL}/{name}", entry.alias or name, entry.what))
+            rows.append(Described(f"{LM_EVAL}/{name}", entry.alias or name, entry.what))
     if args.json:
         from evalbench.tui.cli import jsonlines
 
@@ -155,6 +157,14 @@ def _print_template(out: Out, name: str) -> None:
         hints = {"mt-bench": "--judge-prompts FILE", "custom": "the file says what is asked"}
         raise UsageError(f"{name} has no templates", hint=hints.get(name, ""))
     out.write(file)
+
+
+def _described() -> tuple[list[Described], int]:
+    """All benchmarks in a line each; broken plug-ins are reported."""
+    rows, faults = described()
+    for error in faults:
+        stderr().line("error: " + clean(str(error)))
+    return rows, max((error.exit_code for error in faults), default=0)
 
 
 def _loaded(names: Sequence[str]) -> tuple[list[type[Benchmark]], int]:

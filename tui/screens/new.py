@@ -259,7 +259,7 @@ class NewRunPage(Page):
     async def _seek_task(self) -> None:
         """Offer the tasks of lm-evaluation-harness, whose index may have to be made."""
         if not self._draft.known.tasks:
-            self.notify("reading the tasks of lm-evaluation-harness, once: up to a minute")
+            self.notify("reading the tasks of lm-evaluation-harness, once: a few seconds")
             try:
                 await run_command("benchmarks", "--search", LM_EVAL)
             except EvalbenchError as error:

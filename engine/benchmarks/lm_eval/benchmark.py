@@ -29,7 +29,7 @@ from evalbench.engine.benchmark import (
 )
 from evalbench.engine.benchmarks.lm_eval import aggregation
 from evalbench.engine.benchmarks.lm_eval.aggregation import Aggregate
-from evalbench.engine.benchmarks.lm_eval.harness import Harness, require_library
+from evalbench.engine.benchmarks.lm_eval.harness import Harness
 from evalbench.engine.benchmarks.lm_eval.index import (
     GENERATES,
     LM_EVAL,
@@ -40,6 +40,7 @@ from evalbench.engine.benchmarks.lm_eval.index import (
     library_version,
     needs_of,
     reachable,
+    require_library,
     tasks_in,
 )
 from evalbench.engine.calls import (
@@ -364,8 +365,8 @@ def _named(task: str) -> type[LmEval]:
 
 
 def _index(include_path: str | None) -> Index:
-    own = tasks_in(include_path) if include_path else {}
-    return {**all_tasks(), **own}
+    tasks = all_tasks()
+    return {**tasks, **tasks_in(include_path)} if include_path else tasks
 
 
 def _needed(index: Index, name: str, *, whole: bool) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 Requests and answers are JSON lines on its pipes, and it serves until its input ends::
 
-    {"ask": "index"}                      ->  {"answer": {NAME: [KIND, PATH, OUTPUT_TYPE, ...]}}
     {"ask": "open", "settings": {...}}    ->  {"answer": {"tasks": {...}, "groups": [...], ...}}
     {"ask": "items"}                      ->  {"item": {...}} ..., {"answer": COUNT}
     {"ask": "score", "task": T, "doc_id": N, "doc_hash": H, "results": [...]}
@@ -63,43 +62,6 @@ def _tasks_folder() -> Path:
     import lm_eval.tasks
 
     return Path(lm_eval.tasks.__file__).resolve().parent
-
-
-def _index(folders: list[Path]) -> dict[str, list[Any]]:
-    """Kind, file, output type, description, data set and members of every name."""
-    from lm_eval.tasks._index import TaskIndex
-
-    base = _tasks_folder()
-    found = {}
-    for name, entry in TaskIndex.build(folders).items():
-        config = entry.cfg or {}
-        members = sorted(entry.tags)
-        if entry.kind.name == "GROUP":
-            members = _members(name, config.get("task") or [])
-        path = entry.yaml_path
-        found[str(name)] = [
-            entry.kind.name,
-            str(path.relative_to(base) if path and path.is_relative_to(base) else path or ""),
-            str(config.get("output_type") or "generate_until"),
-            str(config.get("task_alias") or config.get("group_alias") or ""),
-            " ".join(str(config.get(key) or "") for key in ("dataset_path", "dataset_name")),
-            members,
-            bool(config.get("unsafe_code")),
-        ]
-    return found
-
-
-def _members(group: str, listed: Any) -> list[str]:
-    names = []
-    for one in listed if isinstance(listed, list) else [listed]:
-        if isinstance(one, dict):
-            if "group" in one and isinstance(one.get("task"), list):
-                names += _members(group, one["task"])
-            else:
-                names.append(str(one.get("task") or one.get("group")))
-        else:
-            names.append(str(one))
-    return names
 
 
 def _forbid_code(base: Path) -> None:
@@ -479,9 +441,6 @@ def _plain(value: Any) -> Any:
 
 def _served(session: Session | None, request: Mapping[str, Any], say: Any) -> Any:
     match request["ask"]:
-        case "index":
-            folder = request.get("folder")
-            return _index([Path(folder)] if folder else [_tasks_folder()])
         case "items":
             assert session
             count = 0

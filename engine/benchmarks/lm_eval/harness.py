@@ -15,21 +15,10 @@ from typing import Any
 import orjson
 
 from evalbench.engine.errors import DataError, EvalbenchError
-from evalbench.engine.installed import require
 from evalbench.engine.limited import end_child
 
-EXTRA = "lm-eval"
 _OFFLINE = {"HF_HUB_OFFLINE": "1", "HF_DATASETS_OFFLINE": "1"}
 _MODULE = "evalbench.engine.benchmarks.lm_eval.child"
-
-
-def require_library(purpose: str) -> None:
-    """Fail if the library is not installed.
-
-    Raises:
-        UsageError: with the command that installs it.
-    """
-    require(EXTRA, purpose, "lm_eval")
 
 
 class TaskFailed(Exception):

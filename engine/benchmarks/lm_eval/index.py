@@ -1,25 +1,27 @@
 """The names of all tasks and groups of the installed lm-evaluation-harness.
 
-Reading its thirteen thousand files takes a process of its own many seconds; the result is kept in
-the cache folder, for each version of the library.
+Reading its fourteen thousand files takes seconds; the result is kept in the cache folder, for each
+version of the library.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from functools import lru_cache
+from functools import cache, lru_cache
 from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import orjson
 
-from evalbench.engine.benchmarks.lm_eval.harness import Harness, require_library
+from evalbench.engine.benchmarks.lm_eval.task_files import files_in, read_task_files
+from evalbench.engine.installed import require
 from evalbench.engine.paths import cache_dir, make_private, write_file
 
 _FORMAT = 1
 LM_EVAL = "lm-eval"
-"""What names of its tasks begin with, before a slash."""
+"""The extra, and what names of its tasks begin with, before a slash."""
 LOGLIKELIHOODS = frozenset({"loglikelihood", "loglikelihood_rolling", "multiple_choice"})
 """Output types of tasks that need log-likelihoods."""
 GENERATES = "generate_until"
@@ -56,12 +58,22 @@ class Entry(NamedTuple):
 Index = Mapping[str, Entry]
 
 
+@cache
 def library_version() -> str:
     """The version of the installed library; empty if there is none."""
     try:
         return version("lm-eval")
     except PackageNotFoundError:
         return ""
+
+
+def require_library(purpose: str) -> None:
+    """Fail if the library is not installed.
+
+    Raises:
+        UsageError: with the command that installs it.
+    """
+    require(LM_EVAL, purpose, "lm_eval")
 
 
 def index_path() -> Path:
@@ -88,29 +100,31 @@ def all_tasks() -> Index:
     found = known_tasks()
     if found is not None:
         return found
-    path = index_path()
+    path, base = index_path(), library_tasks()
     make_private(path.parent)
-    write_file(path, orjson.dumps(_made({"ask": "index"})))
+    write_file(path, orjson.dumps(read_task_files(base, files_in(base))))
     return _read(path, path.stat().st_mtime_ns)
 
 
 def tasks_in(folder: str) -> Index:
-    """The tasks of a folder of the user's own.
-
-    Raises:
-        UsageError: the library is not installed.
-    """
-    require_library("an lm-eval benchmark")
-    return {name: Entry(*held) for name, held in _made({"ask": "index", "folder": folder}).items()}
+    """The tasks of a folder of the user's own; the library has to be installed."""
+    files = files_in(Path(folder))
+    stamps = [(file.stat().st_mtime_ns, file.stat().st_size) for file in files]
+    return _tasks_in(tuple(zip(map(str, files), stamps, strict=True)))
 
 
-def _made(request: Mapping[str, Any]) -> dict[str, Any]:
-    harness = Harness()
-    try:
-        found: dict[str, Any] = harness.ask(request)
-        return found
-    finally:
-        harness.close()
+@lru_cache(2)
+def _tasks_in(files: tuple[tuple[str, tuple[int, int]], ...]) -> Index:
+    found = read_task_files(library_tasks(), [Path(name) for name, _ in files])
+    return {name: Entry(*held) for name, held in found.items()}
+
+
+def library_tasks() -> Path:
+    """Where the installed library has its task files."""
+    spec = find_spec("lm_eval")
+    assert spec
+    assert spec.submodule_search_locations
+    return Path(spec.submodule_search_locations[0]).resolve() / "tasks"
 
 
 @lru_cache(2)
