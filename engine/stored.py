@@ -65,7 +65,8 @@ class Gauges(TypedDict, total=False):
 
     ``in_flight``, ``waiting``, ``retries`` and ``in_batches`` count calls; ``concurrency`` is the
     maximum in flight, ``fixed`` whether the user set it; ``paused_s`` is how much longer nothing is
-    sent. ``headroom`` is what the provider said is left of its limits on ``requests`` and
+    sent; ``short_of_budget`` says that all waits for the runs that share the budget, or for a
+    higher one. ``headroom`` is what the provider said is left of its limits on ``requests`` and
     ``tokens``, each with the limit, which may be None. The others are for local models: a worker's
     ``memory`` (bytes), ``progress`` and process, or all ``workers``, and the GPUs that they run on.
     """
@@ -77,6 +78,7 @@ class Gauges(TypedDict, total=False):
     retries: int
     paused_s: float
     paused_why: str
+    short_of_budget: bool
     headroom: Mapping[str, Sequence[int | None]]
     in_batches: int
     memory: Mapping[str, Any]
@@ -213,7 +215,7 @@ _GAUGES = record(
         "concurrency": maybe(number()),
         **dict.fromkeys(("paused_s", "idle"), maybe(_measure)),
         "paused_why": maybe(text),
-        "fixed": maybe(flag),
+        **dict.fromkeys(("fixed", "short_of_budget"), maybe(flag)),
         "headroom": maybe(table_of(list_of(maybe(_count), 2, 2))),
         "progress": _PROGRESS,
         "memory": _MEMORY,

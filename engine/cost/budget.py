@@ -33,6 +33,10 @@ class BudgetReached(Exception):
         self.left = left
 
 
+class Withdrawn(Exception):
+    """The run is to send nothing more: this call no longer waits for money."""
+
+
 @dataclass(eq=False, slots=True)
 class ReservationGroup:
     """Calls whose worst cases are trusted, doubted and raised together: those of one role.
@@ -120,6 +124,10 @@ class Pool:
         for one in self._members:
             one.look_again()
 
+    def others_go_on(self, budget: Budget) -> bool:
+        """Whether any call is in flight, or another run is driven and does not wait for money."""
+        return self.in_flight > 0 or any(one.goes_on for one in self._members if one is not budget)
+
 
 class Budget:
     """The money of one run.
@@ -147,6 +155,7 @@ class Budget:
         self.possible = possible
         self.reserved = ZERO
         self.in_flight = 0
+        self._driven = False
         self._doubted = ZERO
         self._waiting: deque[tuple[Reservation, asyncio.Future[Reservation]]] = deque()
 
@@ -180,6 +189,25 @@ class Budget:
         return self._doubted
 
     @property
+    def goes_on(self) -> bool:
+        """Whether its run is driven and does not wait for money."""
+        return self._driven and not self._waiting
+
+    @property
+    def short(self) -> bool:
+        """Whether all that its run still asks waits for money."""
+        return bool(self._waiting) and not self.in_flight
+
+    def begin(self) -> None:
+        """Its run is driven from now on: runs that share its pool wait for it."""
+        self._driven = True
+
+    def end(self) -> None:
+        """Its run is no longer driven."""
+        self._driven = False
+        self._admit_waiting()
+
+    @property
     def overdrawn(self) -> bool:
         """Whether more is spent and reserved than the limit: an overrun became known."""
         if self._ceiling is None and self.pool is None:
@@ -205,10 +233,12 @@ class Budget:
         """Open a reservation and return it; if it does not fit yet, wait for calls in flight.
 
         Calls wait in order, so that small ones do not starve a large one. As the budget runs low,
-        fewer calls are in flight, down to one at a time.
+        fewer calls are in flight, down to one at a time. A run that shares a pool also waits for
+        the other runs: as long as one of them goes on, the pool may still be raised.
 
         Raises:
             BudgetReached: nothing is in flight and it still does not fit.
+            Withdrawn: see :meth:`withdraw`.
         """
         if self.admit_now(reservation):
             return reservation
@@ -225,6 +255,14 @@ class Budget:
             self._forget(reservation)
             self._admit_waiting()
             raise
+
+    def withdraw(self) -> None:
+        """End all waiting for money: the run is to send nothing more."""
+        while self._waiting:
+            reservation, place = self._waiting.popleft()
+            if not place.done():
+                self._forget(reservation)
+                place.set_exception(Withdrawn)
 
     def settle(self, reservation: Reservation, cost: Decimal | None) -> None:
         """The call was answered at this cost; None means unknown and counts as its worst case.
@@ -346,7 +384,7 @@ class Budget:
                 place.set_exception(BudgetReached(reservation.worst, self.left or ZERO))
 
     def _others_may_leave(self, reservation: Reservation) -> bool:
-        """Whether it would fit if calls of other runs cost less than their worst case."""
+        """Whether it would fit if other runs left more, or their pool were raised."""
         own = self._own_left
         fits_own = own is None or reservation.worst <= own
-        return self.pool is not None and self.pool.in_flight > 0 and fits_own
+        return self.pool is not None and fits_own and self.pool.others_go_on(self)

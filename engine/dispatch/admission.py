@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from decimal import Decimal
 
-from evalbench.engine.cost.budget import Budget, BudgetReached, Reservation
-from evalbench.engine.dispatch.base import ZERO, BudgetSpent, Report
+from evalbench.engine.cost.budget import Budget, BudgetReached, Reservation, Withdrawn
+from evalbench.engine.dispatch.base import ZERO, BudgetSpent, Halted, Report
 
 
 class Admission:
@@ -22,6 +22,7 @@ class Admission:
 
         Raises:
             BudgetSpent: it does not fit, and nothing else is in flight.
+            Halted: the run stops meanwhile.
         """
         try:
             return await self._budget.admit(reservation)
@@ -32,3 +33,5 @@ class Admission:
                 left = max(ZERO, reached.left)
                 self._report("budget-reached", next_call_usd=str(reached.worst), left_usd=str(left))
             raise BudgetSpent from None
+        except Withdrawn:
+            raise Halted from None

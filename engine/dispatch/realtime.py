@@ -200,6 +200,7 @@ class RealtimeDispatcher:
     def halt(self) -> None:
         """Send nothing more: calls that are not in flight raise :class:`Halted`."""
         self._halted.set()
+        self.meter.budget.withdraw()
         self._limiter.wake()
         self._breaker.wake()
         self._single_flight.halt()

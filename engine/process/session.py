@@ -180,6 +180,7 @@ class RunSession:
     async def _drive(self) -> tuple[State, EvalbenchError | None]:
         """Load what is missing, then drive until nothing is left to do."""
         loading: asyncio.Task[None] | None = None
+        self._budget.begin()
         try:
             opened, expected = self._opened, self._expected_samples()
             if not opened.loaded:
@@ -220,6 +221,7 @@ class RunSession:
             if loading:
                 loading.cancel()
                 await asyncio.wait({loading})
+            self._budget.end()
             await self._binding.close()
             if self._earlier:
                 self._earlier.close()

@@ -197,5 +197,7 @@ class StatusFile:
         cards = [card for one in self._binding.locals for card in one.cards()]
         if gpus := [*self._gpu_readings, *cards]:
             gauges["gpus"] = gpus
+        if self._budget.short:
+            gauges["short_of_budget"] = True
         batches = [batch for one in self._binding.batching for batch in one.shown()]
         self.change(gauges=gauges, batches=batches or self.status.batches)

@@ -86,6 +86,31 @@ def test_a_grid_shares_one_budget_and_goes_on_as_one(
     assert "has nothing called gsm8k" in again.err
 
 
+def test_a_run_short_of_money_goes_on_when_all_get_more(
+    cli: CommandLine, sim: Handle, data: Path
+) -> None:
+    """As long as another run of the grid goes on, it waits, whatever its own next call may cost."""
+    sim.latency(0.3)
+    urls = {f"{one.upper()}_BASE_URL": sim.base_url(one) for one in ("anthropic", "openai")}
+    env = KEY | urls | {"OPENAI_API_KEY": "sk-" + "y" * 40}
+    models = ("--model", MODELS[0], "--model", "openai/gpt-5-mini")
+    settings = ("--shots", "0", "--concurrency", "1", "--budget", "0.012", "--yes")
+    table = str(data / "gsm8k.jsonl")
+    command = cli.start("run", "gsm8k", *models, "--data", table, *settings, **env)
+
+    def short() -> bool:
+        return any(one.status().gauges.get("short_of_budget") for one in cli.runs())
+
+    wait_until(short, "a run that waits for money")
+    dear, cheap = sorted(cli.runs(), key=lambda one: one.status().done)
+    assert (dear.status().state, cheap.status().state) == ("running", "running")
+    cheap.command("budget", value=5.0)
+    done = cli.finish(command)
+    assert done.code == 0, done.err
+    assert [(one.status().state, one.status().done) for one in cli.runs()] == [("complete", 20)] * 2
+    assert sim.summary()["answered"] == {"1": 40}
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("mode", ["realtime", "batch"])
 def test_three_models_on_four_benchmarks_killed_twice(

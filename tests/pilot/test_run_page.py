@@ -8,6 +8,7 @@ import signal
 import sqlite3
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from textual.widgets import Input
 
 from evalbench.engine.calls import Outcome
 from evalbench.engine.process import stopping
+from evalbench.engine.runs.grid import Grid, join_grid
 from evalbench.engine.runs.status import State
 from evalbench.tui.app import EvalbenchApp
 from evalbench.tui.screens import run
@@ -410,6 +412,13 @@ async def test_the_budget_is_changed_and_nonsense_refused_in_place(engine: Prete
         await pilot.press("enter")
         await until(pilot, lambda: commands(engine), "the request")
         assert commands(engine) == [{"do": "budget", "value": 2.5}]
+
+
+async def test_the_budget_of_a_grid_says_so(engine: PretendEngine) -> None:
+    join_grid(engine.folder, Grid("one", Decimal("0.4")))
+    async with opened(engine) as pilot:
+        await pilot.press("b")
+        await until_shown(pilot, "Budget for all runs of the grid, in US dollars")
 
 
 @pytest.mark.parametrize("key", ["b", "c"])

@@ -11,10 +11,11 @@ from textual import events, on, work
 from textual.app import ComposeResult
 from textual.containers import Container, Horizontal, Vertical, VerticalScroll
 
-from evalbench.engine.errors import EvalbenchError
+from evalbench.engine.errors import EvalbenchError, UsageError
 from evalbench.engine.paths import runs_dir
 from evalbench.engine.process.launch import stop_run
 from evalbench.engine.runs.folder import INTERRUPTED, UNREADABLE, RunFolder
+from evalbench.engine.runs.grid import grid_of
 from evalbench.tui.clipboard import copy
 from evalbench.tui.screens import run_panels, run_tables
 from evalbench.tui.screens.dialogs import Enter, Trouble
@@ -382,7 +383,7 @@ class RunPage(Page):
         held = "" if status.budget_usd is None else f"{status.budget_usd:g}"
         typed = await self.app.push_screen_wait(
             Enter(
-                "Budget for the whole run, in US dollars",
+                f"Budget for {self._budget_covers()}, in US dollars",
                 value=held,
                 note="none removes the budget" if self.view.live else "the run continues with it",
                 check=lambda text: read_budget(text, status),
@@ -395,6 +396,13 @@ class RunPage(Page):
             self.view.folder.command("budget", value=budget)
         else:
             await start(self.the_app, self._resume_words(budget))
+
+    def _budget_covers(self) -> str:
+        try:
+            grid = grid_of(self.view.folder)
+        except UsageError:
+            grid = None
+        return "all runs of the grid" if grid else "the whole run"
 
     @work(exclusive=True, group="report")
     async def action_report(self) -> None:

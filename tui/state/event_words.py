@@ -276,6 +276,8 @@ def holdup_words(gauges: Gauges) -> str:
     if scoring := gauges.get("scoring"):
         took = figures.duration(scoring["seconds"])
         return f"scoring sample {scoring['row']} has taken {took} so far"
+    if gauges.get("short_of_budget"):
+        return "budget reached: waiting for the other runs, or for a higher one"
     if pause := gauges.get("paused_s"):
         return one_line(
             f"sending paused for {figures.duration(pause)}: {gauges.get('paused_why', '')}"

@@ -200,6 +200,8 @@ class BatchDispatcher(ParkingDispatcher):
         asked = self._meter.reserve_for_batch(call)
         if reservation := self._meter.budget.reserve(asked):
             return reservation
+        if self._context.halted.is_set():
+            raise Halted
         self._collection.close()
         return await self._admission.admit(asked)
 

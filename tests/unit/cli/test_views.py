@@ -246,6 +246,17 @@ def test_the_block_has_one_line_for_each_fact(
         assert lines[7] == watch.id
 
 
+def test_the_block_says_that_a_run_waits_for_money(engine: PretendEngine, clock: Clock) -> None:
+    out = Out(Terminal())
+    view = Live(out)
+    engine.status(**{**WORKING, "gauges": {"in_flight": 4, "short_of_budget": True}})
+    watch = _seen(engine)
+    view.begin([watch])
+    view.show(watch, [])
+    waits = "budget reached: waiting for the other runs, or for a higher one"
+    assert waits in _block(view, out).splitlines()
+
+
 def test_the_block_is_drawn_at_most_once_a_second(engine: PretendEngine, clock: Clock) -> None:
     stream = Terminal()
     out = Out(stream)

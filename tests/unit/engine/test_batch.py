@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
 from collections.abc import Callable
 from dataclasses import replace
@@ -178,6 +179,23 @@ async def test_a_tight_budget_sends_smaller_batches_and_stops_clean(tmp_path: Pa
     assert len(post.parcels) > 1
     assert budget.spent <= budget.ceiling  # type: ignore[operator]
     assert budget.reserved == 0
+
+
+@virtual_time
+async def test_a_pause_does_not_wait_for_the_money_of_a_batch(tmp_path: Path) -> None:
+    world, post = await world_of(tmp_path, 40), Post()
+    post.becomes = lambda parcel: JobState.RUNNING
+    budget = Budget(Decimal("0.0006"))
+    async with journal(world.path) as opened:
+        dispatcher = batching(post, opened, budget=budget)
+        driver = world.driver(opened, dispatcher)
+        driving = asyncio.create_task(driver.drive())
+        await asyncio.sleep(3600)
+        assert not driving.done()
+        assert budget.reserved > 0
+        driver.halt(State.PAUSING)
+        assert await asyncio.wait_for(driving, 60) is State.PAUSED
+        await dispatcher.close()
 
 
 def test_a_batch_that_cost_more_than_its_worst_case_holds_the_next(

@@ -7,7 +7,7 @@ from decimal import Decimal
 
 import pytest
 
-from evalbench.engine.cost.budget import Budget, BudgetReached, Pool, Reservation
+from evalbench.engine.cost.budget import Budget, BudgetReached, Pool, Reservation, Withdrawn
 
 
 def shared(pool: Pool, **spent: Decimal) -> Budget:
@@ -78,3 +78,57 @@ async def test_a_limit_that_comes_later_holds_all_runs_and_counts_what_is_out() 
     pool.ceiling = None
     for run in one, other:
         assert run.reserve(call(200))
+
+
+async def test_a_run_waits_for_others_that_go_on_and_for_a_higher_budget() -> None:
+    pool = Pool(Decimal(10), {})
+    one, other = shared(pool), shared(pool)
+    one.begin()
+    other.begin()
+    # Nothing is in flight, but the other run is between two calls.
+    waiting = asyncio.ensure_future(one.admit(call(11)))
+    await asyncio.sleep(0)
+    assert (one.short, other.short) == (True, False)
+    sent = await other.admit(call(1))
+    other.settle(sent, Decimal(1))
+    await asyncio.sleep(0)
+    assert not waiting.done()
+    pool.ceiling = Decimal(20)
+    first = await waiting
+    one.settle(first, Decimal(11))
+
+    # Once nobody can go on, both have reached it, one after the other.
+    late = [asyncio.ensure_future(run.admit(call(9))) for run in (one, other)]
+    with pytest.raises(BudgetReached):
+        await late[0]
+    assert not late[1].done()
+    one.end()
+    with pytest.raises(BudgetReached):
+        await late[1]
+
+
+async def test_a_run_that_ends_no_longer_holds_others_up() -> None:
+    pool = Pool(Decimal(10), {})
+    one, other = shared(pool), shared(pool)
+    one.begin()
+    other.begin()
+    waiting = asyncio.ensure_future(one.admit(call(11)))
+    await asyncio.sleep(0)
+    assert not waiting.done()
+    other.end()
+    with pytest.raises(BudgetReached):
+        await waiting
+
+
+async def test_a_run_that_stops_waits_for_no_money() -> None:
+    budget = Budget(Decimal(10))
+    sent = await budget.admit(call(9))
+    waiting = [asyncio.ensure_future(budget.admit(call(2))) for _ in range(2)]
+    await asyncio.sleep(0)
+    budget.withdraw()
+    for one in waiting:
+        with pytest.raises(Withdrawn):
+            await one
+    budget.settle(sent, Decimal(1))
+    assert (budget.spent, budget.reserved) == (Decimal(1), Decimal(0))
+    assert (await budget.admit(call(2))).open
