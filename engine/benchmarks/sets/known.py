@@ -229,7 +229,9 @@ class KnownSet(Custom):
 
     @override
     def _reads(self, one: Scoring, sample: Sample) -> str:
-        return f"{self.about.rule}/1" if self.about.rule else super()._reads(one, sample)
+        return (
+            f"{self.about.rule}/{self.version}" if self.about.rule else super()._reads(one, sample)
+        )
 
 
 def _own_prompts(file: CustomFile) -> dict[str, dict[str, str]]:

@@ -54,7 +54,7 @@ def bbh(reply: str, sample: Sample) -> Read:
         # Unchanged: stripping marks would remove brackets.
         raw = answer_text(reply).strip()
         return _brackets((_ANSWER_IS.findall(raw) or raw.splitlines() or [""])[-1], sample, strict)
-    words = re.findall(r"\w[\w'-]*", answer.lower())
+    words = re.findall(r"\w[\w'&-]*", answer.lower())
     wanted = target.lower().split()
     return Read(" ".join(words)[:200] or None, float(words == wanted), strict)
 

@@ -251,6 +251,7 @@ def test_bbh_reads_each_kind_of_answer(tmp_path: Path) -> None:
         {"input": "Complete. Input: [ {", "target": "} ]", "task": "dyck_languages"},
         {"input": "Sort: b a", "target": "a b", "task": "word_sorting"},
         {"question": "Which?", "choices": {"label": ["A", "B"], "text": ["x", "y"]}, "target": "A"},
+        {"input": "Sort: sigh r&d", "target": "r&d sigh", "task": "word_sorting"},
     ]
     made = Made(tmp_path, "bbh", {"test.jsonl": rows})
     cases = [
@@ -268,6 +269,8 @@ def test_bbh_reads_each_kind_of_answer(tmp_path: Path) -> None:
         (5, "The answer is a b.", (1, 1)),
         (5, "The answer is b a.", (0, 0)),
         (6, "The answer is (A).", (1, 1)),
+        (7, "The answer is r&d sigh.", (1, 1)),
+        (7, "The answer is r d sigh.", (0, 0)),
     ]
     for at, reply, expected in cases:
         assert values(made.score(reply, at=at)) == expected, reply
