@@ -88,6 +88,9 @@ class ReplySink(Protocol):
     def arrived(self, call: CallRow, role: str, reply: Reply) -> None:
         """A reply is in the journal; its sample can continue."""
 
+    def page_arrived(self) -> None:
+        """A page of replies arrived: their samples can be worked on before the next one is read."""
+
     def resume_sample(self, row: int, epoch: int) -> None:
         """A call of this sample left its batch without a reply: let the sample ask again."""
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from evalbench.engine.benchmark import Asked, CallFailed, repeat_of
+from evalbench.engine.benchmark import Asked, CallFailed, Sample, repeat_of
 from evalbench.engine.calls import Call, MediaPart, ModelRef, Outcome, Prompt, Reply
 from evalbench.engine.compat import override
 from evalbench.engine.config.roles import CANDIDATE
@@ -27,6 +27,7 @@ from evalbench.engine.dispatch.base import (
 )
 from evalbench.engine.errors import EvalbenchError
 from evalbench.engine.journal import CallKey, CallRow, Journal
+from evalbench.engine.journal.codec import quotable
 
 if TYPE_CHECKING:
     from evalbench.engine.execution.reuse import EarlierReplies
@@ -143,7 +144,7 @@ class SampleAsk:
         row: int,
         epoch: int,
         *,
-        quotes: Sequence[str],
+        sample: Sample,
         known: Known,
         count: Callable[[str, Reply, bool], None],
     ) -> None:
@@ -153,7 +154,7 @@ class SampleAsk:
             run: the shared state.
             row: the sample's row number.
             epoch: zero-based.
-            quotes: the sample's texts, see ``journal.codec.quotable``.
+            sample: the sample itself.
             known: what the journal has for this sample.
             count: called with every reply, its role and whether it came from the journal.
         """
@@ -161,7 +162,8 @@ class SampleAsk:
         self._models = run.models
         self._row = row
         self._epoch = epoch
-        self._quotes = quotes
+        self._sample = sample
+        self._quotes: Sequence[str] | None = None
         self._known = known
         self._halted = run.halted
         self._ask_again = run.ask_again
@@ -212,17 +214,21 @@ class SampleAsk:
         self, role: str, part: BoundModel, key: CallKey, reask: int, call: Call, digest: bytes
     ) -> Reply:
         ident = self._journal.call_id(self._row, key, reask)
+        if self._quotes is None:
+            # Not needed while the journal has all answers.
+            self._quotes = quotable(self._sample)
+        intend = partial(self._journal.intend, self._row, key, reask, call, digest, self._quotes)
         # A call that failed in this engine, or is to be asked again, is sent.
         if self._earlier and key not in self._known:
             reply = await self._earlier.take(role, key, digest)
             if reply is not None:
                 # Both in one turn of the loop, so that the call is never recorded as being sent.
-                self._journal.intend(self._row, key, reask, call, digest, self._quotes)
+                intend()
                 await self._journal.store_reply(self._row, key, reask, reply)
                 self._count(role, reply, False)
                 return _answered(reply)
         try:
-            reply = await self._reply(part, key, reask, call, digest, ident)
+            reply = await self._reply(part, key, reask, call, ident, intend)
         finally:
             if self._earlier:
                 self._earlier.asked(role)
@@ -234,10 +240,15 @@ class SampleAsk:
         return _answered(reply)
 
     async def _reply(
-        self, part: BoundModel, key: CallKey, reask: int, call: Call, digest: bytes, ident: int
+        self,
+        part: BoundModel,
+        key: CallKey,
+        reask: int,
+        call: Call,
+        ident: int,
+        intend: Callable[[], Awaitable[None]],
     ) -> Reply:
         """The reply to a call that has to be sent."""
-        intend = partial(self._journal.intend, self._row, key, reask, call, digest, self._quotes)
         if isinstance(part.dispatcher, ParkingDispatcher):
             reply = await part.dispatcher.park(call, ident, intend)
             if reply is not None:

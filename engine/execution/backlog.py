@@ -83,6 +83,11 @@ class Backlog:
         """Whether any parked sample can continue."""
         return bool(self._woken & self._parked)
 
+    @property
+    def next_is_woken(self) -> bool:
+        """Whether the next loaded sample was parked, and has replies now."""
+        return bool(self._jobs) and self._jobs[0].woken
+
     def next(self) -> Job | None:
         """The next sample to solve; None if there is none yet."""
         return self._jobs.popleft() if self.read() else None

@@ -23,7 +23,6 @@ from evalbench.engine.execution.progress import RunProgress
 from evalbench.engine.execution.reuse import EarlierReplies
 from evalbench.engine.execution.scoring_watchdog import Interrupted, ScoringWatchdog, Tell
 from evalbench.engine.journal import CallRow, Journal
-from evalbench.engine.journal.codec import quotable
 from evalbench.engine.journal.paging import SampleCalls
 from evalbench.engine.journal.reader import first_scores
 from evalbench.engine.runs.status import State
@@ -108,6 +107,7 @@ class Driver(ReplySink):
         self.progress = RunProgress(models, options.epochs)
         self._backlog = Backlog(journal, options.epochs, options.rows)
         self._workers: set[asyncio.Task[None]] = set()
+        self._starting = 0
         self._dispatchers = [part.dispatcher for part in models.values()]
         self._parking: Sequence[ParkingDispatcher] = [
             part.dispatcher
@@ -262,6 +262,10 @@ class Driver(ReplySink):
         self._news.set()
 
     @override
+    def page_arrived(self) -> None:
+        self._hire()
+
+    @override
     def resume_sample(self, row: int, epoch: int) -> None:
         self._backlog.wake_unanswered(row, epoch)
         self._news.set()
@@ -277,12 +281,17 @@ class Driver(ReplySink):
 
     def _hire(self) -> None:
         """Start as many workers as the dispatchers want concurrent samples, up to what is left."""
-        missing = self._window() - len(self._workers)
-        if missing <= 0 or self._halted():
+        workers, wanted = len(self._workers), self._backlog.read() - self._starting
+        if self._backlog.next_is_woken:
+            # One worker is enough for samples that have all their replies. Others are joined by as
+            # many again in every turn of the loop.
+            wanted = min(wanted, max(1, workers - self._starting) - self._starting)
+        if wanted <= 0 or self._halted():
             return
-        for _ in range(min(missing, self._backlog.read())):
+        for _ in range(min(wanted, self._window() - workers)):
             worker = asyncio.get_running_loop().create_task(self._work())
             self._workers.add(worker)
+            self._starting += 1
             worker.add_done_callback(self._workers.discard)
 
     def _window(self) -> int:
@@ -292,6 +301,7 @@ class Driver(ReplySink):
 
     async def _work(self) -> None:
         """Solve samples one after another for as long as this worker is needed."""
+        self._starting -= 1
         while not self._halted() and len(self._workers) <= self._window():
             job = self._backlog.next()
             if job is None:
@@ -305,7 +315,7 @@ class Driver(ReplySink):
             self._asks,
             job.row,
             job.epoch,
-            quotes=quotable(job.sample),
+            sample=job.sample,
             known=newest(job.calls),
             count=progress.count_new_reply if job.woken else progress.count_reply,
         )

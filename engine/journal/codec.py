@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 import orjson
@@ -198,7 +199,7 @@ def split_prompt(prompt: Prompt) -> tuple[str, list[str], dict[bytes, bytes]]:
 
 def join_prompt(shape: str, texts: list[str], blobs: dict[bytes, bytes]) -> Prompt:
     """Inverse of :func:`split_prompt`. A missing blob reads as empty."""
-    kind, raw_messages, continuations, asked = orjson.loads(shape)
+    kind, raw_messages, continuations, params = _parsed(shape)
     own = iter(texts)
     messages = []
     for role, raw_parts in raw_messages:
@@ -217,16 +218,23 @@ def join_prompt(shape: str, texts: list[str], blobs: dict[bytes, bytes]) -> Prom
         messages.append(Message(role, tuple(parts)))
     if isinstance(continuations, int):
         continuations = [next(own) for _ in range(continuations)]
+    return Prompt(kind, tuple(messages), tuple(continuations), params)
+
+
+@lru_cache(maxsize=64)
+def _parsed(shape: str) -> tuple[Any, list[Any], Any, Params]:
+    """Kind, messages, continuations and parameters of a shape, which most calls of a run share."""
+    kind, messages, continuations, asked = orjson.loads(shape)
     if "stop" in asked:
         asked["stop"] = tuple(asked["stop"])
-    return Prompt(kind, tuple(messages), tuple(continuations), Params(**asked))
+    return kind, messages, continuations, Params(**asked)
 
 
 def prompt_blobs(shape: str, texts: list[str]) -> list[bytes]:
     """Hashes of the blobs that a prompt refers to."""
     own = iter(texts)
     found = []
-    for _, parts in orjson.loads(shape)[1]:
+    for _, parts in _parsed(shape)[1]:
         for part in parts:
             if part == 0:
                 next(own)

@@ -151,6 +151,14 @@ async def _at_end_of_input(stop: Callable[[], None]) -> None:
     stop()
 
 
+def collect_seldom() -> None:
+    """Tune the garbage collector for an engine, once everything is imported."""
+    # Imports are never garbage; calls in flight are many, and are freed without the collector.
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(20_000, 20, 50)
+
+
 def main() -> None:
     """Entry point of the engine process."""
     no_core_dumps()
@@ -172,10 +180,7 @@ def main() -> None:
     registry.hand(request.installed)
     scrubbed.secrets.update(text for run in request.runs for text in run.private_texts())
     code = 6
-    # Imports are never garbage; calls in flight are many, and are freed without the collector.
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(20_000, 20, 50)
+    collect_seldom()
     try:
         code = asyncio.run(host(request, ready))
     except Exception as error:

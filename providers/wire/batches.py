@@ -38,6 +38,7 @@ from evalbench.providers.wire.streams import cannot_write
 CLOCKS_S = 60.0
 """Assumed maximum difference between the provider's and this machine's clock, if unknown."""
 _SHOWN = 2_000
+_MOST_READ = 256
 
 
 class WireBatches(BatchApi):
@@ -53,7 +54,8 @@ class WireBatches(BatchApi):
     def __init__(self, provider: NetworkProvider) -> None:
         self.provider = provider
         self.title, self.scrub = provider.title, provider.scrub
-        self._last: tuple[bytes, dict[str, Any], tuple[str, ...]] = (b"", {}, ())
+        self._read: dict[bytes, tuple[dict[str, Any], tuple[str, ...]]] = {}
+        self._notes: tuple[str, ...] = ()
 
     @abstractmethod
     def write_line(self, prepared: Prepared, item: str) -> bytes:
@@ -73,7 +75,7 @@ class WireBatches(BatchApi):
 
     @override
     def item(self, line: bytes) -> str:
-        item = self._parsed(line).get(self.item_field)
+        item = self._parsed(line)[0].get(self.item_field)
         if not isinstance(item, str):
             raise ValueError(f"the line has no {self.item_field}")
         return item
@@ -81,7 +83,7 @@ class WireBatches(BatchApi):
     @override
     def reply(self, line: bytes, call: Call) -> Reply:
         try:
-            result = self._parsed(line)
+            result, self._notes = self._parsed(line, last=True)
         except ValueError as error:
             raise self.broken_line(line, str(error)) from None
         try:
@@ -94,22 +96,27 @@ class WireBatches(BatchApi):
             self.provider.spoke = True
             raise self.provider.if_it_spoke(error) from None
 
-    def _parsed(self, line: bytes) -> dict[str, Any]:
-        """A line as an object, without the key.
+    def _parsed(self, line: bytes, *, last: bool = False) -> tuple[dict[str, Any], tuple[str, ...]]:
+        """A line as an object, without the key, and notes on its oddities.
 
-        A line's item is read first and then its reply: the line is parsed once.
+        The items of a page of lines are read first and then its replies: each line is parsed once
+        and kept until its reply is read (``last``), or more lines than a page's have followed.
 
         Raises:
             ValueError: it is not an object.
         """
-        last, value, _ = self._last
-        if last is line:
-            return value
+        if held := self._read.pop(line, None):
+            if not last:
+                self._read[line] = held
+            return held
         value, notes = keyless(line, self.scrub)
         if not isinstance(value, dict):
             raise ValueError("the line is not a JSON object")
-        self._last = (line, value, notes)
-        return value
+        if not last:
+            if len(self._read) >= _MOST_READ:
+                self._read.clear()
+            self._read[line] = value, notes
+        return value, notes
 
     def broken_line(self, line: bytes, why: str) -> ProviderError:
         """A line that cannot be interpreted."""
@@ -133,7 +140,7 @@ class WireBatches(BatchApi):
             Arrival(
                 self.scrub.identity(request_id),
                 params=self.provider.notes(call),
-                notes=self._last[2],
+                notes=self._notes,
             ),
             self.provider.who,
             read,

@@ -32,7 +32,6 @@ GRACE_S = 3600.0
 """How late a provider may report the end of a batch, or stop it when asked."""
 SETTLING_S = 600.0
 """How long a provider may report a batch as unknown."""
-_PAGE = 64
 
 
 class Lifecycle:
@@ -397,7 +396,7 @@ class Lifecycle:
         batch, context = self.batch, self._context
         has_reply = context.with_reply(batch.calls)
         again: list[int] = []
-        for page in results.pages(_PAGE):
+        for page in results.pages():
             new = [(ident, line) for ident, line in page if ident not in has_reply]
             samples = context.samples(ident for ident, _ in new)
             self._reconciliation.preload(samples)
@@ -405,7 +404,7 @@ class Lifecycle:
             for ident, line in new:
                 if (row := rows.get(ident)) and not self._reconciliation.store_line(row, line):
                     again.append(ident)
-            context.journal.flush()
+            self._reconciliation.page_stored()
             await asyncio.sleep(0)
         if results.odd:
             context.report("batch-odd-lines", batch=batch.name, **results.odd)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Collection, Iterable
-from dataclasses import replace
 from decimal import Decimal
 
 from evalbench.engine.calls import Call, JobState, ModelRef
@@ -45,11 +44,16 @@ class Reconciliation:
         for sample in samples:
             self._sink.preload(sample)
 
+    def page_stored(self) -> None:
+        """Commit the replies of a page of lines, and let their samples continue."""
+        self._context.journal.flush()
+        self._sink.page_arrived()
+
     def store_line(self, row: CallRow, line: bytes) -> bool:
         """Store what a line says; False if the call should be asked again."""
-        batch = self._batch
+        batch, call = self._batch, _call(row)
         try:
-            reply = self._context.api.reply(line, _call(row))
+            reply = self._context.api.reply(line, call)
         except RunFatal as error:
             self.fatal = self.fatal or error
             return False
@@ -59,14 +63,21 @@ class Reconciliation:
                 return False
             self._store(row, failed_reply(error, self._round(row.id)), ZERO)
             return True
-        cost = self._context.meter.answered_in_batch(_call(row), reply)
+        cost = self._context.meter.answered_in_batch(call, reply)
         if cost is None and self._context.meter.prices is not None:
             # Its tokens are unknown: its reservation counts as its cost, here and after a resume.
             cost = self._share()
         batch.cost += cost or ZERO
         if cost is not None:
             batch.saved += (self._context.at_once.cost(reply) or cost) - cost
-        self._store(row, replace(reply, cost=cost, attempts=self._round(row.id)), cost)
+        reply = reply.settled(
+            attempts=self._round(row.id),
+            latency_s=reply.latency_s,
+            possibly_billed=reply.possibly_billed,
+            cost=cost,
+            possible_cost=reply.possible_cost,
+        )
+        self._store(row, reply, cost)
         return True
 
     def unanswered(self, missing: list[int], *, executed: Collection[int]) -> None:

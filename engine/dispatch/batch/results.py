@@ -10,6 +10,7 @@ from pathlib import Path
 from evalbench.engine.calls import BatchApi
 from evalbench.engine.dispatch.batch.state import NAME_LENGTH, Batch
 
+_MOST_BYTES = 1_000_000
 _AT_ONCE = 256
 """Lines read before yielding to other tasks."""
 
@@ -70,15 +71,17 @@ class Results:
         except ValueError:
             return None
 
-    def pages(self, size: int) -> Iterator[list[tuple[int, bytes]]]:
-        """Result lines with the call each answers, ``size`` at a time."""
+    def pages(self) -> Iterator[list[tuple[int, bytes]]]:
+        """Result lines with the call each answers, some at a time: 256, or a megabyte of them."""
         page: list[tuple[int, bytes]] = []
+        size = 0
         for line in self._lines():
             if call := self._call(line):
                 page.append((call, line))
-            if len(page) == size:
+                size += len(line)
+            if len(page) == _AT_ONCE or size >= _MOST_BYTES:
                 yield page
-                page = []
+                page, size = [], 0
         yield page
 
     def missing(self) -> list[int]:

@@ -24,6 +24,8 @@ from evalbench.engine.config import registry
 from evalbench.providers.anthropic import batches as anthropic_batches
 from evalbench.providers.chat import batches as chat_batches
 from evalbench.providers.google import batches as google_batches
+from evalbench.providers.wire import batches as wire_batches
+from evalbench.providers.wire.body import keyless
 from tests.contract.providers.conftest import KEY, Make
 from tests.contract.providers.test_answers import LANES
 from tests.simulator.handle import Handle
@@ -687,3 +689,33 @@ def test_lines_of_no_use(name: str, line: bytes, home: Path) -> None:
     with pytest.raises(e.ServerFault) as caught:
         provider.batch_api.reply(line, call)
     assert caught.value.possibly_billed
+
+
+def test_lines_of_a_page_are_parsed_once_and_keep_their_own_notes(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parsed: list[bytes] = []
+
+    def counted(line: bytes, *rest: Any) -> Any:
+        parsed.append(line)
+        return keyless(line, *rest)
+
+    monkeypatch.setattr(wire_batches, "keyless", counted)
+    made: Any = registry.provider_class("openai")
+    provider = made({}, KEY)
+    call = Call(ModelRef("openai", "gpt-4.1"), generate("What?"))
+    lines = [
+        b'%s{"custom_id":"i%d","response":{"status_code":200,"body":{"choices":[{"message":'
+        b'{"content":"answer %d"},"finish_reason":"stop"}]}}}'
+        % (b"\xef\xbb\xbf" * (number % 3 == 1), number, number)
+        for number in range(256)
+    ]
+    items = [provider.batch_api.item(line) for line in lines]
+    replies = [provider.batch_api.reply(line, call) for line in lines]
+    assert items == [f"i{number}" for number in range(256)]
+    assert [reply.text for reply in replies] == [f"answer {number}" for number in range(256)]
+    assert [bool(reply.notes) for reply in replies] == [number % 3 == 1 for number in range(256)]
+    assert parsed == lines
+    # A line may be read again, as after a crash between a reply and its commit.
+    assert provider.batch_api.reply(lines[1], call) == replies[1]
+    assert len(parsed) == 257

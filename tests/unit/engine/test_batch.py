@@ -19,7 +19,9 @@ from evalbench.engine.calls import JobState, ModelRef, Usage, generate
 from evalbench.engine.cost.budget import Budget
 from evalbench.engine.dispatch.batch.context import SHARE
 from evalbench.engine.errors import BadKey, CallRejected, ConnectionFailed, ServerFault
+from evalbench.engine.execution import backlog
 from evalbench.engine.execution.driver import Driver
+from evalbench.engine.journal.paging import unfinished
 from evalbench.engine.journal.reader import totals
 from evalbench.engine.runs.status import State
 from tests.unit.engine.batch_lives import dies_at, drive, events, stages, world_of
@@ -54,6 +56,27 @@ async def test_all_calls_go_out_in_one_batch_and_come_back(tmp_path: Path) -> No
     assert stages(world) == ["done"]
     assert driver.progress.sent == 200
     assert driver.progress.from_journal == 0
+
+
+@virtual_time
+async def test_samples_are_read_once_for_their_results(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    again: list[Any] = []
+
+    def seen(*args: Any, **named: Any) -> Any:
+        if named["rows"] is not None:
+            again.append(named["rows"])
+        return unfinished(*args, **named)
+
+    monkeypatch.setattr(backlog, "unfinished", seen)
+    world, post = await world_of(tmp_path, 1500), Post()
+
+    state, driver = await drive(world, post)
+
+    assert state is State.COMPLETE
+    assert driver.progress.done == 1500
+    assert again == []
 
 
 @virtual_time
