@@ -1,4 +1,4 @@
-"""A loopback server that answers every request with one chat completion after a pause.
+"""A loopback server that answers every request with one chat completion, or message, after a pause.
 
 It does as little as a server in Python can, so that a client is what is
 measured. Run it in a process of its own; it prints its port. ``GET /asked``
@@ -16,9 +16,14 @@ _BODY = (
     b'"finish_reason":"stop"}],"usage":{"prompt_tokens":150,"completion_tokens":5,'
     b'"total_tokens":155}}'
 )
-_ANSWER = (
-    b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n" % len(_BODY)
-) + _BODY
+_MESSAGE = (
+    b'{"id":"msg_1","type":"message","role":"assistant","model":"m","content":[{"type":"text",'
+    b'"text":"The answer is B."}],"stop_reason":"end_turn","stop_sequence":null,'
+    b'"usage":{"input_tokens":150,"output_tokens":5}}'
+)
+_HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n"
+_ANSWER = _HEAD % len(_BODY) + _BODY
+_MESSAGE_ANSWER = _HEAD % len(_MESSAGE) + _MESSAGE
 
 
 class Connection(asyncio.Protocol):
@@ -49,10 +54,11 @@ class Connection(asyncio.Protocol):
                 self._tell()
                 continue
             Connection.asked += 1
+            answer = _MESSAGE_ANSWER if head.startswith(b"post /v1/messages") else _ANSWER
             if self._pause:
-                self._loop.call_later(self._pause, self._answer)
+                self._loop.call_later(self._pause, self._answer, answer)
             else:
-                self._answer()
+                self._answer(answer)
 
     def _tell(self) -> None:
         body = str(Connection.asked).encode()
@@ -60,9 +66,9 @@ class Connection(asyncio.Protocol):
             self._transport.write(b"HTTP/1.1 200 OK\r\ncontent-length: %d\r\n\r\n" % len(body))
             self._transport.write(body)
 
-    def _answer(self) -> None:
+    def _answer(self, answer: bytes) -> None:
         if self._transport is not None and not self._transport.is_closing():
-            self._transport.write(_ANSWER)
+            self._transport.write(answer)
 
 
 async def main(pause: float) -> None:

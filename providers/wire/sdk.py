@@ -33,11 +33,14 @@ from evalbench.providers.wire.streams import (
     while_it_moves,
     write_all,
 )
-from evalbench.providers.wire.transport import CONNECT_S, client_error, connection_error
+from evalbench.providers.wire.transport import (
+    CONNECT_S,
+    IDLE_S,
+    MOST_CONNECTIONS,
+    client_error,
+    connection_error,
+)
 
-MOST_CONNECTIONS = 10_000
-"""The highest concurrency that a run can have: the SDK must never queue."""
-IDLE_S = 30.0
 _JSON = {"Content-Type": "application/json"}
 _FORM = {"Content-Type": "multipart/form-data"}
 _STREAMED = {"X-Stainless-Raw-Response": "stream"}
@@ -49,17 +52,14 @@ def anthropic_client(secret: str, address: Address) -> Any:
     import anthropic
     import httpx2
 
+    from evalbench.providers.wire.plain_http import plain_client
+
     return anthropic.AsyncAnthropic(
         api_key=secret,
         base_url=address.url,
         max_retries=0,
         timeout=httpx2.Timeout(None, connect=CONNECT_S),
-        http_client=anthropic.DefaultAioHttpClient(
-            verify=tls(address.url),
-            limits=httpx2.Limits(max_connections=MOST_CONNECTIONS, keepalive_expiry=IDLE_S),
-            timeout=httpx2.Timeout(None, connect=CONNECT_S),
-            follow_redirects=False,
-        ),
+        http_client=plain_client(anthropic.DefaultAioHttpClient, address.url),
     )
 
 
@@ -68,17 +68,14 @@ def openai_client(secret: str, address: Address) -> Any:
     import httpx2
     import openai
 
+    from evalbench.providers.wire.plain_http import plain_client
+
     return openai.AsyncOpenAI(
         api_key=secret or "none",
         base_url=address.url,
         max_retries=0,
         timeout=httpx2.Timeout(None, connect=CONNECT_S),
-        http_client=openai.DefaultAioHttpClient(
-            verify=tls(address.url),
-            limits=httpx2.Limits(max_connections=MOST_CONNECTIONS, keepalive_expiry=IDLE_S),
-            timeout=httpx2.Timeout(None, connect=CONNECT_S),
-            follow_redirects=False,
-        ),
+        http_client=plain_client(openai.DefaultAioHttpClient, address.url),
     )
 
 
@@ -141,7 +138,8 @@ class SdkClient(FileCarrier):
             about_to_send()
         return await self._answered(
             client.post(
-                prepared.path,
+                # A whole address: the SDK takes longer to join one to its base.
+                self._address.url + prepared.path,
                 cast_to=response_class,
                 content=orjson.dumps(prepared.body),
                 options={"headers": headers},

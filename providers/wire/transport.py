@@ -21,6 +21,10 @@ from evalbench.providers.wire.scrub import SecretScrubber
 
 CONNECT_S = 10.0
 """Connect timeout, in seconds."""
+MOST_CONNECTIONS = 10_000
+"""The highest concurrency that a run can have: an SDK's client must never queue."""
+IDLE_S = 30.0
+"""How long an SDK's client keeps a connection without a request."""
 
 _NEVER_CONNECTED = frozenset(
     {

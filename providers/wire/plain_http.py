@@ -1,0 +1,149 @@
+"""An SDK's HTTP client whose plain requests go to aiohttp directly.
+
+Nearly all requests of a run are plain: a body of bytes, nothing streamed. For these, httpx2 takes
+longer to build a request, to send it through its own layers and to wrap the response than aiohttp
+takes to do the exchange. All others take the way of the SDK's own client.
+
+Exceptions are aiohttp's, which name a cause more faithfully (see
+:mod:`evalbench.providers.wire.transport`).
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any, cast
+
+import aiohttp
+import httpx2
+from yarl import URL
+
+from evalbench.engine.compat import override
+from evalbench.providers.wire.address import proxy_for, tls
+from evalbench.providers.wire.reached import note_connections
+from evalbench.providers.wire.transport import CONNECT_S, IDLE_S, MOST_CONNECTIONS
+
+_LARGE = 1 << 20
+
+
+class PlainRequest(httpx2.Request):
+    """A request made of what it is sent with, without httpx2's defaults."""
+
+    def __init__(self, method: str, url: httpx2.URL | str, headers: Any, content: bytes) -> None:
+        self.method = method.upper()
+        self.url = _parsed(url) if isinstance(url, str) else url
+        self.headers = httpx2.Headers(headers)
+        self.extensions = {}
+        self.stream = httpx2.ByteStream(content)
+        self._content = content
+        self.plain_url = _for_aiohttp(str(url))
+
+
+class PlainResponse(httpx2.Response):
+    """A response that has been read, with aiohttp's own headers: a case-insensitive mapping."""
+
+    def __init__(
+        self, status: int, headers: Mapping[str, str], content: bytes, request: httpx2.Request
+    ) -> None:
+        self.status_code = status
+        self.headers = cast(httpx2.Headers, headers)
+        self.next_request = None
+        self.extensions = {}
+        self.history = []
+        self.is_closed = self.is_stream_consumed = True
+        self.default_encoding = "utf-8"
+        self.stream = httpx2.ByteStream(content)
+        self._request = request
+        self._content = content
+        self._num_bytes_downloaded = len(content)
+
+
+class _PlainClient(httpx2.AsyncClient):
+    """Mixed into an SDK's client class, see :func:`plain_client`."""
+
+    plain_session: aiohttp.ClientSession | None = None
+    plain_address: str = ""
+    plain_tls: Any = True
+
+    @override
+    def build_request(self, method: str, url: httpx2.URL | str, **given: Any) -> httpx2.Request:
+        content = given.get("content")
+        if (
+            type(content) is bytes
+            and given.get("timeout") == self.timeout
+            and not any(map(given.get, ("data", "files", "json", "params", "cookies")))
+            and not given.get("extensions")
+        ):
+            return PlainRequest(method, url, given.get("headers") or (), content)
+        return super().build_request(method, url, **given)
+
+    @override
+    async def send(
+        self, request: httpx2.Request, *, stream: bool = False, **how: Any
+    ) -> httpx2.Response:
+        if stream or not isinstance(request, PlainRequest):
+            return await super().send(request, stream=stream, **how)
+        session = self.plain_session or self._open_session()
+        body: Any = request.content
+        if len(body) > _LARGE:
+            body = io.BytesIO(body)
+        async with session.request(
+            request.method,
+            request.plain_url,
+            data=body,
+            headers=request.headers.multi_items(),
+            allow_redirects=False,
+        ) as answer:
+            content = await answer.read()
+        return PlainResponse(answer.status, answer.headers, content, request)
+
+    @override
+    async def aclose(self) -> None:
+        if self.plain_session is not None:
+            await self.plain_session.close()
+        await super().aclose()
+
+    def _open_session(self) -> aiohttp.ClientSession:
+        self.plain_session = aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(
+                ssl=self.plain_tls, limit=0, ttl_dns_cache=300, keepalive_timeout=IDLE_S
+            ),
+            timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_S),
+            cookie_jar=aiohttp.DummyCookieJar(),
+            proxy=proxy_for(self.plain_address),
+        )
+        note_connections(self.plain_session)
+        return self.plain_session
+
+
+def plain_client(own: type[httpx2.AsyncClient], url: str) -> httpx2.AsyncClient:
+    """An HTTP client for an SDK.
+
+    Args:
+        own: the SDK's own class of clients over aiohttp.
+        url: the address that requests go to, which decides about TLS and a proxy.
+
+    Raises:
+        RunFatal: the file of certificates named in the environment contains none.
+    """
+    made = type("PlainClient", (_PlainClient, own), {})
+    trusted = tls(url)
+    client: _PlainClient = made(
+        verify=trusted,
+        limits=httpx2.Limits(max_connections=MOST_CONNECTIONS, keepalive_expiry=IDLE_S),
+        timeout=httpx2.Timeout(None, connect=CONNECT_S),
+        follow_redirects=False,
+    )
+    client.plain_address, client.plain_tls = url, trusted
+    return client
+
+
+@lru_cache(maxsize=256)
+def _parsed(url: str) -> httpx2.URL:
+    return httpx2.URL(url)
+
+
+@lru_cache(maxsize=256)
+def _for_aiohttp(url: str) -> URL:
+    return URL(url, encoded=True)

@@ -1,0 +1,101 @@
+"""Requests of the SDKs that go to aiohttp directly: what arrives, and what comes of the answers."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+import anthropic
+import httpx2
+import openai
+import pytest
+from aiohttp import web
+
+from evalbench.providers.wire.address import Address
+from evalbench.providers.wire.plain_http import PlainResponse
+from evalbench.providers.wire.sdk import anthropic_client, openai_client
+
+KEY = "sk-plain-0123456789abcdef"
+JSON = {"Content-Type": "application/json"}
+MAKERS = [anthropic_client, openai_client]
+Answer = Callable[[web.Request], web.Response]
+
+
+class Desk:
+    """A server that notes what it is asked and answers as told."""
+
+    def __init__(self) -> None:
+        self.seen: list[tuple[web.Request, bytes]] = []
+        self.answer: Answer = lambda request: web.json_response({"id": "one"})
+        self.url = ""
+
+    async def handle(self, request: web.Request) -> web.Response:
+        self.seen.append((request, await request.read()))
+        return self.answer(request)
+
+
+@pytest.fixture
+async def desk() -> AsyncIterator[Desk]:
+    made = Desk()
+    app = web.Application(client_max_size=1 << 24)
+    app.router.add_route("*", "/{path:.*}", made.handle)
+    runner = web.AppRunner(app)
+    await runner.setup()
+    site = web.TCPSite(runner, "127.0.0.1", 0)
+    await site.start()
+    made.url = f"http://127.0.0.1:{runner.addresses[0][1]}/v1"
+    yield made
+    await runner.cleanup()
+
+
+async def sent(make: Callable[[str, Address], Any], desk: Desk, body: bytes) -> Any:
+    """The SDK's response to a request with this body; raises as the SDK."""
+    client = await asyncio.to_thread(make, KEY, Address(desk.url, official=False))
+    try:
+        return await client.post(
+            f"{desk.url}/talk", cast_to=httpx2.Response, content=body, options={"headers": JSON}
+        )
+    finally:
+        await client.close()
+
+
+@pytest.mark.parametrize("make", MAKERS)
+@pytest.mark.parametrize("size", [2, 3 << 20])
+async def test_a_request_arrives_as_it_was_made(make: Any, desk: Desk, size: int) -> None:
+    body = b"7" * size
+    response = await sent(make, desk, body)
+    ((request, arrived),) = desk.seen
+    assert isinstance(response, PlainResponse)
+    assert (request.method, request.path, arrived) == ("POST", "/v1/talk", body)
+    assert request.headers["Authorization"] == f"Bearer {KEY}"
+    assert request.headers["Content-Type"] == "application/json"
+    assert request.headers["Content-Length"] == str(size)
+    assert "X-Stainless-Lang" in request.headers
+    assert (response.status_code, response.content) == (200, b'{"id": "one"}')
+    assert response.json() == {"id": "one"}
+
+
+@pytest.mark.parametrize("make", MAKERS)
+async def test_a_packed_answer_is_unpacked_once(make: Any, desk: Desk) -> None:
+    text = b'{"text": "again and again"}'
+    packed = {"Content-Encoding": "gzip", **JSON}
+    desk.answer = lambda request: web.Response(body=gzip.compress(text), headers=packed)
+    assert (await sent(make, desk, b"{}")).content == text
+
+
+@pytest.mark.parametrize("make", MAKERS)
+@pytest.mark.parametrize("status", [302, 400, 429, 500])
+async def test_a_refusal_is_the_sdks_error_with_its_response(
+    make: Any, desk: Desk, status: int
+) -> None:
+    headers = {"Retry-After": "7", "Location": f"{desk.url}/elsewhere"}
+    desk.answer = lambda request: web.Response(status=status, text="no", headers=headers)
+    with pytest.raises((anthropic.APIStatusError, openai.APIStatusError)) as caught:
+        await sent(make, desk, b"{}")
+    error: Any = caught.value
+    response = error.response
+    assert (response.status_code, response.content) == (status, b"no")
+    assert response.headers.get("retry-after") == "7"
+    assert len(desk.seen) == 1
