@@ -4,10 +4,10 @@
         [--latencies 0.05] [--concurrencies 16,64]
 
 Each lane alternates, in one process and against one server in another, between
-a bare loop over the client and the provider's ``answer``. ``compatible`` stands
-on aiohttp and is measured against a minimal server; the SDKs' lanes run against
-the simulator. A call is one short question; results are the best of the rounds,
-because other work on a machine only ever adds.
+a bare loop over the client and the provider's ``answer``. ``compatible``,
+``openai`` and ``anthropic`` are measured against a minimal server, the others
+against the simulator. A call is one short question; results are the best of the
+rounds, because other work on a machine only ever adds.
 """
 
 from __future__ import annotations
@@ -159,7 +159,8 @@ async def openai(base_url: str) -> AsyncIterator[tuple[One, One]]:
 async def anthropic(base_url: str) -> AsyncIterator[tuple[One, One]]:
     """The SDK's own loop and the provider ``anthropic``."""
     provider = Anthropic({"base_url": base_url}, KEY)
-    client: Any = await asyncio.to_thread(anthropic_client, KEY, Address(base_url, official=False))
+    address = Address(base_url.removesuffix("/v1"), official=False)
+    client: Any = await asyncio.to_thread(anthropic_client, KEY, address)
     model = "claude-haiku-4-5"
 
     async def bare(number: int) -> object:
@@ -263,7 +264,7 @@ async def measure(
 ) -> None:
     """Print the table of one lane."""
     for pause in latencies:
-        server = quick_server(pause) if lane == "compatible" else simulator(lane, pause)
+        server = quick_server(pause) if lane in _QUICK else simulator(lane, pause)
         with server as base_url:
             async with LANES[lane](base_url) as (bare, ours):
                 for concurrency in concurrencies:
@@ -274,6 +275,7 @@ async def measure(
                     show(lane, pause, concurrency, bares, mine)
 
 
+_QUICK = frozenset({"compatible", "openai", "anthropic"})
 _TOLD: list[Figure] = []
 
 
