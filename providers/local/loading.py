@@ -24,7 +24,7 @@ from evalbench.providers.local.footprints import footprint
 from evalbench.providers.local.memory import free_bytes, limit_device
 from evalbench.providers.local.model import LoadedModel
 from evalbench.providers.local.options import LocalOptions
-from evalbench.providers.local.packing_check import layer_kinds, learn_packing
+from evalbench.providers.local.packing_check import layer_kinds, learn_packing, learn_products
 from evalbench.providers.local.products import multiplies, widen_products
 from evalbench.providers.local.threads import choose_threads
 from evalbench.providers.local.vision_config import configuration, sees
@@ -90,7 +90,10 @@ def load(folder: Path, settings: LocalOptions, sharing: int = 1) -> LoadedModel:
         window_by_layer="sliding_attention" in layer_kinds(config),
         cache_name=cache_argument(network.get_decoder()),
     )
+    parameters = int(network.num_parameters())
     model.packs = learn_packing(model, quantize)
+    if model.packs and products == dtype:
+        learn_products(model)
     model.tokens_run = 0
     model.info = {
         "device": _device_name(device),
@@ -103,7 +106,7 @@ def load(folder: Path, settings: LocalOptions, sharing: int = 1) -> LoadedModel:
         "masked_attention": model.masked_attention if model.packs else None,
         "packs": model.packs,
         "threads": torch.get_num_threads(),
-        "parameters": int(network.num_parameters()),
+        "parameters": parameters,
         "context_tokens": model.context_tokens,
         "architecture": type(network).__name__,
         **model.chat.info,

@@ -19,6 +19,12 @@ _SIGNS = (
     "not enough memory",
     "CUBLAS_STATUS_ALLOC_FAILED",
 )
+_ONEDNN = {
+    "could not create a primitive",
+    "could not create a memory object",
+    "could not execute a primitive",
+}
+"""All that oneDNN's C++ interface says when an allocation fails (``dnnl.hpp``)."""
 
 
 def is_out_of_memory(error: BaseException) -> bool:
@@ -29,7 +35,9 @@ def is_out_of_memory(error: BaseException) -> bool:
     """
     if isinstance(error, torch.OutOfMemoryError | MemoryError):
         return True
-    return isinstance(error, RuntimeError) and any(sign in str(error) for sign in _SIGNS)
+    message = str(error)
+    told = message in _ONEDNN or any(sign in message for sign in _SIGNS)
+    return isinstance(error, RuntimeError) and told
 
 
 def readings(device: torch.device) -> dict[str, int]:
@@ -108,11 +116,16 @@ def release(device: torch.device) -> None:
     if device.type == "cuda":
         torch.cuda.empty_cache()
         torch.cuda.reset_peak_memory_stats(device)
-    # Neither exists everywhere; then memory stays with the process, and the peak is an earlier one.
-    with contextlib.suppress(OSError, AttributeError):
-        ctypes.CDLL(None).malloc_trim(0)
+    trim()
+    # It does not exist everywhere; then the peak is an earlier one.
     with contextlib.suppress(OSError):
         Path("/proc/self/clear_refs").write_text("5")
+
+
+def trim() -> None:
+    """Give main memory that this process has freed back to the system, where the C library can."""
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL(None).malloc_trim(0)
 
 
 def bytes_per_token(config: Any, dtype: torch.dtype) -> tuple[int, int]:

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from evalbench.providers.local.chat import ChatTemplate
-from evalbench.providers.local.products import widened_product
+from evalbench.providers.local.products import product, widened_product
 
 
 @dataclass(slots=True)
@@ -129,8 +129,7 @@ class LoadedModel:
         # With several cards, the last layers are not where the input is.
         hidden = hidden.to(head.weight.device)
         if head.weight.dtype == torch.float32:
-            logits: Tensor = head(hidden)
-            return logits.to(self.device)
+            return product(hidden, head.weight, head.bias).to(self.device)
         return widened_product(hidden, head.weight, head.bias).to(self.device)
 
     def _shape_mask(

@@ -1,18 +1,26 @@
-"""Matrix products of 16-bit weights on CPUs that cannot multiply 16-bit numbers.
+"""Matrix products that are faster on x86 CPUs than torch's default.
 
-There, torch multiplies number by number and is seven times slower than in float32. The weights stay
-as they are; one piece of them at a time is widened, which is lossless, and multiplied in float32.
-Sums are float32 either way and each result is rounded once.
+In float32 torch calls MKL, which uses only AVX2 on AMD's processors, and in any format it arranges
+a layer's weights anew for each product. oneDNN, which comes with torch, keeps them arranged: with
+AVX-512 a product of 32 rows takes 2.3 times less in float32 and 1.3 times less in bfloat16.
+
+Some CPUs cannot multiply 16-bit numbers. There, torch multiplies number by number and is seven
+times slower than in float32. The weights stay as they are; one piece of them at a time is widened,
+which is lossless, and multiplied in float32. Sums are float32 either way and each result is rounded
+once.
 """
 
 from __future__ import annotations
 
 import platform
+from collections import Counter
 from typing import Any
 
 import torch
 from torch import Tensor
 from transformers.pytorch_utils import Conv1D
+
+from evalbench.providers.local.memory import trim
 
 _PIECE = 1 << 20
 """Weights widened at once on a CPU: 4 MB, which fits its caches (0.25 to 4 million perform alike, a
@@ -20,6 +28,64 @@ whole large layer takes up to four times as long)."""
 _PIECE_ON_CARDS = 1 << 24
 _FEW_ROWS = 8
 """With fewer rows than this, reading the weights dominates, and 16-bit ones are half the size."""
+_ARRANGED_FOR = 512
+"""Rows for which weights are arranged; one row is no slower than if arranged for one."""
+
+
+def product(rows: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """``rows @ weight.T + bias``, all of one number format, without gradients.
+
+    Args:
+        rows: ``[..., inputs]``.
+        weight: ``[outputs, inputs]``, or what :func:`pack_products` made of it.
+        bias: ``[outputs]``, or None.
+    """
+    if weight.is_mkldnn or (weight.dtype == torch.float32 and _has_onednn(weight.device)):
+        result: Tensor = torch.ops.mkldnn._linear_pointwise(rows, weight, bias, "none", [], "")
+        return result
+    return torch.nn.functional.linear(rows, weight, bias)
+
+
+def pack_products(network: Any, device: torch.device) -> list[Any]:
+    """Arrange the weights of linear layers for oneDNN, where it is there.
+
+    The arranged weights replace the others, whose memory is freed. Left alone are weights used
+    elsewhere too, and the output head.
+
+    Returns:
+        The layers, for :func:`unpack_products`.
+    """
+    if not _has_onednn(device):
+        return []
+    uses = Counter(id(one) for _, one in network.named_parameters(remove_duplicate=False))
+    head = network.get_output_embeddings()
+    packed = []
+    for layer in network.modules():
+        kind = _PACKED.get(type(layer))
+        if kind is None or layer is head or uses[id(layer.weight)] > 1:
+            continue
+        if layer.weight.dtype in (torch.float32, torch.bfloat16):
+            layer.__class__ = kind
+            layer.pack()
+            packed.append(layer)
+    # A file that weights are mapped from stays in memory as long as one of them is.
+    for weight in network.parameters():
+        weight.data = weight.data.clone()
+    trim()
+    return packed
+
+
+def unpack_products(layers: list[Any]) -> None:
+    """Undo :func:`pack_products`."""
+    for layer in layers:
+        layer.unpack()
+        layer.__class__ = next(kind for kind, packed in _PACKED.items() if type(layer) is packed)
+
+
+def _has_onednn(device: torch.device) -> bool:
+    if device.type != "cpu" or platform.machine().lower() not in {"x86_64", "amd64"}:
+        return False
+    return bool(torch.backends.mkldnn.is_available())
 
 
 def widened_product(rows: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
@@ -41,7 +107,7 @@ def widened_product(rows: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor
     for start in range(0, outputs, step):
         part = slice(start, start + step)
         shift = None if bias is None else bias[part].float()
-        result[..., part] = torch.nn.functional.linear(wide, weight[part].float(), shift)
+        result[..., part] = product(wide, weight[part].float(), shift)
     return result
 
 
@@ -83,4 +149,46 @@ class _WideConv1D(Conv1D):  # type: ignore[misc]
         return widened_product(x, self.weight.T, self.bias).to(x.dtype)
 
 
+class _Packed(torch.nn.Module):  # type: ignore[misc]
+    """A linear layer whose weights are arranged for oneDNN.
+
+    It has no ``weight``: a model that multiplies by it without calling the layer fails at once.
+    """
+
+    weight: Tensor
+    bias: Tensor | None
+
+    def pack(self) -> None:
+        """Replace the weights."""
+        arrange = torch.ops.mkldnn._reorder_linear_weight
+        self.packed = arrange(self._transposed(self.weight.detach()).contiguous(), _ARRANGED_FOR)
+        del self.weight
+
+    def unpack(self) -> None:
+        """Replace them by what they were."""
+        weight = self._transposed(self.packed.to_dense()).contiguous()
+        self.weight = torch.nn.Parameter(weight, requires_grad=False)
+        del self.packed
+
+    def forward(self, input: Tensor) -> Tensor:  # noqa: A002
+        """One product with the arranged weights."""
+        return product(input, self.packed, self.bias)
+
+    @staticmethod
+    def _transposed(weight: Tensor) -> Tensor:
+        """From ``[outputs, inputs]`` to what the layer holds, and back."""
+        return weight
+
+
+class _PackedLinear(_Packed, torch.nn.Linear):  # type: ignore[misc]
+    pass
+
+
+class _PackedConv1D(_Packed, Conv1D):  # type: ignore[misc]
+    @staticmethod
+    def _transposed(weight: Tensor) -> Tensor:
+        return weight.T
+
+
+_PACKED: dict[type, type] = {torch.nn.Linear: _PackedLinear, Conv1D: _PackedConv1D}
 _WIDENED: dict[type, type] = {torch.nn.Linear: _WideLinear, Conv1D: _WideConv1D}

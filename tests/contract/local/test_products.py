@@ -1,4 +1,4 @@
-"""16-bit weights on processors that cannot multiply them, and what is packed in few bits."""
+"""Arranged weights, and 16-bit ones on processors that cannot multiply them."""
 
 from __future__ import annotations
 
@@ -42,6 +42,77 @@ def test_widened_products_are_those_of_float32_rounded_once(name: str, rows: int
     assert float((found - exact).abs().max()) <= step
 
 
+@pytest.mark.parametrize("name", ["float32", "bfloat16"])
+@pytest.mark.parametrize("rows", [1, 40])
+def test_packed_products_are_those_of_torch(name: str, rows: int) -> None:
+    import torch
+    from transformers.pytorch_utils import Conv1D
+
+    from evalbench.providers.local.products import pack_products, unpack_products
+
+    class Network(torch.nn.Sequential):  # type: ignore[misc]
+        def get_output_embeddings(self) -> Any:
+            return self[-1]
+
+    dtype = getattr(torch, name)
+    torch.manual_seed(0)
+    layers = (torch.nn.Linear(70, 190, bias=False), Conv1D(31, 190), torch.nn.Linear(31, 50))
+    network = Network(*layers).to(dtype)
+    given = torch.randn(2, rows, 70).to(dtype)
+    with torch.inference_mode():
+        plain = network(given)
+        packed = pack_products(network, torch.device("cpu"))
+        found = network(given)
+        assert packed == list(network[:2])  # the output head is multiplied on its own
+        unpack_products(packed)
+        assert torch.equal(network(given), plain)
+    assert found.dtype is dtype
+    step = float(torch.finfo(dtype).eps) * float(plain.abs().max())
+    assert float((found - plain).abs().max()) <= 4 * step
+
+
+def test_weights_used_twice_and_on_other_devices_are_not_packed() -> None:
+    import torch
+
+    from evalbench.providers.local.products import pack_products
+
+    class Network(torch.nn.Sequential):  # type: ignore[misc]
+        def get_output_embeddings(self) -> None:
+            return None
+
+    network = Network(*(torch.nn.Linear(8, 8) for _ in range(3)))
+    network[1].weight = network[0].weight
+    assert pack_products(network, torch.device("cuda")) == []
+    assert pack_products(network, torch.device("cpu")) == [network[2]]
+    assert network[1].weight is network[0].weight
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_a_model_that_multiplies_by_weights_itself_keeps_them(
+    tmp_path: Path, dtype: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import torch
+    from transformers.models.llama.modeling_llama import LlamaMLP
+
+    from evalbench.providers.local import loading
+
+    def packed(folder: str) -> set[str]:
+        network = loading.load(make_llama(tmp_path / folder), settings(dtype=dtype)).network
+        return {type(one).__name__ for one in network.modules()} & {"Linear", "_PackedLinear"}
+
+    monkeypatch.setattr("torch.ops.mkldnn._is_mkldnn_bf16_supported", lambda: True)
+    # The output head is never packed.
+    assert packed("plain") == {"Linear", "_PackedLinear"}
+
+    def itself(self: Any, x: torch.Tensor) -> torch.Tensor:
+        gate = torch.nn.functional.linear(x, self.gate_proj.weight)
+        down: torch.Tensor = self.down_proj(self.act_fn(gate) * self.up_proj(x))
+        return down
+
+    monkeypatch.setattr(LlamaMLP, "forward", itself)
+    assert packed("direct") == {"Linear"}
+
+
 def test_products_in_float32_are_for_processors_without_16_bits(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -59,7 +130,9 @@ def test_products_in_float32_are_for_processors_without_16_bits(
         model = loading.load(make_llama(tmp_path / str(able)), settings(dtype="bfloat16"))
         assert model.info["products"] == ("bfloat16" if able else "float32")
         kinds = {type(layer) for layer in model.network.modules()}
-        assert (torch.nn.Linear in kinds) is able
+        assert {"_PackedLinear", "_WideLinear"} & {kind.__name__ for kind in kinds} == {
+            "_PackedLinear" if able else "_WideLinear"
+        }
         assert model.packs
 
 
