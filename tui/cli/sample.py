@@ -12,6 +12,7 @@ from evalbench.engine.errors import UsageError
 from evalbench.engine.journal import CallRow, JournalReader
 from evalbench.engine.runs.browse import SampleBrowser, SampleLine
 from evalbench.engine.runs.folder import RunFolder
+from evalbench.engine.runs.rows import as_text
 from evalbench.engine.terminal_text import clean, one_line
 from evalbench.tui.cli import jsonlines
 from evalbench.tui.cli.output import Out
@@ -23,7 +24,6 @@ from evalbench.tui.state.sample_view import (
     param_words,
     score_view,
 )
-from evalbench.tui.state.sample_words import as_text
 
 
 def show_sample(out: Out, folder: RunFolder, which: str, *, json: bool) -> None:

@@ -285,6 +285,7 @@ READ = {
         "Both B and C are correct, so D.",
         "The answer may be D.",
         "<think>\nA? B?\n</think>\n\nD",
+        "<think>\nNot [A], perhaps ◁B▷.\n</think>\n\nD",
         "first A, then\n</think>\nD",
     ],
     "-": [
