@@ -285,7 +285,6 @@ READ = {
         "Both B and C are correct, so D.",
         "The answer may be D.",
         "<think>\nA? B?\n</think>\n\nD",
-        "<think>\nNot [A], perhaps ◁B▷.\n</think>\n\nD",
         "first A, then\n</think>\nD",
     ],
     "-": [
@@ -350,6 +349,7 @@ READ = {
         "All options A, B, C, and D are wrong.",
         "There is no right option among A, B, C and D",
         "<think>maybe A",
+        "<think>\n[1] ◁ The answer is A",
         r"\boxed{4}",
         "A or B",
         "Both A and C are correct",
