@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import atexit
 import gc
 import os
+import shutil
 import signal
 import sys
+import tempfile
 from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -27,6 +30,11 @@ os.environ["PYTHON_KEYRING_BACKEND"] = "keyring.backends.fail.Keyring"
 
 # What a test loads is gone with its run; tests about kept models say so.
 os.environ["EVALBENCH_KEEP_LOADED"] = "0"
+
+# Models that whoever runs the tests has loaded are not seen. pytest's own folders have names that
+# are too long for a socket's address.
+os.environ["XDG_RUNTIME_DIR"] = tempfile.mkdtemp(prefix="eb-")
+atexit.register(shutil.rmtree, os.environ["XDG_RUNTIME_DIR"], ignore_errors=True)
 
 # Where the tests run must not change what commands do: CI gets plain lines, for example.
 for _name in ("CI", "GITHUB_STEP_SUMMARY", "NO_COLOR", "FORCE_COLOR", "COLUMNS", "LINES", "PAGER"):
