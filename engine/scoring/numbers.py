@@ -263,6 +263,12 @@ _GIVEN = re.compile(
     r"\$?(?:,?\s?(?=\S)|(?=\W*$))",
     re.IGNORECASE,
 )
+# "The maximum is 100, attained when a = b = 10"
+_ATTAINED = re.compile(
+    r"(?<=\d)[^\w\n]{0,3}\s(?:and\s(?:is\s|it\sis\s)?|which\sis\s)?(?:attained|achieved|reached|obtained"
+    r"|occurring|occurs)\s(?:only\s)?(?:when|for|at|if|where)\b.*",
+    re.IGNORECASE | re.DOTALL,
+)
 # "68, not 60"
 _CONTRAST = re.compile(
     r"(?:(?:,|\s\(|\s[—–-])\s?(?:and\s)?not|,?\s(?:instead\sof|rather\sthan|invece\sdi|au\slieu\sde"
@@ -322,8 +328,7 @@ _ANY_COPULA = re.compile(
 )
 _DANGLES = re.compile(
     r"(?:\b(?:and|then|so|the|an?|of|to|is|are|by|with|for|or|at|in|on|from|as|if|when|which|because"
-    r"|we|i|he|she|they|has|have|had|will|would|can|must|need|needs|(?:and|then)\s(?:it|you|this)"
-    r"|each)|[,+*/×÷=–(-])\s*$",
+    r"|we|i|he|she|they|has|have|had|will|would|can|must|need|needs|(?:and|then)\s(?:it|you|this))|[,+*/×÷=–(-])\s*$",
     re.IGNORECASE,
 )
 _LONGEST_SENTENCE = 600
@@ -337,8 +342,8 @@ def _stated(text: str) -> _Reading | None:
     one in bold, the one after the last equals sign of a chain, or the one that a single "is" leads
     to. Remarks in brackets may repeat it or show how it comes about.
     """
-    text = _GIVEN.sub("", _CHECK_INSIDE.sub("", text[: _LONGEST_SENTENCE + 1]))
-    text = _CONTRAST.sub("", text)
+    text = _CHECK_INSIDE.sub("", text[: _LONGEST_SENTENCE + 1])
+    text = _CONTRAST.sub("", _ATTAINED.sub("", text))
     found = numerals(text)
     if not found:
         return None
@@ -349,6 +354,12 @@ def _stated(text: str) -> _Reading | None:
             return _stated(concluded)
         if cues[-1].start() >= found[0].end and _LETTER_OR_DIGIT.search(concluded):
             return _UNCLEAR
+    if (given := _GIVEN.sub("", text)) != text:
+        text, found = given, numerals(given)
+        if not found:
+            return None
+        if not has_numeral(_BRACKETS.sub("", text)):
+            return _UNCLEAR  # "at t = 2 (height: 81)"
     if reason := _REASON.search(text, found[0].end):
         return _claimed(text[: reason.start()].rstrip(" ,;"), text[reason.end() :])
     if (ground := _GROUND.match(text)) and ground.end() <= found[-1].start:
@@ -423,7 +434,7 @@ def _subject(text: str, found: Sequence[Numeral]) -> Numeral | None:
 
 # "The probability that at least one is red is": what is sought, not how sure it is
 _DESCRIBED = re.compile(
-    r"\b(?:probability|chance|odds|number|percentage|proportion|fraction|amount|total)\s(?:of|that|for)\s"
+    r"\bP\([^()\n]{1,60}\)|\b(?:probability|chance|odds|number|percentage|proportion|fraction|amount|total)\s(?:of|that|for)\s"
     r"[^.,;:=?\d]{1,120}?(?=\s(?:is|are|was|were|equals)\s[^a-z]|\s?[=≈])",
     re.IGNORECASE,
 )
@@ -448,6 +459,8 @@ _IN_TWO_UNITS = re.compile(
 def _beside(text: str, remark: re.Match[str]) -> _Reading | None:
     """What a text states without a remark in brackets, if that is no other value."""
     reading = _stated(text[: remark.start()] + " " + text[remark.end() :])
+    if _REFERENCE.match(remark[1]):
+        return reading
     inside = numerals(remark[1])
     if _DOUBT.search(remark[1]) or _IN_TWO_UNITS.search(remark[1]):
         return _UNCLEAR
@@ -456,6 +469,10 @@ def _beside(text: str, remark: re.Match[str]) -> _Reading | None:
     return reading
 
 
+_REFERENCE = re.compile(
+    r"\s*(?:see|source|cf|step|paragraph|page|p\.|line|passage|eq|fig|table|section|question|option)\b",
+    re.IGNORECASE,
+)
 _AND = re.compile(r"\b(?:and|while|but)\b", re.IGNORECASE)
 
 
@@ -491,13 +508,16 @@ def _chosen(text: str, found: Sequence[Numeral]) -> Numeral | None:
     return last
 
 
+# Vowel signs and marks of scripts that write them apart from letters
+_SIGNS = "\u064b-\u065f\u0900-\u0963\u0980-\u09e3\u0b80-\u0bd7\u0c00-\u0c63\u0e30-\u0e4e"
 # What may stand right beside a number that is not part of something else.
 _BEFORE_IT = re.compile(
     rf"(?:^|[\w.,:;=≈~→⇒⟹∴•…!?)\]/|]\s+|[=:≈~→⇒⟹∴(\[\"'“‘„«{_BOLD}{_OPEN}$]|[–—]\s"
-    r"|(?:^|[\s=:])\+|(?![A-Za-z])[^\W\d_]|\\)\s*$"
+    rf"|(?:^|[\s=:])\+|(?![A-Za-z])[^\W\d_]|[{_SIGNS}]|\\)\s*$"
 )
 _AFTER_IT = re.compile(
-    rf"\s*(?:$|[.,;:!()\]\"'”’»“°%‰$€£¥₹₽¢₫₱₩₺₪₴₦฿|=≈→{_BOLD}{_CLOSE}…]|[–—-]\s|[^\W\d_]|\[\s?[^\W\d]"
+    rf"['’](?!s\b)[a-zçğıöşü]{{1,6}}(?!\w)"  # "1923'te"
+    rf"|\s*(?:$|[.,;:!()\]\"'”’»“°%‰$€£¥₹₽¢₫₱₩₺₪₴₦฿|=≈→{_BOLD}{_CLOSE}…।{_SIGNS}]|[–—-]\s|[^\W\d_]|\[\s?[^\W\d]"
     r"|/\s?[A-Za-z]|[✓✅\U0001f300-\U0001faff])"
 )
 _CIRCUMSTANCE = re.compile(
@@ -548,7 +568,7 @@ def _result(text: str, found: Sequence[Numeral], signs: Sequence[re.Match[str]])
     if sign[0] in "=≈" and _UNSOLVED.search(left):
         return None
     before = [number for number in found if number.end <= sign.start()]
-    if _converts(text, before, sign, first):
+    if len(signs) > 1 and _converts(text, before, sign, first):
         return None
     if sign[0] in "→⇒⟹" and len(before) == 1 and not re.search(r"[^\W\d]", text[: sign.start()]):
         return None  # 7 → 9
@@ -571,9 +591,10 @@ _UNIT = re.compile(r"\s?(?!(?:x|times)\b)[a-zA-Z]+")
 
 def _converts(text: str, before: Sequence[Numeral], sign: re.Match[str], result: Numeral) -> bool:
     """Whether a number is said again in another unit: "75 km/h ≈ 46.6 mph"."""
-    if len(before) != 1 or sign[0] != "≈" or before[0].value == result.value:
+    if not before or sign[0] != "≈" or before[-1].value == result.value:
         return False
-    return bool(_UNIT.match(text, before[0].end) and _UNIT.match(text, result.end))
+    units = [_UNIT.match(text, number.end) for number in (before[-1], result)]
+    return bool(units[0] and units[1] and units[0][0].strip() != units[1][0].strip())
 
 
 def _operands(text: str) -> set[Fraction | None]:
@@ -778,9 +799,22 @@ def _label_marks(text: str) -> Iterator[_Mark]:
             yield _Mark(label.start(), stop, None, -1)
             continue
         bare = numerals(content)[0].start <= (filled.end() if filled else 0) + 1
-        if bare or label["verb"]:
+        if bare or label["verb"] or _is_sentence(text, label, stop):
             rank = 1 if _FINAL.search(kind) else 0
             yield _Mark(label.start(), stop, reading.value, rank)
+
+
+def _is_sentence(text: str, label: re.Match[str], stop: int) -> bool:
+    """Whether a label and the sentence after it are a line: "Answer: they have 62 in all"."""
+    line = text[: label.start()].rpartition("\n")[2]
+    rest = text[stop : _line_end(text, stop)]
+    content = text[label.end() : stop]
+    return (
+        not re.search(r"\w", line)
+        and not re.search(r"\w", rest)
+        and not _GOES_ON.match(content)
+        and not _EQUALS.search(content)
+    )
 
 
 _GAP_BEFORE = re.compile(rf"[\s{_BOLD}*]*")
@@ -827,6 +861,8 @@ def _is_doubted(text: str, value: Fraction, *, equations: bool) -> bool:
     """Whether what follows an answer gives another: as a conclusion, or as an alternative."""
     sentences = _sentences(text, least=0)
     for at, sentence in enumerate(sentences):
+        if at == 0 and _WHY.match(sentence):
+            continue
         if _UNSURE.search(sentence):
             return True
         reading = _stated(sentence) if _HEDGE.search(sentence) else None
@@ -838,10 +874,15 @@ def _is_doubted(text: str, value: Fraction, *, equations: bool) -> bool:
     last = told[-1]
     if not _CONCLUDES.search(last) and not (equations and _ENDS_EQUATION.search(last)):
         return False
+    if re.match(r"\W*(?:because|since)\b", last, re.IGNORECASE):
+        return False
     reading = _stated(last)
     if reading is not None and not _SO.search(last) and value in _results(last):
         return False  # "Indeed, 3 + 7 = 10 and 10 - 3 = 7."
     return reading is not None and reading.value not in (None, value)
+
+
+_WHY = re.compile(r"\W*(?:why|how(?:\sso)?)\s?\?", re.IGNORECASE)
 
 
 def _results(text: str) -> set[Fraction | None]:
@@ -916,8 +957,9 @@ _ASIDE = re.compile(
     re.IGNORECASE,
 )
 _CHECKS = re.compile(
-    r"[\W_]*(?:(?:let['’]?s|we\scan|i['’]?ll|to)\s)?(?:double[- ]?)?(?:check(?:ing)?|verif(?:y"
-    rf"|ication|ying)|sanity|confirm(?:ing|ation)?|proof|{words(table.CHECKS)})(?!\w)",
+    r"[\W_]*(?:(?:step|part)\W{1,3}(?:\([^()]*\)\W*)?)?(?:(?:let['’]?s|we\scan|i['’]?ll|to)\s)?"
+    r"(?:double[- ]?)?(?:check(?:ing)?|verif(?:y|ication|ying)|sanity|confirm(?:ing|ation)?|proof"
+    rf"|look(?:ing)?\sback|{words(table.CHECKS)})(?!\w)",
     re.IGNORECASE,
 )
 _UNSURE = re.compile(
@@ -945,7 +987,7 @@ _ENGLISH = re.compile(
 )
 # A word with a letter that English does not have, or a common word of another language
 _FOREIGN = re.compile(
-    r"(?![°ºªµ])[^\x00-\x7f\W\d_]|\b(?:el|los|las|es|son|hay|una?|del|le|les|est|une|des|du|il"
+    r"(?=[^\W\d_])(?-i:[\u00c0-\uffff])|\b(?:ne|rimangono|miaka|asilimia|sasa|el|los|las|es|son|hay|una?|del|le|les|est|une|des|du|il"
     r"|elle|ils|der|die|das|ist|sind|hat|haben|ein|eine|sie|er|im|os|um|uma|tem|ao|gli|della|sono|ha|nel|per"
     r"|het|een|heeft|zijn|van|och|har|att|det|og|ma|jest|na|bir|var|yang|adalah|dan|tahun|ni|ya|wa|kwa|ana"
     r"|que|para|cada|por|quedan|sobraram|restam|restano|restent|toplam|kaldı|bleiben|kosten)\b",
@@ -969,6 +1011,8 @@ def _sentences(text: str, *, least: int = 1) -> list[str]:
         parts = [parts[0], *parts[1 - _MOST_SENTENCES :]]
     for at, sentence in enumerate(parts):
         if at >= least and _CHECKS.match(sentence):
+            if any(_SO.search(later) and has_numeral(later) for later in parts[at + 1 :]):
+                continue
             parts = parts[:at]
             break
     for at in range(max(least, len(parts) - 4), len(parts)):
@@ -980,7 +1024,7 @@ def _sentences(text: str, *, least: int = 1) -> list[str]:
     return parts
 
 
-_IN_BRACKETS = re.compile(r"[\W_]*\([^()]*(?:\([^()]*\)[^()]*)*\)[\W_]*")
+_IN_BRACKETS = re.compile(r"[\W_]*\([^()]*(?:\([^()]*\)[^()]*)*\)?[\W_]*")
 _REMARK = re.compile(
     rf"[\W_]*(?:(?:{words(table.REMARKS)})\s?[:：,，、)]|(?:this|that|which)(?:['’]s|\sis)\s\S+\s(?:\w+\s)?"
     r"(?:more|less|fewer|higher|lower|greater|fewer)\sthan\b|(?:as\s)?if\b.{1,100}\b(?:would|'d)\b"
@@ -1000,12 +1044,17 @@ def _is_remark(sentence: str) -> bool:
     """
     if _RECONSIDERS.search(sentence):
         return False
-    return bool(_IN_BRACKETS.fullmatch(sentence) or _REMARK.match(sentence))
+    return bool(
+        _IN_BRACKETS.fullmatch(sentence) or _REMARK.match(sentence) or _TICKED.search(sentence)
+    )
+
+
+# "150 ÷ 3 = 50 ✓"
+_TICKED = re.compile(r"=[^=\n]{1,40}[✓✔☑]\W*$")
 
 
 _RECONSIDERS = re.compile(
-    r"\b(?:could|might|may|maybe|perhaps|or|alternatively|actually|correct\w*|wrong|mistake|wait|answer"
-    r"|instead|final)\b",
+    r"\b(?:could|might|may|maybe|perhaps|or|alternatively|actually|correct\w*|wrong|mistake|wait|final)\b",
     re.IGNORECASE,
 )
 
@@ -1087,7 +1136,9 @@ def _bold(sentences: Sequence[str], told: Sequence[int]) -> Fraction | None:
             continue
         values.update(found)
         reading = _stated(sentences[at])
-        if at not in (told[0], told[-1]) or _is_step(sentences[at]) or reading is None:
+        asked = sentences[at].rpartition(":")[2]
+        step = _is_step(sentences[at]) and _BOLD not in asked
+        if at not in (told[0], told[-1]) or step or reading is None:
             values.add(None)
         else:
             values.add(reading.value)
@@ -1100,12 +1151,17 @@ def _closing(sentences: Sequence[str], told: Sequence[int], *, retracted: bool) 
     sentence = sentences[at]
     if at != len(sentences) - 1 or sentence.rstrip(f" {_BOLD}").endswith((":", ",")):
         return None
+    if _TASK.search(sentence) and _is_bare(tail := sentence.rpartition(":")[2], 1):
+        asked = _stated(tail)
+        return asked.value if asked else None
     if _GOES_ON.match(sentence):
         return None
     reading = _stated(sentence)
     if reading is None or reading.value is None:
         return None
     before = [sentences[one] for one in told[:-1]]
+    if before and _CONVERSION.match(sentence):
+        return None
     if _CONCLUDES.search(sentence):
         plans = not before and any(map(_is_step, sentences[:at]))
         return None if plans and not _SO.search(sentence) else reading.value
@@ -1136,6 +1192,10 @@ _RESTATED = re.compile(
 def _lists(before: Sequence[str]) -> bool:
     """Whether a number alone follows another that is alone, as in a list of them."""
     return bool(before) and _is_bare(before[-1], 0) and not _NAMED.match(before[-1])
+
+
+# "75 km/h ≈ 46.6 mph", after 75 has been found
+_CONVERSION = re.compile(r"\W*-?\d[\d.,]*\s?[a-zA-Z][\w/]*\s?≈\s?-?\d[\d.,]*\s?[a-zA-Z][\w/]*\W*$")
 
 
 def _is_step(sentence: str) -> bool:

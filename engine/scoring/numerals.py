@@ -7,7 +7,8 @@ the world. Digits that count nothing are passed over: ordinals, ``A4``, ``5-day`
 Supported are signs, thousands (``1,234`` ``1 234`` ``1.234.567`` ``1'234`` ``12,34,567``
 ``9{,}500``), decimal points and commas, fractions (``1/2`` ``3½`` ``\\frac{1}{2}``), powers
 (``10^3`` ``1.5 × 10^3`` ``1e3``), percent and units (ignored), currencies, ``1.5k``,
-``2 million``, ``3万``, digits of other scripts, and English number words.
+``2 million``, ``3万``, digits of other scripts, and number words of English and, up to a hundred,
+other languages.
 """
 
 from __future__ import annotations
@@ -15,11 +16,13 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Context, Decimal
 from fractions import Fraction
 from functools import lru_cache
-from itertools import islice
+from itertools import islice, pairwise
+
+from evalbench.engine.scoring.number_names import named_numbers
 
 _MOST_DIGITS = 300
 _FIFTEEN = Context(prec=15)
@@ -111,8 +114,8 @@ _LATEX_MARK = re.compile(
     )
 )
 _SIGNS = str.maketrans(
-    "０１２３４５６７８９，．％＄＝：（）＋－／＃٫٬−﹣‒⁄∕＜＞\u00a0\u2009\u202f\u2007",
-    "0123456789,.%$=:()+-/#.,---//<>    ",
+    "٪０１２３４５６７８９，．％＄＝：（）＋－／＃٫٬−﹣‒⁄∕＜＞\u00a0\u2009\u202f\u2007",
+    "%0123456789,.%$=:()+-/#.,---//<>    ",
     "",
 )
 _ARROW = re.compile(r"(?<![-=<])(?:-{1,2}|={1,2})>(?!>)")
@@ -125,7 +128,7 @@ _IN_BRACES = re.compile(r"\^\s?\{\s?(-?\d+)\s?\}")
 _RAISED_CIRCLE = re.compile(r"\^\s?\{?\s?°\s?\}?")
 # Words of languages that write 1.234 or 1 234 for a thousand and 1,234 for little more than one.
 _CONTINENTAL = re.compile(
-    r"[äöüßñçãõłżźěřøåæőűğ¿¡]|\b(?:der|das|und|ist|sind|ein|eine|insgesamt|el|los|las|es|un"
+    r"[äöüßñçãõłżźěřøåæőűğşđơưạảấầậếềệọốồộớờợụủứừựỉĩ¿¡]|\b(?:der|das|und|ist|sind|ein|eine|insgesamt|el|los|las|es|un"
     r"|una|hay|il|gli|sono|della|di|um|uma|os|een|het|zijn|van|adalah|yang|dan|bir|le|les|est"
     r"|une|du|ce|ils|elle|donc|jest|od|antwort|respuesta|risposta|antwoord|jawaban|cevap"
     r"|réponse)\b|[а-яё]",
@@ -231,7 +234,7 @@ _CODES = re.compile(
     r"(?:\b(?:rs\.?|inr|usd|eur|gbp|cad|aud|chf|jpy|rmb|cny|hkd|php|brl|mxn|zł|us)\s?)$",
     re.IGNORECASE,
 )
-_COUNTRY = re.compile(r"(?<![A-Za-z])(?:US|R|A|AU|C|CA|HK|NZ|S|NT|MX)$")
+_COUNTRY = re.compile(r"(?<![A-Za-z])(?:USD?|R|A|AUD?|C|CA|CAD|HKD?|NZD?|S|SGD?|NT|MXN?)$")
 _MONEY_AFTER = re.compile(
     r"\s?(?:[€£$₫]|euros?\b|eur\b|zł|kr\b|reais\b|pesos\b|dollars?\b)", re.IGNORECASE
 )
@@ -265,12 +268,38 @@ _SCALES = {
     **dict.fromkeys(("billion", "bn", "mrd", "milliarden", "milliards", "miliardi", "milyar"), 9),
     **dict.fromkeys(("miljard", "mld", "mil millones", "bilhões", "млрд", "миллиардов"), 9),
     **dict.fromkeys(("миллиарда", "tỷ", "مليار"), 9),
-    **dict.fromkeys(("trillion",), 12),
+    **dict.fromkeys(("مليونا", "مليوناً", "ملايين", "میلیون", "మిలియన్", "মিলিয়ন"), 6),
+    **dict.fromkeys(("مليارات", "میلیارد", "miljarder", "miljardia", "milliárd", "miliarde"), 9),
+    **dict.fromkeys(("мільярдів", "мільярди", "miliar", "tỉ", "δισεκατομμύρια"), 9),
+    **dict.fromkeys(("ألفا", "ألفاً", "هزار", "হাজার", "వేలు", "వేల", "mii", "ஆயிரம்"), 3),
+    **dict.fromkeys(("লাখ", "লক্ষ", "లక్ష", "లక్షల", "లక్షలు", "லட்சம்", "lakhs"), 5),
+    **dict.fromkeys(("কোটি", "కోట్లు", "కోట్ల", "crores"), 7),
+    **dict.fromkeys(("trillion", "trilyon", "triliun", "biliona", "триллион", "триллионов"), 12),
 }
 _SCALE = re.compile(
-    r"[ -]?(" + "|".join(sorted(_SCALES, key=len, reverse=True)) + r")(?![^\W_])", re.IGNORECASE
+    r"[ -]?("
+    + "|".join(
+        # No space ends a word of Thai.
+        one if "\u0e00" <= one[0] <= "\u0e7f" else rf"{one}(?![^\W_])"
+        for one in sorted(_SCALES, key=len, reverse=True)
+    )
+    + ")",
+    re.IGNORECASE,
 )
-_CJK_SCALES = {"百": 2, "千": 3, "천": 3, "万": 4, "萬": 4, "만": 4, "億": 8, "亿": 8, "억": 8}
+_CJK_SCALES = {
+    "百": 2,
+    "千": 3,
+    "천": 3,
+    "万": 4,
+    "萬": 4,
+    "만": 4,
+    "億": 8,
+    "亿": 8,
+    "억": 8,
+    "兆": 12,
+    "조": 12,
+}
+_CJK_UNIT = re.compile("[百千][米克瓦卡焦赫帕]")  # 千米 is a kilometre
 _LETTER_SCALES = {"k": 3, "K": 3, "m": 6, "M": 6, "B": 9, "T": 12}
 _LETTER_SCALE = re.compile(r"([kKmMBT])(?![A-Za-z0-9^²³])")
 _DOZEN = re.compile(
@@ -407,7 +436,11 @@ def _is_year(before: str, run: str) -> bool:
 
 def _is_factorial(text: str, value: Fraction, end: int) -> bool:
     """Whether a number may be the base of a factorial: ``5! = 120``, and ``It is 5!`` too."""
-    if text[end : end + 1] != "!" or not 0 <= value <= _LARGEST_FACTORIAL:
+    if (
+        text[end : end + 1] != "!"
+        or "¡" in text[max(0, end - 80) : end]
+        or not 0 <= value <= _LARGEST_FACTORIAL
+    ):
         return False
     return value.denominator == 1
 
@@ -418,12 +451,14 @@ def _currency(text: str, start: int, end: int) -> tuple[int, str]:
     Only whether it is a currency matters, and whether it is from where ``1.000`` is a thousand.
     """
     begun = start
+    if text[begun - 1 : begun] == " " and begun > 1 and text[begun - 2] in _CURRENCY:
+        begun -= 1
     while begun and text[begun - 1] in _CURRENCY:
         begun -= 1
-    if sign := text[begun:start][:1]:
+    if sign := text[begun:start].strip()[:1]:
         if country := _COUNTRY.search(text, max(0, begun - 3), begun):
             begun = country.start()
-        return begun, "€" if sign == "€" or text[begun:start] == "R$" else "$"
+        return begun, "€" if sign == "€" or text[begun:start].strip() == "R$" else "$"
     if code := _CODES.search(text[max(0, start - 8) : start]):
         return start - len(code[0]), "€" if code[0].strip().lower() in ("eur", "zł") else "$"
     if money := _MONEY_AFTER.match(text[end : end + 12]):
@@ -444,7 +479,7 @@ def _is_sign(text: str, at: int) -> bool:
     last = before[-1:]
     if last.isdigit() or last in (")", "%", "]"):
         return False
-    return not last.isalpha() or text[at - 2 : at - 1].isspace()
+    return not (last.isascii() and last.isalpha()) or text[at - 2 : at - 1].isspace()
 
 
 def _counts_nothing(text: str, before: str, found: re.Match[str]) -> bool:
@@ -479,7 +514,8 @@ def _scaled(
         return mixed[0], end + mixed[1]
     if found := _OVER.match(window):
         below = int(found[1])
-        if not below or _DOZEN.match(window, found.end()):
+        # "14,5/20" is a mark out of twenty.
+        if not below or _DOZEN.match(window, found.end()) or not run.isdecimal():
             return None, end + found.end()
         return None if value is None else value / below, end + found.end()
     if found := _PERCENT.match(window):
@@ -490,7 +526,7 @@ def _scaled(
         if dollars or _WORDS.match(window[found.end() :].lstrip(" ,")):
             return None, end + found.end()
         return _shifted(value, _SCALES[found[1].lower()]), end + found.end()
-    if window[:1] in _CJK_SCALES:
+    if window[:1] in _CJK_SCALES and not _CJK_UNIT.match(window):
         return _shifted(value, _CJK_SCALES[window[:1]]), end + 1
     if (found := _LETTER_SCALE.match(window)) and (currency or found[1] != "m"):
         sure = currency or found[1] in "kKM"
@@ -580,8 +616,34 @@ _MORE_WORDS = re.compile(
 )
 
 
+_ENGLISH_TEXT = re.compile(
+    r"\b(?:the|is|are|of|and|has|have|for|with|he|she|it|they|there|that|was|so|each|per|total)\b",
+    re.IGNORECASE,
+)
+
+
 def _in_words(text: str) -> list[Numeral]:
-    """The numbers written in English words, without those that only name a group: "the two"."""
+    """The numbers written in words, without those that only name a group: "the two"."""
+    found = [] if _ENGLISH_TEXT.search(text) else _in_other_words(text)
+    return found + _in_english(text)
+
+
+def _in_other_words(text: str) -> list[Numeral]:
+    """The numbers in words of other languages; two words beside each other have no value."""
+    found = [
+        # "zwei Dutzend", "deux millions"
+        Numeral(None if _SCALE.match(text, end) or _DOZEN.match(text, end) else value, start, end)
+        for value, start, end in named_numbers(text)
+    ]
+    joined = {
+        one
+        for one, other in pairwise(found)
+        if not re.search(r"[^\s-]", text[one.end : other.start])
+    }
+    return [replace(one, value=None) if one in joined else one for one in found]
+
+
+def _in_english(text: str) -> list[Numeral]:
     if not _ANY_WORD.search(text):
         return []
     found = []
