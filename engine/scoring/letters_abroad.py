@@ -361,40 +361,45 @@ def _of_clause(tokens: Sequence[_Token], context: _Context) -> Iterator[Claim]:
 
 
 def _strength(before: str, after: str, context: _Context, *, several: bool) -> Strength | None:
+    """How a letter between two texts is said to be the answer; None if it is not."""
     before, so, only = _concluding(before)
     if _REMAINS.match(after) and not several:
         return Strength.NAMED
-    asked_for = _WRONG.search(before)
-    if _NOT.search(_WRONG.sub("_", before)):
-        return None
     has_text = _HAS_TEXT.match(after) is not None
     denied = _first(_NOT, after, _WRONG)
+    if _NOT.search(_WRONG.sub("_", before)) or (has_text and _WEIGH.search(before)):
+        return None
     if denied is not None and not (has_text or denied > _NEAR):
         return None
-    if _leads(before, after, has_text=has_text) or _CLEFT.search(before):
-        return Strength.NAMED
-    if asked_for and (_is_little(before, after) or _IS_END.search(before)):
+    if _leads(before, after, has_text=has_text):
         return Strength.NAMED
     if several:
         return None
-    bare = _is_little(before, after)
-    right = _first(_RIGHT, after)
-    if denied is None:
-        if right is not None and right <= _FAR:
-            stands_out = any(word.search(after) for word in (_ONLY, _MOST, _ANSWER))
-            sure = only or so or context.led or stands_out
-            return Strength.NAMED if sure else Strength.RIGHT
-        chosen = _first(_CHOOSE, after, _ANSWER)
-        if chosen is not None and chosen <= _NEAR:
-            return Strength.NAMED
-        if only:
-            return Strength.NAMED
-    if bare and (context.led or so):
+    led = context.led or so
+    if denied is None and (said := _said_after(after, led=led or only)) is not None:
+        return said
+    little = _is_little(before, after)
+    if (only and denied is None) or (led and little):
         return Strength.NAMED
-    bare = bare and (has_text or not _says_more(after))
-    listed = has_text and (context.others or _LISTS.fullmatch(after) is not None)
-    alone = bare and context.outer and not listed
-    return Strength.ALONE if alone and not _WEIGH.search(before) else None
+    return Strength.ALONE if little and _is_alone(before, after, context) else None
+
+
+def _said_after(after: str, *, led: bool) -> Strength | None:
+    """What the text after a letter says of it: that it is right, or chosen."""
+    right = _first(_RIGHT, after)
+    if right is not None and right <= _FAR:
+        stands_out = any(word.search(after) for word in (_ONLY, _MOST, _ANSWER))
+        return Strength.NAMED if led or stands_out else Strength.RIGHT
+    chosen = _first(_CHOOSE, after, _ANSWER)
+    return Strength.NAMED if chosen is not None and chosen <= _NEAR else None
+
+
+def _is_alone(before: str, after: str, context: _Context) -> bool:
+    """Whether an outer sentence with little else has only a letter, perhaps with its text."""
+    has_text = _HAS_TEXT.match(after) is not None
+    if not context.outer or _WEIGH.search(before):
+        return False
+    return not (context.others or begins_text(after)) if has_text else not _says_more(after)
 
 
 def _concluding(before: str) -> tuple[str, bool, bool]:
@@ -432,6 +437,10 @@ def _first(pattern: re.Pattern[str], text: str, other: re.Pattern[str] | None = 
 
 def _leads(before: str, after: str, *, has_text: bool) -> bool:
     """Whether what precedes a letter says that it is the answer."""
+    if _CLEFT.search(before):
+        return True
+    if _WRONG.search(before) and (_is_little(before, after) or _IS_END.search(before)):
+        return True  # what was asked for
     near = before[-_FAR:]
     if (noun := _OPTION_NOUN.search(before)) and _IS_THAT.search(before, noun.end()):
         return True
@@ -455,6 +464,11 @@ def _is_little(before: str, after: str) -> bool:
     if _UNSPACED.search(rest):
         return len(re.findall(r"\w", rest)) <= _LITTLE_ELSE
     return len(re.findall(r"\w+", rest)) < _LITTLE_ELSE
+
+
+def begins_text(after: str) -> bool:
+    """Whether what follows a letter is a long text that breaks off: ": this option says that"."""
+    return _LISTS.fullmatch(after) is not None
 
 
 def weighs(text: str) -> bool:

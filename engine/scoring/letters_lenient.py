@@ -46,6 +46,7 @@ from evalbench.engine.scoring.letters import LETTERS
 from evalbench.engine.scoring.letters_abroad import (
     Claim,
     Strength,
+    begins_text,
     claims,
     denies,
     is_abroad,
@@ -123,11 +124,19 @@ def _ticked(text: str) -> str:
 
 
 # The first letters of alphabets in which options are named as well.
-_NATIVE = str.maketrans("أبجدهאבגדהกขคงจकखगघকখগঘΑΒΓΔΕ", "ABCDEABCDEABCDEABCDABCDABCDE")
+_NATIVE = str.maketrans(
+    "أبجدهאבגדהกขคงจकखगघअबसदকখগঘΑΒΓΔΕアイウエ가나다라",
+    "ABCDEABCDEABCDEABCDABCDABCDABCDEABCDABCD",
+)
 _NATIVE_MARKS = "\u064b-\u065f\u0900-\u0903\u093a-\u094f\u0981-\u0983\u09bc-\u09cd\u0e31-\u0e4e"
 _NATIVE_LETTER = re.compile(
-    rf"(?<![\w{_NATIVE_MARKS}])(?:(?:ال)?([أبجدهאבגדהกขคงจकखगघকখগঘ])|([ΑΒΓΔΕ]))ـ?"
+    rf"(?<![\w{_NATIVE_MARKS}])(?:(?:ال)?([أبجدهאבגדהกขคงจकखगघअबसदকখগঘ])|([ΑΒΓΔΕ]))ـ?"
     rf"(?![\w{_NATIVE_MARKS}]|['’׳]\w)['’׳]?"
+)
+# "答えはウ", "정답은 '나'입니다"
+_NATIVE_ANSWER = re.compile(
+    r"((?:答え|正解|解答|正答)[はが:]\s?[「『(\"']?|(?:정답|답)[은:]\s{0,3}[「(\"']?\s?)([アイウエ가나다라])"
+    r"(?=[」』)\"'\s.。]|です|である|입니다|이다|번|$)"
 )
 # А is the first letter, whether Cyrillic or Latin is meant; В could be the second or the third.
 _CYRILLIC = re.compile(
@@ -153,6 +162,7 @@ def _in_latin(text: str) -> str:
     if len(text) > 1 or not "Α" <= text <= "Ω":
         text = _NATIVE_LETTER.sub(lambda found: (found[1] or found[2]).translate(_NATIVE), text)
     text = _ALEF.sub(r"\1A", text)
+    text = _NATIVE_ANSWER.sub(lambda found: f"{found[1]} {found[2].translate(_NATIVE)} ", text)
     if _CYRILLIC_LIST.search(text):
         return _CYRILLIC_OPTION.sub(lambda found: found[1].translate(_CYRILLIC_ORDER), text)
     return _CYRILLIC.sub(lambda found: found[0][:-1] + found[1].translate(_CYRILLIC_PLAIN), text)
@@ -226,7 +236,8 @@ def _clean(reply: str) -> str:
     text = _END_ANSWER.sub("\n", _BOXED.sub(" answer: ", text))
     text = _QUOTED.sub(lambda quoted: f" {quoted[1]} ", without_markup(_STRUCK.sub(" ", text)))
     text = (
-        text.replace("（", "(")
+        text.lstrip(":： ")
+        .replace("（", "(")
         .replace("）", ")")
         .replace("：", ":")
         .replace("【", " ")
@@ -259,7 +270,7 @@ _LINK = (
     r"|потому|так[ ]как)\b|لأن|क्योंकि|है|เพราะ|です|だ|で|が|입니다|이다|번|이|가|是|为|因|，"
     r"|、|项|項|seçene\w*|şıkkı\w*|svarer|vaihtoehto"
 )
-_SET_OFF = re.compile(rf"\s*(?:$|{_CLOSE}|[–—|→]|-\s|-+>|\n|{_LINK})")
+_SET_OFF = re.compile(rf"\s*(?:$|{_CLOSE}|(?<=[ ])\(|[–—|→]|-\s|-+>|\n|{_LINK})")
 _WORD_FOLLOWS = re.compile(rf"[ \t]+(?!{_LINK})[a-z]")
 _WRONG_ABROAD = (
     r"नहीं|(?:では|じゃ)(?:あり|な)|(?:是|是[ ])?(?:错|錯|不对|不對|不正确|不正確|不是)|(?:は"
@@ -620,7 +631,9 @@ def _opening(text: str) -> str | None:
     ):
         return None
     if _lists_options(letter, rest) or (
-        found["named"] and not _MARKED.match(rest) and is_abroad(text)
+        found["named"]
+        and not _MARKED.match(rest)
+        and (is_abroad(text) or _DANGLES.search(text) is not None)
     ):
         return None
     if found["named"] and not _MARKED.match(rest) and _WEIGHING.search(rest.partition("\n")[0]):
@@ -902,14 +915,18 @@ def _by_text(text: str) -> str | None:
         return None
     rest = rest.casefold()
     named = {one[1]: _DASH.split(one[2])[0].strip(" .,;:*\"'").casefold() for one in found[:count]}
-    said = [
-        letter
-        for letter, option in named.items()
-        if option and re.search(rf"(?<![\w,.]){re.escape(option)}(?![a-z0-9])", rest)
-    ]
+    said = [letter for letter, option in named.items() if option and _says(rest, option)]
     return said[0] if len(said) == 1 else None
 
 
+def _says(text: str, option: str) -> bool:
+    """Whether a text contains the text of an option, as words where these are set apart."""
+    if _UNSPACED.match(option):
+        return option in text
+    return re.search(rf"(?<![\w,.]){re.escape(option)}(?![a-z0-9])", text) is not None
+
+
+_UNSPACED = re.compile("[\u3040-\u9fff\uac00-\ud7af]")
 _SAYS_NOT = re.compile(r"\b(?:not|never|neither|nor|wrong|incorrect|false|or|if)\b|n['’]t\b|[?？]")
 
 
@@ -993,6 +1010,8 @@ def _lone_abroad(text: str) -> str | None:
         if not _ARTICLE.match(text, one.start()) or _JOINED.match(text, one.end())
     ]
     if len(found) != 1 or _NAMES_NO_OPTION.search(text[: found[0].start()]):
+        return None
+    if begins_text(text[found[0].end() :]):
         return None
     return _chosen(found[0])
 

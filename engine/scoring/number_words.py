@@ -33,8 +33,8 @@ DOUBT = {
     "hu": "legalább legfeljebb több_mint kevesebb_mint majdnem nem vagy talán valószínűleg",
     "fi": "vähintään enintään yli alle melkein ei tai ehkä luultavasti",
     "tr": "en_az en_fazla veya değil- belki neredeyse ya_da yanlış- yok muhtemelen galiba",
-    "id": "paling_sedikit paling_banyak maksimal minimal kurang_dari lebih_dari atau bukan tidak mungkin hampir setidaknya"
-    " barangkali",
+    "id": "paling_sedikit paling_banyak maksimal minimal kurang_dari lebih_dari atau bukan tidak"
+    " mungkin hampir setidaknya barangkali",
     "vi": "ít_nhất nhiều_nhất hơn gần không_phải hoặc không có_thể tối_đa tối_thiểu gần_như"
     " có_lẽ chắc",
     "ru": "менее более меньше больше почти минимум максимум не или возможно до может нет неверно"
