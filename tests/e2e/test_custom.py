@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.e2e.commandline import CommandLine
+from tests.simulator.handle import Handle
 
 
 def test_the_example_runs_and_survives_its_files(cli: CommandLine) -> None:
@@ -40,6 +41,31 @@ def test_a_mistake_names_the_place(cli: CommandLine) -> None:
     assert done.code == 1
     assert "mine.csv, row 1" in done.err
     assert "line 13: [prompt] template: the table has no column 'aa'" in done.err
+
+
+def test_the_judged_template_runs_whole(cli: CommandLine, sim: Handle) -> None:
+    done = cli("new-benchmark", "polite", "--template", "judged")
+    assert "evalbench run polite.toml --judge PROVIDER/NAME" in done.out
+    place = ("--model", "compatible/mine", "--base-url", sim.base_url("custom"))
+    alone = cli("run", "polite.toml", *place)
+    assert (alone.code, "--judge" in alone.err) == (1, True)
+    sim.rule("^Write a two-line", text="Many happy returns!")
+    sim.rule("^Explain to a child", text="Light is scattered.")
+    sim.rule("Task: Write a two-line.*Answer: Many happy", text="Warm and short. [[9]]")
+    sim.rule("Task: Explain to a child.*no formulas", text="Correct, but dry. Rating: [[6]]")
+    judges = [
+        word
+        for name in ("one", "two")
+        for word in ("--judge", f"compatible/{name},base-url={sim.base_url('custom')}")
+    ]
+    done = cli("run", "polite.toml", *place, *judges, "--json")
+    assert done.code == 0, done.err
+    assert done.lines[-1]["metrics"]["rating"]["value"] == 7.5
+    shown = cli("show", "last").out
+    assert "polite × compatible/mine" in shown
+    sample = cli("show", "last", "--sample", "1").out
+    assert "Many happy returns!" in sample
+    assert "Warm and short. [[9]]" in sample
 
 
 @pytest.mark.slow
