@@ -56,3 +56,19 @@ async def test_the_question_is_in_view_below_its_examples(
         await until_shown(pilot, "read: 22")
         await pilot.press("shift+tab", "home")
         await until(pilot, lambda: asked.scroll_y == 0, "the prompt's beginning")
+
+
+async def test_a_reply_typed_while_the_file_is_read_goes_into_its_field(tmp_path: Path) -> None:
+    for name, body in files_of("number", "sums").items():
+        (tmp_path / name).write_bytes(body)
+    app = EvalbenchApp(Preferences(welcomed=True))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await app.action_own()
+        field = app.screen.query_one("#file", Input)
+        field.value = str(tmp_path / "none.toml")
+        await pilot.press("enter")
+        await until(pilot, lambda: app.focused is field, "the name to be corrected")
+        field.value = str(tmp_path / "sums.toml")
+        await pilot.press("enter", *"22")
+        assert app.screen.query_one("#reply", TextArea).text == "22"
+        await until_shown(pilot, "ok: accuracy 1")

@@ -90,6 +90,8 @@ class OwnPage(Page):
     def _named(self, event: Input.Submitted) -> None:
         self._path, self._at = event.value.strip(), 0
         if self._path:
+            # At once, so that a reply pasted while the file is read does not land in its name.
+            self.query_one("#reply", TextArea).focus()
             self._named_now = True
             self._reload()
 
@@ -120,6 +122,9 @@ class OwnPage(Page):
             found = await run_command("benchmarks", self._file, "--prompts", str(SHOWN))
         except EvalbenchError as error:
             self._samples = []
+            if self._named_now:
+                self.query_one("#file", Input).focus()
+            self._named_now = False
             prompt.show("\n".join(_words(error)))
             prompt.add_class("bad")
             self.query_one("#score", Lines).show([])
@@ -128,8 +133,6 @@ class OwnPage(Page):
             return
         self._samples = [line for line in found if line.get("event") == "prompts"]
         self._at = min(self._at, max(0, len(self._samples) - 1))
-        if self._named_now and self._samples:
-            self.query_one("#reply", TextArea).focus()
         self._named_now = False
         self._show()
 
