@@ -1027,7 +1027,7 @@ def _sentences(text: str, *, least: int = 1) -> list[str]:
 _IN_BRACKETS = re.compile(r"[\W_]*\([^()]*(?:\([^()]*\)[^()]*)*\)?[\W_]*")
 _REMARK = re.compile(
     rf"[\W_]*(?:(?:{words(table.REMARKS)})\s?[:：,，、)]|(?:this|that|which)(?:['’]s|\sis)\s\S+\s(?:\w+\s)?"
-    r"(?:more|less|fewer|higher|lower|greater|fewer)\sthan\b|(?:as\s)?if\b.{1,100}\b(?:would|'d)\b"
+    r"(?:more|less|fewer|higher|lower|greater|fewer)\sthan\b|if\b(?=[^=]*$)(?=.{1,100}\b(?:had|were|also|instead)\b).{1,100}\bwould\b"
     r"|(?:c['’]est|soit)\s\S+\s(?:\w+\s)?de\s(?:plus|moins)\sque\b"
     r"|(?:das\ssind|das\sist)\s\S+\s(?:\w+\s)?(?:mehr|weniger)\sals\b"
     r"|(?:son|es|eso\ses)\s\S+\s(?:\w+\s)?(?:más|menos)\sque\b"
