@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any
 
 from evalbench.engine.terminal_text import one_line
@@ -21,10 +22,14 @@ def call(app: App[Any], text: str) -> None:
     """Ring the bell, and show a notification if the terminal supports it.
 
     OSC 9 is understood by iTerm2, WezTerm, kitty, ghostty and Windows Terminal, OSC 777 by urxvt,
-    foot and VTE; others ignore them. tmux forwards neither, but passes the bell on.
+    foot and VTE; others ignore them. tmux passes the bell on, and the notification only if it is
+    wrapped and ``allow-passthrough`` is on.
     """
     words = _safe(text)
-    _write(app, f"\x07\x1b]9;{words}\x1b\\\x1b]777;notify;evalbench;{words}\x1b\\")
+    told = f"\x1b]9;{words}\x1b\\\x1b]777;notify;evalbench;{words}\x1b\\"
+    if os.environ.get("TMUX"):
+        told = "\x1bPtmux;" + told.replace("\x1b", "\x1b\x1b") + "\x1b\\"
+    _write(app, f"\x07{told}")
 
 
 def keep_title(app: App[Any]) -> None:

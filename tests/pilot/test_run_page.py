@@ -20,12 +20,15 @@ from evalbench.engine.calls import Outcome
 from evalbench.engine.process import stopping
 from evalbench.engine.runs.grid import Grid, join_grid
 from evalbench.engine.runs.status import State
+from evalbench.tui import app as app_module
+from evalbench.tui import attention
 from evalbench.tui.app import EvalbenchApp
 from evalbench.tui.screens import run
 from evalbench.tui.screens.dialogs import Trouble
 from evalbench.tui.screens.run import RunPage
 from evalbench.tui.screens.sample import SamplePage
 from evalbench.tui.screens.samples import SamplesPage
+from evalbench.tui.state import ended_runs
 from evalbench.tui.state.cli_child import CommandFailed
 from evalbench.tui.state.preferences import Preferences
 from evalbench.tui.widgets.table import Table
@@ -191,7 +194,7 @@ async def test_what_was_sent_before_a_run_was_resumed_is_told_apart(engine: Pret
     engine.status(done=399, total=400, sent=19, replies=395, gauges=gauges)
     async with opened(engine) as pilot:
         screen = await until_shown(pilot, "candidate  19 sent since resuming")
-        assert "395 replies in all" in screen
+        assert "395 calls in all" in screen
         assert "16,050 tokens in, 107 out in all" in screen
         assert "13 in flight, limit lowered to 9" in screen
         assert "99 %  399/400 samples" in screen
@@ -621,3 +624,26 @@ async def test_its_report_is_a_command_and_where_it_lies_is_said(
         await until(pilot, lambda: isinstance(pilot.app.screen, Trouble), "what went wrong")
         await until_shown(pilot, "the disk is full")
     assert asked == [("report", str(engine.folder.path))] * 2
+
+
+async def test_its_progress_and_end_are_told_outside_the_page(
+    engine: PretendEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In the terminal's title and with the bell, also while the page lies right above Home."""
+    titles: list[str] = []
+    calls: list[str] = []
+    monkeypatch.setattr(attention, "tell_title", lambda app, text: titles.append(text))
+    monkeypatch.setattr(attention, "call", lambda app, text: calls.append(text))
+    monkeypatch.setattr(app_module, "_ATTENTION_S", 0.0)
+    monkeypatch.setattr(ended_runs, "WORTH_S", 0.01)
+    engine.status(State.RUNNING, done=100)
+    app = EvalbenchApp(Preferences(welcomed=True), run=engine.folder)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(pilot, lambda: "25 % · synthetic × scripted/good" in titles, "25 %")
+        engine.status(State.RUNNING, done=300)
+        await until(pilot, lambda: "75 % · synthetic × scripted/good" in titles, "75 %")
+        assert not calls
+        engine.status(State.COMPLETE, done=400, metrics={"accuracy": ACCURACY})
+        await until(pilot, lambda: calls, "the bell")
+        await until(pilot, lambda: "complete" in titles[-1], "the last title")
+    assert calls == ["synthetic × scripted/good: complete, 25.0 % (20.0–31.0), 4 failed"]

@@ -28,6 +28,9 @@ _NAME = 14
 _PICTURE = 10
 """The width of the picture of a score, or of the progress of a running run."""
 
+_SHARE = "0–100 %"
+"""The title of its column, which sorts like the score's."""
+
 _COLUMNS = (
     Column("", 1),
     Column("", 1),
@@ -35,7 +38,7 @@ _COLUMNS = (
     Column("benchmark", _NAME),
     Column("model", least=18),
     Column("score", 20, drop=2),
-    Column("0–100 %", _PICTURE, drop=5),
+    Column(_SHARE, _PICTURE, drop=5),
     Column("done", 13, drop=3),
     Column("spent", 12, drop=4),
     Column("age", 7, right=True, drop=1),
@@ -156,7 +159,7 @@ class HomePage(FilteredPage):
 
     def runs(self) -> list[RunLine]:
         """The current state of all runs, also while another page covers this one."""
-        return self._lines if self.is_current else self._look()
+        return self._lines if self.on_top else self._look()
 
     def _look(self) -> list[RunLine]:
         """All runs except those about to be deleted."""
@@ -248,6 +251,7 @@ class HomePage(FilteredPage):
     @on(Table.HeadClicked)
     def _head_clicked(self, event: Table.HeadClicked) -> None:
         name = _COLUMNS[event.index].title
+        name = "score" if name == _SHARE else name
         if name in ORDERS:
             self._set_order(name, name == self._order[0] and not self._order[1])
 

@@ -89,7 +89,7 @@ class MachinePage(Page):
 
     def tick(self) -> None:
         """Read the machine periodically."""
-        if self.is_mounted and self.is_current and time.monotonic() >= self._due:
+        if self.is_mounted and self.on_top and time.monotonic() >= self._due:
             self._read()
 
     @work(exclusive=True, group="read")

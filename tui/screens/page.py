@@ -121,6 +121,11 @@ class Page(Screen[None]):
         elif not notices:
             self.mount(TooSmall())
 
+    @property
+    def on_top(self) -> bool:
+        """Whether nothing covers it; Textual's ``is_current`` also holds for what is just below."""
+        return self.app.screen_stack[-1:] == [self]
+
     def tick(self) -> None:
         """Update what is shown. Must be quick: read little, draw what changed."""
 

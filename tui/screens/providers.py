@@ -162,7 +162,7 @@ class ProvidersPage(FilteredPage):
         except EvalbenchError as error:
             self._tried[name] = f"✗ {error.what}"
             self._show()
-            if self.is_current:
+            if self.on_top:
                 await self.app.push_screen_wait(Trouble(error))
             return
         (answer,) = (line for line in told if line["event"] == "provider-test")

@@ -170,7 +170,7 @@ class RunPage(Page):
     def tick(self) -> None:
         """Read what changed and draw it, periodically."""
         # A user who leaves at once removes the panels while the page is still loading.
-        if not self._ready or not self.is_current or not self.app.is_running:
+        if not self._ready or not self.on_top or not self.app.is_running:
             return
         if self.the_app.stops.killed(self.view.folder):
             self.view.note_killed()

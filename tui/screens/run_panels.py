@@ -194,7 +194,7 @@ def _token_lines(view: RunView) -> list[Line]:
     lines: list[Line] = [[(f"{figures.count(given)} tokens in, {figures.count(made)} out", "dim")]]
     if view.resumed and view.status.replies is not None:
         lines[0] = [*lines[0], (" in all", "dim")]
-        lines.insert(0, [(f"{figures.count(view.status.replies)} replies in all", "dim")])
+        lines.insert(0, [(f"{figures.count(view.status.replies)} calls in all", "dim")])
     return lines
 
 

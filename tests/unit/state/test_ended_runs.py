@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from evalbench.engine.runs.status import State
+from evalbench.tui.attention import call
 from evalbench.tui.state.ended_runs import Ends, end_words, title_words
 from evalbench.tui.state.run_list import RunLine, run_line
 from tests.pretending import ACCURACY, PretendEngine, pretend
@@ -59,3 +62,27 @@ def test_the_title_says_how_far_it_is(engine: PretendEngine) -> None:
     line = line_of(engine)
     assert title_words([line], engine.folder.path) == "complete · mmlu × openai/gpt-5.2"
     assert title_words([line], None) == "evalbench"
+
+
+@pytest.mark.parametrize(
+    ("tmux", "notification"),
+    [
+        ("", b"\x1b]9;done, 25 %\x1b\\\x1b]777;notify;evalbench;done, 25 %\x1b\\"),
+        (
+            "/tmp/tmux-0/default,1,0",
+            b"\x1bPtmux;\x1b\x1b]9;done, 25 %\x1b\x1b\\"
+            b"\x1b\x1b]777;notify;evalbench;done, 25 %\x1b\x1b\\\x1b\\",
+        ),
+    ],
+)
+def test_the_bell_rings_and_a_notification_goes_through_tmux(
+    tmux: str, notification: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As ``allow-passthrough`` of tmux(1) takes it: wrapped, every escape doubled."""
+    monkeypatch.setenv("TMUX", tmux)
+    sent: list[str] = []
+    app: Any = SimpleNamespace(
+        is_headless=False, _driver=SimpleNamespace(write=sent.append, flush=lambda: None)
+    )
+    call(app, "done; 25 %")
+    assert "".join(sent).encode() == b"\x07" + notification
