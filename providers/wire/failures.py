@@ -225,15 +225,14 @@ def see_models(who: ProviderIdentity) -> str:
 
 def not_an_api(said: ErrorResponse, who: ProviderIdentity) -> ProviderError:
     """The address responds, but not like this API."""
-    what = "a web page" if said.page else "something that is not its protocol"
+    what = "a web page" if said.page else "an unknown kind of error"
     if who.address.official:
         hint = "a proxy or a portal may stand in between: open the address in a browser"
     else:
         hint = "check --base-url; the address of an API often ends in /v1"
     return build(
         RunFatal,
-        f"{who.address.url} is not an API of the {who.bare} kind: "
-        f"it answered {said.status} with {what}",
+        f"{who.address.url} is not the address of an API: it answered {said.status} with {what}",
         said,
         hint=hint,
     )

@@ -23,7 +23,7 @@ from evalbench.tui.state import offered
 from evalbench.tui.state.model_cache import ModelList
 from evalbench.tui.state.preferences import Preferences, load_preferences
 from evalbench.tui.state.setups import load_setups
-from evalbench.tui.widgets.form import Field
+from evalbench.tui.widgets.form import Field, Form
 from evalbench.tui.widgets.picker import Picker
 from tests.pilot.driving import shown, until, until_shown
 from tests.simulator.handle import Handle
@@ -145,6 +145,34 @@ async def test_a_server_of_ones_own_is_set_up_by_what_the_page_offers(
         await until(pilot, lambda: command(pilot) == filled, "what was filled in")
         await pilot.press("ctrl+n")
         await until(pilot, lambda: "--base-url" not in command(pilot), "an empty form")
+
+
+async def test_a_wrong_address_is_told_at_its_field_with_a_way_out(home: Path, sim: Handle) -> None:
+    app = an_app(benchmark="quickstart", model="compatible/")
+    whole = sim.base_url("custom")
+    async with app.run_test(size=(80, 24)) as pilot:
+        await opened(pilot)
+        await page(pilot).query_one(Form).reveal("base_url")
+        await pilot.press(*whole.removeprefix("http://"), "enter")
+        await until_shown(pilot, "✗ must begin with http:// or https://")
+        await until_shown(pilot, f"ctrl+g: use base-url {whole}")
+        assert page(pilot).query_one(Form).has_focus_within
+        await pilot.press("ctrl+g")
+        await until(pilot, lambda: "✗ must" not in shown(app), "an address that will do")
+        await until_shown(pilot, "1 listed")
+        assert f"--base-url {whole}" in command(pilot)
+        await pilot.press("ctrl+n")
+        await until_shown(pilot, "first: base-url, below.")
+        assert "listed" not in shown(app)
+        assert "any-model" not in shown(app)
+        closed = "http://127.0.0.1:9/v1"
+        await page(pilot).query_one(Form).reveal("base_url")
+        await pilot.press(*closed, "enter")
+        await until_shown(pilot, "✗ cannot reach the server")
+        await until_shown(pilot, "ctrl+g: go to base-url")
+        await pilot.press("ctrl+g")
+        field = page(pilot).query_one("#field-base_url", Field)
+        await until(pilot, lambda: field.has_focus_within, "the address")
 
 
 async def test_no_is_no(home: Path) -> None:

@@ -34,7 +34,7 @@ from evalbench.tui.state.key_places import ask_key_places, keys_stamp
 from evalbench.tui.state.keymap import keys_words
 from evalbench.tui.state.model_cache import Model
 from evalbench.tui.state.money_words import Estimate, at_most, estimate_lines, question
-from evalbench.tui.state.offered import Offered
+from evalbench.tui.state.offered import Offer, Offered
 from evalbench.tui.state.plugins import load_known
 from evalbench.tui.state.run_choices import (
     Choice,
@@ -58,8 +58,6 @@ from evalbench.tui.widgets.topline import TopLine
 
 _FIRST_CHOICE = ("quickstart", "local/smollm2-135m-instruct")
 """The initial choice before anything was ever chosen: it needs no key and costs nothing."""
-
-_NO_ADDRESS = "Enter the server's address first: base-url, below."
 
 _SAVE, _DELETE, _KEEP = "save", "delete", "kept "
 """Lines of the list of set-ups."""
@@ -203,7 +201,7 @@ class NewRunPage(Page):
         """Show the cached list at once and request a new one."""
         provider = self._draft.provider
         self._asked = self._draft.asking_words()
-        if not provider or self._draft.lacks_address:
+        if not provider or self._draft.address_problem:
             return
         await asyncio.sleep(pause)
         await self._offered.ask(provider, self._draft.asking_words(), self._show_models)
@@ -213,10 +211,11 @@ class NewRunPage(Page):
         if not self.query("#model"):
             return
         draft, picker = self._draft, self._picker("model")
-        offer = self._offered.of(draft.provider)
+        problem = draft.address_problem
+        offer = Offer() if problem else self._offered.of(draft.provider)
         choices = model_choices(offer, draft.needs(), self._place())
-        empty = offer.empty_words() if draft.provider else ""
-        picker.show(choices, empty=_NO_ADDRESS if draft.lacks_address else empty)
+        empty = draft.as_fields(offer.empty_words()) if draft.provider else ""
+        picker.show(choices, empty=problem or empty)
         picker.border_title = "model" + (
             f" · {words}" if (words := offer.words(time.time())) else ""
         )
@@ -224,6 +223,8 @@ class NewRunPage(Page):
         if only and not draft.model and not picker.filtered:
             draft.model = only
             picker.choose(only)
+            self._settle()
+        elif offer.trouble and not draft.model:
             self._settle()
         self._tell_about()
 
@@ -290,6 +291,8 @@ class NewRunPage(Page):
 
     def _after_address(self) -> None:
         """Enter in the address: next comes the model."""
+        if self._draft.address_problem:
+            return
         self._ask_models()
         self._picker("model").take_focus()
 
@@ -408,12 +411,12 @@ class NewRunPage(Page):
         )
         takes.tell_command(draft.command())
         self._tell_state()
-        self._offer(draft.fix(None, self._model()))
-        if draft.missing:
-            takes.tell([draft.missing, *self._fix_words()])
-        elif faults:
-            told = [f"✗ {words}" for words in faults.values()]
-            takes.tell([*told, *self._fix_words()], bad=True)
+        no_list = None if draft.model else self._offered.of(draft.provider).trouble
+        self._offer(draft.fix(no_list, self._model()))
+        told = [f"✗ {words}" for words in faults.values()]
+        told += [draft.missing] if draft.missing else []
+        if told:
+            takes.tell([*told, *self._fix_words()], bad=bool(faults))
         else:
             takes.estimate_soon(draft.words())
 
@@ -463,6 +466,8 @@ class NewRunPage(Page):
             self._draft.typed[fix.setting] = fix.value
             await self._changed()
             self._show_models()
+            if self._draft.asking_words() != self._asked:
+                self._ask_models()
         self._reveal(fix.setting)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
@@ -547,7 +552,13 @@ class NewRunPage(Page):
         """See ``commands.py``."""
         self._draft.typed.clear()
         self._draft.called_for.clear()
+        if self._draft.lacks_address:
+            # It was a model of the server that is forgotten with its address.
+            self._draft.model = ""
+            self._picker("model").choose("")
         await self._changed()
+        self._show_models()
+        self.query_one(Form).scroll_home(animate=False)
         self._picker("benchmark").take_focus()
 
     # -- saved set-ups -------------------------------------------------------------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import ipaddress
 import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
@@ -43,7 +44,8 @@ MORE = "more"
 """Titles of sections that need attention, are often used, and are folded at first."""
 
 _OWN_ADDRESS = "the address of your server's API, which mostly ends in /v1"
-_A_PRICE = "dollars per million tokens in/out, as 0.25/1"
+_A_PRICE = "$/M: 0.25/1"
+_NO_ADDRESS = "Enter the server's address first: base-url, below."
 _AN_ADDRESS = "http://127.0.0.1:8000/v1, for instance"
 
 PROBED = (*PARAMS, "price")
@@ -177,6 +179,15 @@ class Draft:
         return self._needs_address and not self.typed.get("base_url", "").strip()
 
     @property
+    def address_problem(self) -> str:
+        """Why there is no address yet to ask for models; empty if nothing is wrong with it."""
+        if self.lacks_address:
+            return _NO_ADDRESS
+        option = self.options().get("base_url")
+        fault = self.fault(option) if option else None
+        return f"✗ {self.as_fields(fault.what)}" if fault else ""
+
+    @property
     def _needs_address(self) -> bool:
         provider = self.known_provider
         return bool(provider and provider.needs_address and not self.stand_in)
@@ -261,6 +272,9 @@ class Draft:
         if option.type is str and text and looks_like_key(text.strip()):
             what = f"{option.flag} is no place for a key"
             return SpecError(option.name, what, hint="put it into the keychain")
+        if option.name == "base_url" and (whole := with_scheme(text)):
+            what = f"{option.flag} must begin with http:// or https://"
+            return SpecError(option.name, what, hint=f"{option.flag} {whole}")
         try:
             value = parsed(option, text)
             if option.name == JUDGE:
@@ -285,7 +299,8 @@ class Draft:
         if self.lacks_judge and (self.stand_in or self.full_model):
             return Fix(JUDGE)
         if faults := self.faults():
-            return Fix(next(iter(faults)))
+            name = next(iter(faults))
+            return Fix(name, with_scheme(self.typed[name]) if name == "base_url" else "")
         if model and obstacle(model, self.needs()) and (other := self._asks_otherwise(model)):
             return other
         if error is None:
@@ -379,6 +394,23 @@ class Draft:
         return tuple(words)
 
 
+def with_scheme(address: str) -> str:
+    """An address that was typed without ``http://`` or ``https://``, with it; else empty.
+
+    Servers on this machine and in private networks rarely have a certificate.
+    """
+    text = address.strip()
+    begun = any(scheme.startswith(text) for scheme in ("http://", "https://"))
+    if "://" in text or begun or text.split() != [text]:
+        return ""
+    host = re.split(r"[:/]", text, maxsplit=1)[0]
+    try:
+        private = ipaddress.ip_address(host).is_private
+    except ValueError:
+        private = "." not in host or host.endswith(".local")
+    return f"{'http' if private else 'https'}://{text}"
+
+
 def parsed(option: Option, text: str) -> Any:
     """Parse the typed text of a setting; several values are separated by commas.
 
@@ -438,6 +470,8 @@ _UNSET = {name: parameter.unset for name, parameter in PARAMETERS.items()} | {
     "price": "as known",
     "key": "found automatically",
     "env_file": "none",
+    "header": "none",
+    "query": "none",
     "judge": JUDGE_FORM,
     "desc": "none",
     "tag": "none",

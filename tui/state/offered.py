@@ -19,11 +19,13 @@ class Offer:
         listed: the newest list.
         asking: whether a new list is being fetched.
         trouble: why fetching failed.
+        flags: those of the last query: its address, and which key to use.
     """
 
     listed: ModelList | None = None
     asking: bool = False
     trouble: EvalbenchError | None = None
+    flags: tuple[str, ...] = ()
 
     def models(self) -> tuple[Model, ...]:
         """The known models."""
@@ -73,6 +75,10 @@ class Offered:
         ``on_change`` is called when the query starts and when it ends.
         """
         offer = self.of(provider)
+        if flags != offer.flags:
+            # What another server has listed says nothing about this one.
+            offer.listed = None if flags else kept_models(provider)
+            offer.flags = flags
         offer.asking, offer.trouble = True, None
         on_change()
         try:

@@ -124,6 +124,31 @@ def test_what_a_choice_makes_necessary_comes_first(known: Known) -> None:
     assert NEEDED not in [part.title for part in own.sections()]
 
 
+@pytest.mark.parametrize(
+    ("typed", "whole"),
+    [
+        ("127.0.0.1:8000/v1", "http://127.0.0.1:8000/v1"),
+        ("localhost:11434", "http://localhost:11434"),
+        ("gpu-box/v1", "http://gpu-box/v1"),
+        ("10.1.2.3/v1", "http://10.1.2.3/v1"),
+        ("llm.example.com/v1", "https://llm.example.com/v1"),
+        ("8.8.8.8/v1", "https://8.8.8.8/v1"),
+        ("http://x", ""),
+        ("https://x.example/v1", ""),
+        ("htt", ""),
+        ("", ""),
+        ("two words", ""),
+    ],
+)
+def test_an_address_gets_the_scheme_that_it_lacks(known: Known, typed: str, whole: str) -> None:
+    draft = Draft(known, "mmlu", "compatible", "mine", typed={"base_url": typed})
+    fault = draft.faults().get("base_url")
+    assert (fault.hint if fault else "") == (f"--base-url {whole}" if whole else "")
+    if fault:
+        assert draft.fix(None) == Fix("base_url", whole)
+        assert draft.address_problem == "✗ base-url must begin with http:// or https://"
+
+
 def test_what_would_put_an_error_right(known: Known) -> None:
     draft = Draft(known, "mmlu", "compatible", "mine")
     assert draft.fix(None) == Fix("base_url")
