@@ -19,14 +19,22 @@ def page(app: App[Any], text: str) -> None:
     """
     from textual.app import SuspendNotSupported
 
-    words = shlex.split(os.environ.get("PAGER") or "less")
+    try:
+        words = shlex.split(os.environ.get("PAGER", "")) or ["less"]
+    except ValueError as error:
+        told = f"PAGER cannot be read: {error}"
+        app.notify(told, severity="warning", markup=False)
+        return
     # Only the user may read it, and it is deleted when the pager ends.
     with tempfile.NamedTemporaryFile("w", encoding="utf-8", suffix=".txt") as file:
         file.write(text)
         file.flush()
         try:
             with app.suspend():
-                subprocess.run([*words, file.name], check=False)
+                ended = subprocess.run([*words, file.name], check=False)
+            if ended.returncode > 0:
+                told = f"{words[0]} ended with exit code {ended.returncode}"
+                app.notify(told, severity="warning", markup=False)
         except SuspendNotSupported:
             app.notify("there is no pager here", severity="warning", markup=False)
         except OSError as error:
