@@ -254,6 +254,12 @@ class EvalbenchApp(AppInterface):
             self._painted.forget()
         await super().on_event(event)
 
+    def _watch_app_focus(self, focus: bool) -> None:
+        """A browser gives its focus after the first page is there, which then focuses nothing."""
+        super()._watch_app_focus(focus)
+        if focus:
+            self.screen._update_auto_focus()
+
     def action_redraw(self) -> None:
         """See ``commands.py``."""
         self._painted.forget()

@@ -51,6 +51,19 @@ def runs() -> dict[str, PretendEngine]:
     return made
 
 
+async def test_keys_arrive_in_a_browser_whose_focus_comes_late(
+    runs: dict[str, PretendEngine],
+) -> None:
+    app = an_app()
+    # Textual's driver for browsers says so before anything is shown.
+    app.set_reactive(EvalbenchApp.app_focus, False)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until_shown(pilot, "3 runs")
+        assert app.focused is None
+        await pilot.press("j")
+        await until(pilot, lambda: app.screen.query_one(Table).cursor == 1, "the second run")
+
+
 @pytest.fixture
 def opened(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Ids of runs whose page was opened, instead of the page."""
@@ -278,6 +291,11 @@ async def test_the_list_is_filtered_and_ordered(runs: dict[str, PretendEngine]) 
         await pilot.click("#runs", offset=(at, 1))
         assert listed() == ["3-complete", "2-paused", "1-running"]
         await until_shown(pilot, "done ▾")
+        # The picture of the score is sorted like the score.
+        await pilot.resize_terminal(120, 30)
+        at = (await until_shown(pilot, "0–100 %")).splitlines()[1].index("0–100 %")
+        await pilot.click("#runs", offset=(at, 0))
+        await until_shown(pilot, "score ▾")
 
 
 async def test_the_run_under_the_cursor_is_shown_beside_the_list(
