@@ -133,7 +133,8 @@ async def set_key(
     title = f"{places.provider} key" + (f" {name!r}" if name != "default" else "")
     kept = keychain.state not in _NO_PLACE
     if not kept:
-        session = await _agrees_to_session(app, keychain, title, name)
+        also = name in ("default", places.variable)
+        session = await _agrees_to_session(app, keychain, title, also=also)
         if session is None:
             return False
         kept = not session
@@ -147,6 +148,8 @@ async def set_key(
     if not secret:
         return False
     if not kept:
+        if name != "default":
+            return await _hold_for_session(app, places.provider, secret, name)
         return await _use_for_session(app, places.provider, secret, flags)
     asking = KeyWork(
         f"Trying and keeping the {title}", ("set", places.provider, "--name", name, *flags), secret
@@ -163,16 +166,16 @@ async def set_key(
 
 
 async def _agrees_to_session(
-    app: AppInterface, keychain: Keychain, title: str, name: str
+    app: AppInterface, keychain: Keychain, title: str, *, also: bool
 ) -> bool | None:
     """Whether to use a key until the app closes; otherwise the keychain is tried anyway.
 
-    None: neither.
+    None: neither. ``also``: whether it can be used without being kept.
     """
     silent = keychain.state is KeychainState.TIMED_OUT
-    if name != "default" and silent:
+    if not also and silent:
         return False
-    if name != "default":
+    if not also:
         error = EvalbenchError(
             "there is no keychain here, and only a keychain keeps several keys of one provider",
             why=keychain.why,
@@ -195,6 +198,19 @@ async def _agrees_to_session(
     sure = Confirm(question, yes="This session", note=note)
     answer = await app.push_screen_wait(sure)
     return answer if silent else answer or None
+
+
+async def _hold_for_session(app: AppInterface, provider: str, secret: str, variable: str) -> bool:
+    """Pass a secret besides the key on; it is tried only together with the others."""
+    try:
+        hold(provider, secret, variable)
+    except EvalbenchError as error:
+        await app.push_screen_wait(Trouble(error))
+        return False
+    finally:
+        del secret
+    app.notify(f"{variable} is used until the app closes", timeout=6, markup=False)
+    return True
 
 
 async def _use_for_session(

@@ -22,6 +22,7 @@ from evalbench.tui.state.server_form import (
     sections,
     typed_of,
 )
+from evalbench.tui.state.session_keys import holds
 from evalbench.tui.widgets.footer import Footer
 from evalbench.tui.widgets.form import Field, Form
 from evalbench.tui.widgets.text import Plain
@@ -55,7 +56,7 @@ class ServerPage(Page):
         """Focus the first field."""
         form = self.query_one(Form)
         await form.show(sections(new=not self._server), self._typed)
-        await form.reveal("base_url")
+        await form.reveal("base_url" if self._server else "name")
 
     @on(Field.Entered)
     def _entered(self, event: Field.Entered) -> None:
@@ -84,7 +85,9 @@ class ServerPage(Page):
         except EvalbenchError as error:
             setting = error.setting if isinstance(error, CommandFailed) else ""
             if setting in [field.option.name for field in self.query(Field)]:
-                form.show_faults({setting: "; ".join(filter(None, (error.what, error.why)))})
+                flag = f"--{setting.replace('_', '-')} "
+                told = (error.what.removeprefix(flag), error.why)
+                form.show_faults({setting: "; ".join(filter(None, told))})
                 await form.reveal(setting)
             else:
                 await self.app.push_screen_wait(Trouble(error))
@@ -97,5 +100,6 @@ class ServerPage(Page):
     async def _ask_secrets(self, name: str) -> None:
         """Ask for secrets that headers refer to and that are not set."""
         for variable in header_variables(self._typed):
-            if not os.environ.get(variable, "").strip() and variable not in known_names(name):
+            known = os.environ.get(variable, "").strip() or holds(variable)
+            if not known and variable not in known_names(name):
                 await set_key(self.the_app, KeyPlaces(name, variable=variable), variable)

@@ -15,10 +15,11 @@ _MOST = 12_000
 """Total characters of all keys; a pipe holds this much without a reader."""
 
 
-def hold(provider: str, typed: str) -> list[str]:
+def hold(provider: str, typed: str, variable: str = "") -> list[str]:
     """Keep a key for the commands started from now on.
 
-    A key of several parts is one text, joined by colons (see ``KeyNeed.parts``).
+    A key of several parts is one text, joined by colons (see ``KeyNeed.parts``). ``variable`` names
+    another secret of the provider, such as one in a header.
 
     Returns:
         The variables that represent it.
@@ -30,14 +31,22 @@ def hold(provider: str, typed: str) -> list[str]:
     from evalbench.engine.keys import clean_key, key_needs
 
     secret = clean_key(typed)
-    need = key_needs()[provider]
-    variable = need.variables[0]
-    names = (variable, *need.parts.get(variable, ()))
-    held = dict(zip(names, secret.split(":", len(names) - 1), strict=False))
+    if variable:
+        held = {variable: secret}
+    else:
+        need = key_needs()[provider]
+        variable = need.variables[0]
+        names = (variable, *need.parts.get(variable, ()))
+        held = dict(zip(names, secret.split(":", len(names) - 1), strict=False))
     if len(str({**_held, **held})) > _MOST:
         raise UsageError("that is too long for a key")
     _held.update(held)
     return list(held)
+
+
+def holds(variable: str) -> bool:
+    """Whether a key is kept for a variable."""
+    return variable in _held
 
 
 def drop(variables: Sequence[str]) -> None:

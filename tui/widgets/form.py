@@ -340,8 +340,8 @@ class Box(Vertical):
 
 
 def _is_long(option: Option) -> bool:
-    """Whether its text needs a line of its own: judges, named folders."""
-    return option.name in (JUDGE, "base_url", "header") or option.path == "named"
+    """Whether its text needs a line of its own, and comes first: judges, named folders."""
+    return option.name in (JUDGE, "name", "base_url", "header") or option.path == "named"
 
 
 class Form(VerticalScroll, can_focus=False):
