@@ -48,7 +48,7 @@ async def test_a_machine_without_a_card_is_told_of(monkeypatch: pytest.MonkeyPat
     async with app.run_test(size=(80, 24)) as pilot:
         await pilot.press("m")
         screen = await until_shown(pilot, "Nothing to read: there is no NVIDIA driver.")
-        assert "No run is going on here." in screen
+        assert "No active runs." in screen
         assert " GB of " in screen
         # The second reading has something to compare with.
         await until_shown(pilot, "busy of")
@@ -68,7 +68,7 @@ async def test_a_card_tells_who_holds_its_memory_and_enter_opens_the_run(
         for words in (
             "NVIDIA [/] H200", "87 % busy", "54.0 GB of 140.0 GB, peak 60.0 GB", "64 °C",
             "320 of 700 W", "1980 of 1980 MHz", "memory 3201 MHz", "50.0 GB",
-            "process 999999999  unknown memory", "local/some [/] model", "1 run at work here",
+            "process 999999999  unknown memory", "local/some [/] model", "1 run active here",
         ):  # fmt: skip
             assert words in screen
         await pilot.press("enter")
@@ -88,7 +88,7 @@ async def test_a_model_that_stays_loaded_can_be_unloaded(monkeypatch: pytest.Mon
         screen = await until_shown(pilot, "local/m [/], unloads in 8:")
         assert "loaded model" in screen
         await pilot.press("u")
-        await until_shown(pilot, "No run is going on here.")
+        await until_shown(pilot, "No active runs.")
 
 
 @pytest.mark.parametrize("size", [(80, 24), (200, 60)])

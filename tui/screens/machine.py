@@ -40,9 +40,9 @@ _COLUMNS = (
     Column("pid", 8, right=True, drop=1),
     Column("CPU", 7, right=True),
     Column("memory", 10, right=True),
-    Column("on cards", 10, right=True),
+    Column("on GPUs", 10, right=True),
 )
-_NO_PROCESS = "No run is going on here. Processes of engines and local models are listed here."
+_NO_PROCESS = "No active runs. Processes of engines and local models are listed here."
 
 
 class MachinePage(Page):
@@ -133,7 +133,7 @@ class MachinePage(Page):
         table.show(_Rows(seen.holders), empty=_NO_PROCESS)
         count = len({one.run.folder.path for one in seen.holders if one.run})
         self.query_one(TopLine).tell(
-            right=(figures.counted(count, "run") if count else "no run") + " at work here"
+            right=(figures.counted(count, "run") if count else "no run") + " active here"
         )
         self.refresh_bindings()
 

@@ -56,6 +56,8 @@ _QUESTION = Column("question", least=28)
 _GROUP = (Column("group"), Column("", 14), Column("samples", 9, right=True))
 _NUMBER_WIDTH, _TAG_WIDTH = 7, 18
 _MOST_TAGS = 2
+_LOOKED_AT = 64
+"""Samples that the width of a tag's column is taken from."""
 
 _SEARCH_S, _REST_S = 0.02, 0.005
 """How long a search works at a time, and how long other tasks run in between."""
@@ -96,6 +98,12 @@ def _extra_title(name: str, arrow: str) -> str:
     return (title if len(title) <= room else "…" + title[1 - room :]) + arrow
 
 
+def _sorted_title(column: Column, arrow: str) -> str:
+    """A title with the arrow of the order, which is never what is cut."""
+    title = column.title + arrow
+    return title if len(title) <= column.width else column.title + arrow.strip()
+
+
 def _kept(name: str) -> str:
     """An optional column's name in the preferences, where names are separated by spaces."""
     return name.replace(" ", "-")
@@ -127,6 +135,7 @@ class SamplesPage(SeekingPage):
         self._samples = SampleBrowser(folder.journal, next(iter(status.metrics), ""))
         self._epochs = epochs_of(folder)
         self._tags: tuple[str, ...] = ()
+        self._tag_widths: dict[str, int] = {}
         self._all: Sequence[int] = ()
         self._filter = SampleFilter()
         self._narrowed = narrowed
@@ -217,12 +226,12 @@ class SamplesPage(SeekingPage):
     def _set_columns(self, numbers: Sequence[int]) -> None:
         """Make room for the greatest number, and add a column per tag if there is space left."""
         if not self._tags:
-            first = self._samples.lines(numbers[:1]).get(numbers[0])
-            self._tags = tuple(first.sample.tags)[:_MOST_TAGS] if first else ()
+            self._tag_widths = self._widths_of_tags(numbers)
+            self._tags = tuple(self._tag_widths)
         wide = max(_NUMBER_WIDTH, len(figures.count(numbers[-1])))
         columns = [
-            Column(tag, _TAG_WIDTH, drop=len(EXTRAS) + len(self._tags) - place)
-            for place, tag in enumerate(self._tags)
+            Column(tag, width, drop=len(EXTRAS) + len(self._tags) - place)
+            for place, (tag, width) in enumerate(self._tag_widths.items())
         ]
         arrow = " ▾" if self._descending else " ▴"
         by = _order_name(self._order) if self._order else ""
@@ -237,12 +246,22 @@ class SamplesPage(SeekingPage):
         ]
         number = Column("number", wide, right=True)
         heads = [
-            column._replace(title=column.title + arrow)
+            column._replace(title=_sorted_title(column, arrow))
             if column.title and column.title == by
             else column
             for column in (number, *_HEAD)
         ]
         self.query_one(Table).replace_columns([*heads, *extras, *columns, _QUESTION])
+
+    def _widths_of_tags(self, numbers: Sequence[int]) -> dict[str, int]:
+        """The tags that are shown, and the width that some samples from all parts need."""
+        some = numbers[:: 1 + len(numbers) // _LOOKED_AT]
+        lines = [line.sample.tags for line in self._samples.lines(some).values()]
+        names = list(lines[0])[:_MOST_TAGS] if lines else []
+        return {
+            name: min(_TAG_WIDTH, max(len(name), *(len(tags.get(name, "")) for tags in lines)))
+            for name in names
+        }
 
     def _value_columns(self) -> tuple[str, ...]:
         """The optional columns of single values; none while the journal cannot be read."""
@@ -433,7 +452,8 @@ class SamplesPage(SeekingPage):
         def read(text: str) -> int:
             number = int(text.replace(",", "")) if text.replace(",", "").isdecimal() else 0
             if number not in self._rows.numbers:
-                raise ValueError("no listed sample has this number")
+                hidden = number in self._all
+                raise ValueError(f"the filter hides {text}" if hidden else "no such sample")
             return number
 
         typed = await self.app.push_screen_wait(Enter("Number of the sample", check=read))
@@ -532,7 +552,8 @@ class SamplesPage(SeekingPage):
             return
         what = self._filter.outcome if words else "failed"
         question = f"Ask all {what} samples of this run again?"
-        note = "Calls that have a reply are not paid again, except those of these samples."
+        paid = "All their calls are paid again." if words else "Only failed calls are sent again."
+        note = f"{paid} Other samples keep their scores."
         if await self.app.push_screen_wait(Confirm(question, yes="Retry", note=note)):
             await start(self.the_app, ("resume", str(self._watch.folder.path), *words))
 

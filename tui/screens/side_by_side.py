@@ -21,6 +21,7 @@ from evalbench.tui.screens.sample import SamplePage
 from evalbench.tui.state import figures
 from evalbench.tui.state.compared import Compared, score_words
 from evalbench.tui.state.sample_view import CANDIDATE, SampleView, sample_view, token_words
+from evalbench.tui.state.sample_words import choice_words
 from evalbench.tui.state.word_diff import Part, word_diff
 from evalbench.tui.widgets.focus import Scroll
 from evalbench.tui.widgets.footer import Footer
@@ -41,6 +42,7 @@ class _Told(NamedTuple):
     view: SampleView | None
     reply: str
     facts: str
+    choices: str = ""
 
 
 class SideBySidePage(Page):
@@ -49,7 +51,7 @@ class SideBySidePage(Page):
     SCOPE: ClassVar[str] = "side"
     DEFAULT_CSS = """
     SideBySidePage #all { padding: 0 1; scrollbar-size-vertical: 1; }
-    SideBySidePage #question { height: auto; max-height: 8; color: $text-muted; margin-bottom: 1; }
+    SideBySidePage #question { height: auto; max-height: 12; color: $text-muted; margin-bottom: 1; }
     SideBySidePage #replies { layout: vertical; height: auto; }
     SideBySidePage #replies.-columns { layout: horizontal; }
     SideBySidePage .reply { height: auto; width: 1fr; padding: 0 1; margin-bottom: 1; }
@@ -95,7 +97,9 @@ class SideBySidePage(Page):
         told, marked = await asyncio.to_thread(self._read, flip["numbers"])
         question = next((one.view.question for one in told if one.view), flip["question"])
         gold = next((one.view.gold for one in told if one.view and one.view.gold), "")
-        words = question.strip() + (f"\ngold: {gold}" if gold else "")
+        choices = next((one.choices for one in told if one.choices), "")
+        told_gold = f"gold: {gold}" if gold else ""
+        words = "\n".join(filter(None, (question.strip(), choices, told_gold)))
         self.query_one("#question", Plain).show(words)
         for place, (one, parts) in enumerate(zip(told, marked, strict=True)):
             self.query_one(f"#head-{place}", Lines).show(self._head(place, one))
@@ -127,7 +131,13 @@ class SideBySidePage(Page):
             facts = [token_words(own[-1]), figures.duration(sum(one.latency_s for one in own))]
             cost = sum(float(one.cost or 0) for one in own)
             facts += [figures.dollars(cost)] if cost else []
-        return _Told(view, view.reply[:LONGEST] or "(no text)", " · ".join(filter(None, facts)))
+        detail = line.scores[0].detail if line.scores else {}
+        return _Told(
+            view,
+            view.reply[:LONGEST] or "(no text)",
+            " · ".join(filter(None, facts)),
+            choice_words(line.sample, detail),
+        )
 
     def _head(self, place: int, told: _Told) -> list[Line]:
         run = self._found.head["runs"][place]

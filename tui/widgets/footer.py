@@ -93,10 +93,14 @@ class Footer(Widget):
         return Strip(segments).adjust_cell_length(width, base)
 
     def _fitting(self) -> list[_Key]:
-        """The keys there is room for. The last two, help and the way back, always are."""
+        """The keys there is room for, sooner those of what can be done now.
+
+        The last two, help and the way back, always are.
+        """
         keys, room = list(self._keys), self.size.width + 1
         while len(keys) > _LAST and sum(key.width for key in keys) > room:
-            del keys[-_LAST - 1]
+            idle = [at for at, key in enumerate(keys[:-_LAST]) if not key.enabled]
+            del keys[idle[-1] if idle else -_LAST - 1]
         return keys
 
     # -- mouse -------------------------------------------------------------------
