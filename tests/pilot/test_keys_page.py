@@ -256,3 +256,24 @@ async def test_keys_and_providers_are_filtered_as_one_types(home: Path, way: str
         assert "groq" in shown(app)
         await pilot.press("escape")
         await until_shown(pilot, "deepseek")
+
+
+async def test_a_secret_of_a_servers_header_is_used_for_the_session(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHON_KEYRING_BACKEND", "keyring.backends.fail.Keyring")
+    app = an_app()
+    async with app.run_test(size=(100, 40), notifications=True) as pilot:
+        await app.action_providers()
+        await until_shown(pilot, "anthropic")
+        await pilot.press("a")
+        await until_shown(pilot, "base-url")
+        await pilot.press(*"gate", "tab", *"http://127.0.0.1:9/v1", "tab")
+        await pilot.press(*"X-Team: ${TEAM_TOKEN}", "f9")
+        await until_shown(pilot, "'TEAM_TOKEN' for this session only?")
+        await pilot.press("y")
+        await until_shown(pilot, "this app closes")
+        await pilot.press(*KEY, "enter")
+        await until_told(pilot, "TEAM_TOKEN is used until the app closes")
+        assert session_keys._held == {"TEAM_TOKEN": KEY}
+        assert KEY not in shown(app)
