@@ -94,7 +94,7 @@ class OwnServer:
     like: str | None = _typed(
         "like",
         "a provider that it is like: vllm, groq, azure and so on",
-        "compatible",
+        "OpenAI's API",
         metavar="PROVIDER",
     )
     title: str | None = _typed("title", "its name for people", "its name", metavar="TEXT")
