@@ -20,7 +20,7 @@ from tests.simulator.handle import Handle
 
 pytestmark = pytest.mark.slow
 
-DOCS = 30
+DOCS = 20
 AT_ONCE = 4
 CHOICE = """
 output_type: multiple_choice
@@ -37,6 +37,19 @@ metric_list: [{metric: exact_match}]
 """
 
 
+LIKELIHOOD = """
+output_type: loglikelihood
+doc_to_text: "{{a}} and {{b}} is"
+doc_to_target: " {{a + b}}"
+metric_list: [{metric: acc}]
+"""
+ROLLING = """
+output_type: loglikelihood_rolling
+doc_to_text: ""
+doc_to_target: "{{a}} and {{b}} is {{a + b}}."
+metric_list: [{metric: word_perplexity}]
+"""
+KINDS = {"choice": CHOICE, "text": TEXT, "likelihood": LIKELIHOOD, "rolling": ROLLING}
 F1 = """
 output_type: multiple_choice
 doc_to_text: "Is {{a}} odd?"
@@ -48,12 +61,12 @@ metric_list: [{metric: f1}]
 
 @pytest.fixture
 def sums(engines: Engines, tmp_path: Path) -> None:
-    """A task of each kind and a group of both, as if the library came with them."""
+    """A task of each kind and a group of all, as if the library came with them."""
     rows = [json.dumps({"a": number, "b": number * number + 100}) for number in range(DOCS)]
     data = tmp_path / "rows.jsonl"
     data.write_text("\n".join(rows))
-    index = {"sums": ["GROUP", str(tmp_path / "sums.yaml"), "", "", "", ["choice", "text"], False]}
-    for name, body in (("choice", CHOICE), ("text", TEXT), ("f1", F1)):
+    index = {"sums": ["GROUP", str(tmp_path / "sums.yaml"), "", "", "", list(KINDS), False]}
+    for name, body in (*KINDS.items(), ("f1", F1)):
         file = tmp_path / f"{name}.yaml"
         file.write_text(
             f"task: {name}\ndataset_path: json\ndataset_kwargs: {{data_files: {{test: {data}}}}}\n"
@@ -61,20 +74,20 @@ def sums(engines: Engines, tmp_path: Path) -> None:
         )
         kind = body.split()[1]
         index[name] = ["TASK", str(file), kind, "", "", [], False]
-    (tmp_path / "sums.yaml").write_text("group: sums\ntask: [choice, text]\n")
+    (tmp_path / "sums.yaml").write_text(f"group: sums\ntask: [{', '.join(KINDS)}]\n")
     index_path().parent.mkdir(parents=True)
     index_path().write_text(json.dumps(index))
 
 
-def test_both_kinds_of_calls(engines: Engines, sums: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_all_kinds_of_requests(engines: Engines, sums: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SCRIPTED_CHOOSES", "1")
     spec = make_spec("lm-eval/sums", "scripted/good", concurrency=AT_ONCE)
-    ledger = engines.ledger
+    ledger, calls = engines.ledger, len(KINDS) * DOCS
     run = engines.start(spec)
-    wait_until(lambda: ledger.asked().total() >= DOCS, "half of the calls")
+    wait_until(lambda: ledger.asked().total() >= calls / 2, "half of the calls")
     engines.end(signal.SIGKILL)
     seen, done = len(ledger.lines()), replied(run)
-    assert 0 < done.total() < 2 * DOCS
+    assert 0 < done.total() < calls
 
     engines.resume(run)
     wait_until(lambda: run.status().done or run.status().at_rest, "a score")
@@ -84,16 +97,18 @@ def test_both_kinds_of_calls(engines: Engines, sums: None, monkeypatch: pytest.M
 
     engines.resume(run)
     status = engines.finish(run)
-    assert (status.state, status.done, status.failed) == ("complete", 2 * DOCS, 0)
+    assert (status.state, status.done, status.failed) == ("complete", calls, 0)
     assert not ledger.asked(seen) & done
-    assert replied(run).total() == 2 * DOCS
-    assert ledger.asked().total() <= 2 * DOCS + 2 * AT_ONCE
+    assert replied(run).total() == calls
+    assert ledger.asked().total() <= calls + 2 * AT_ONCE
     after = scores(run)
     assert before.items() <= after.items()
     assert {name for _, values, _ in after.values() for name in values} == {
         "acc,none",
         "acc_norm,none",
         "exact_match,none",
+        "word_perplexity,none#0",
+        "word_perplexity,none#1",
     }
 
 
@@ -124,7 +139,7 @@ def test_a_batch(
         "groq/llama-3.3-70b-versatile",
         provider_options={"base_url": sim.base_url("groq")},
         mode="batch",
-        batch_size=20,
+        batch_size=DOCS // 2,
         batch_poll=0.05,
     )
     run = engines.start(spec)

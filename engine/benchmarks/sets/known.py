@@ -202,6 +202,10 @@ class KnownSet(Custom):
         return ((number, row) for number, row in found if row is not None)
 
     @override
+    def own_title(self) -> str:
+        return ""
+
+    @override
     def further_files(self) -> list[Path]:
         return []
 

@@ -496,6 +496,7 @@ def test_every_set_names_its_licence_its_source_and_a_revision() -> None:
     for name in names:
         kind = benchmark_class(name)
         assert kind.licence, name
+        assert kind(parse_options(kind.options, {}, name)).own_title() == "", name
         assert "https://" in kind.data_source, name
         if hasattr(kind, "about"):
             file = kind(parse_options(kind.options, {}, name))._file()  # type: ignore[attr-defined]
