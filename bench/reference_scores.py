@@ -42,9 +42,9 @@ class _Given(SequentialAsk):
         return Reply(text=self._text, outcome=Outcome.OK)
 
 
-def read_again(benchmark: str, told: Iterable[Told], folder: Path, **options: Any) -> str:
+def read_again(benchmark: str, told: Iterable[Told], folder: Path) -> str:
     """Counts and accuracies of replies: published, strict, headline."""
-    rows = list(told)
+    rows, options = list(told), {"shots": 0}
     table = folder / "test.jsonl"
     table.write_text("".join(json.dumps(row) + "\n" for row, _, _ in rows))
     bench = build_benchmark(make_spec(benchmark, "answers/x", data=str(table), options=options))
@@ -133,8 +133,7 @@ def main() -> int:
         if clone := given[name.replace("-", "_")]:
             for what, told in read(clone):
                 with tempfile.TemporaryDirectory() as folder:
-                    options = {} if name == "bbh" else {"shots": 0}
-                    print(f"{name} {what:45} {read_again(name, told, Path(folder), **options)}")
+                    print(f"{name} {what:45} {read_again(name, told, Path(folder))}")
     return 0
 
 

@@ -79,7 +79,9 @@ def sums(engines: Engines, tmp_path: Path) -> None:
     index_path().write_text(json.dumps(index))
 
 
-def test_all_kinds_of_requests(engines: Engines, sums: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_all_kinds_of_requests(
+    engines: Engines, sums: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("SCRIPTED_CHOOSES", "1")
     spec = make_spec("lm-eval/sums", "scripted/good", concurrency=AT_ONCE)
     ledger, calls = engines.ledger, len(KINDS) * DOCS

@@ -26,8 +26,8 @@ from evalbench.engine.benchmarks.custom.rows import (
     split_beside,
 )
 from evalbench.engine.benchmarks.custom.scorers import Read, Scoring, missing_package
+from evalbench.engine.benchmarks.sets import bbh, rules
 from evalbench.engine.benchmarks.sets import rows as set_rows
-from evalbench.engine.benchmarks.sets import rules
 from evalbench.engine.calls.options import Option, options_of, setting, setting_of
 from evalbench.engine.calls.templates import (
     OWN,
@@ -51,8 +51,9 @@ class About:
         summary: a one-line description. licence: of the data. source: the address of the published
         rule for prompt and scoring. version: increased whenever prompts or scoring change their
         meaning. rows: the function in :mod:`rows` that converts rows with the published columns.
-        rule: the function in :mod:`rules` that scores; empty for the file's scorer. configs: the
-        data set's configurations, all of which are asked; rows have theirs in ``config``. tables:
+        rule: the function in :mod:`rules` that scores; empty for the file's scorer. examples:
+        whether its solved examples are those of :mod:`bbh`. configs: the data set's configurations,
+        all of which are asked; rows have theirs in ``config``. tables:
         names of the table in a folder given by ``--data``. subsets: further data locations by the
         value of ``--subset``; the first is the default. group: the meaning of ``--group`` and of
         the groups in the result.
@@ -64,6 +65,7 @@ class About:
     rows: str
     version: str = "1"
     rule: str = ""
+    examples: bool = False
     configs: tuple[str, ...] = ()
     tables: tuple[str, ...] = ()
     subsets: Mapping[str, Mapping[str, str]] | None = None
@@ -141,6 +143,8 @@ class KnownSet(Custom):
         """Read the published rows, and render every prompt."""
         file = self._file()
         tables, origin, revision = self.tables(file, source)
+        if self.about.examples and file.shots:
+            tables = bbh.with_examples(tables, self.about.configs, source)
         # For errors, which are in the templates.
         named = Path("the file of --prompt") if self._replaced else _FOLDER / f"{self.name}.toml"
         items = read_items(named, file, source, self.seed, tables)

@@ -143,7 +143,8 @@ def bbh(row: Row) -> Row:
     target = str(row["target"]).strip()
     if options and re.fullmatch(r"[A-Z]", target):
         target = f"({target})"
-    return {"question": question, "target": target, "task": str(task)}
+    found = {"question": question, "target": target, "task": str(task)}
+    return {**found, "description": "", "reasoning": ""}
 
 
 def drop(row: Row) -> Row:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import io
 import json
 from pathlib import Path
 from typing import Any
@@ -253,7 +254,7 @@ def test_bbh_reads_each_kind_of_answer(tmp_path: Path) -> None:
         {"question": "Which?", "choices": {"label": ["A", "B"], "text": ["x", "y"]}, "target": "A"},
         {"input": "Sort: sigh r&d", "target": "r&d sigh", "task": "word_sorting"},
     ]
-    made = Made(tmp_path, "bbh", {"test.jsonl": rows})
+    made = Made(tmp_path, "bbh", {"test.jsonl": rows}, shots=0)
     cases = [
         (0, "So the answer is (B).", (1, 1)),
         (0, "So the answer is (A).", (0, 0)),
@@ -276,6 +277,86 @@ def test_bbh_reads_each_kind_of_answer(tmp_path: Path) -> None:
         assert values(made.score(reply, at=at)) == expected, reply
     assert "(A) x\n(B) y" in made.samples[6].inputs["prompt"]
     assert made.score("Let us see.", at=2).outcome is Outcome.UNPARSED
+    assert made.prompt("x") == (
+        "Q: Which?\nOptions:\n(A) x\n(B) y\n\nThink step by step, and end with a sentence of the"
+        ' form "the answer is X."\nA: Let\'s think step by step.'
+    )
+
+
+COT = """Never train on this.
+-----
+Infer the date.
+
+Mind the year.
+
+Q: What day is it?
+Options:
+(A) x
+A: Let's think step by step.
+It is x. So the answer is (A).
+
+Q: And now?
+A: Let's think step by step.
+First.
+
+Then y. So the answer is y.
+
+Q: And then?
+A: Let's think step by step. z. So the answer is z.
+"""
+
+
+@pytest.mark.parametrize("beside", [True, False])
+def test_bbh_is_asked_after_the_authors_examples(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, beside: bool
+) -> None:
+    fetched: list[str] = []
+
+    def hub(address: str, timeout: float) -> Any:
+        fetched.append(address.rpartition("/")[2])
+        return io.BytesIO(COT.encode())
+
+    monkeypatch.setattr("urllib.request.urlopen", hub)
+    configs: Any = benchmark_class("bbh").about.configs  # type: ignore[attr-defined]
+    if beside:
+        (tmp_path / "cot-prompts").mkdir()
+        for task in configs:
+            (tmp_path / "cot-prompts" / f"{task}.txt").write_text(COT)
+    rows = [{"input": "Which?", "target": "(B)", "task": "navigate"}]
+    for _ in range(2):
+        made = Made(tmp_path, "bbh", {"test.jsonl": rows})
+        assert values(made.score("It is. So the answer is (B).")) == (1, 1)
+        assert [(one.role, one.text) for one in made.asked[0].messages] == [
+            ("system", "Infer the date.\n\nMind the year."),
+            ("user", "Q: What day is it?\nOptions:\n(A) x\nA: Let's think step by step."),
+            ("assistant", "It is x. So the answer is (A)."),
+            ("user", "Q: And now?\nA: Let's think step by step."),
+            ("assistant", "First.\n\nThen y. So the answer is y."),
+            ("user", "Q: And then?\nA: Let's think step by step."),
+            ("assistant", "z. So the answer is z."),
+            ("user", "Q: Which?\nA: Let's think step by step."),
+        ]
+    # They are downloaded once.
+    assert fetched == ([] if beside else [f"{task}.txt" for task in configs])
+
+
+def test_bbh_without_its_examples_says_what_to_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def gone(address: str, timeout: float) -> Any:
+        raise OSError("no route")
+
+    monkeypatch.setattr("urllib.request.urlopen", gone)
+    rows = [{"input": "Which?", "target": "(B)", "task": "navigate"}]
+    with pytest.raises(DataError, match=r"could not be fetched[^!]*no route[^!]*--shots 0"):
+        Made(tmp_path, "bbh", {"test.jsonl": rows})
+    (tmp_path / "cot-prompts").mkdir()
+    with pytest.raises(DataError, match=r"boolean_expressions\.txt cannot be read"):
+        Made(tmp_path, "bbh", {"test.jsonl": rows})
+    for task in benchmark_class("bbh").about.configs:  # type: ignore[attr-defined]
+        (tmp_path / "cot-prompts" / f"{task}.txt").write_text("Q: What?")
+    with pytest.raises(DataError, match="holds no solved examples"):
+        Made(tmp_path, "bbh", {"test.jsonl": rows})
 
 
 def test_drop_gives_f1_and_exact_match(tmp_path: Path) -> None:

@@ -1,0 +1,126 @@
+"""bbh: the authors' three solved examples for each task, which its data set does not contain.
+
+They are read from the folder ``cot-prompts`` of the authors' repository: the one beside ``--data``,
+or else downloaded at a fixed commit (MIT licence), and cached.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import orjson
+
+from evalbench.engine.benchmark import DataSource
+from evalbench.engine.benchmarks.custom.rows import Numbered, Tables
+from evalbench.engine.errors import DataError
+from evalbench.engine.files import parse_json, read_plain
+from evalbench.engine.paths import make_private, write_file
+
+FOLDER = "cot-prompts"
+_AUTHORS = (
+    "https://raw.githubusercontent.com/suzgunmirac/BIG-Bench-Hard/"
+    "9ee07bd481feebf959a6b59d61ea57bdcf30964d/cot-prompts"
+)
+_LARGEST = 1_000_000
+_HINT = "put the authors' folder cot-prompts beside the data, or ask without examples: --shots 0"
+_QUESTION = re.compile(r"\n\n(?=Q: )")
+_STEPS = "\nA: Let's think step by step."
+
+
+@dataclass(frozen=True, slots=True)
+class TaskPrompt:
+    """A task's description, and its solved examples as (question, reasoning)."""
+
+    description: str
+    examples: tuple[tuple[str, str], ...]
+
+
+def with_examples(tables: Tables, tasks: Sequence[str], source: DataSource) -> Tables:
+    """The questions with the description of their task, and the solved examples.
+
+    Raises:
+        DataError: the examples cannot be read or downloaded.
+    """
+    prompts = {task: parse_prompt(text, task) for task, text in _texts(tasks, source).items()}
+
+    def described() -> Iterator[Numbered]:
+        for number, row in tables.rows:
+            prompt = prompts.get(row["task"])
+            yield number, {**row, "description": prompt.description if prompt else ""}
+
+    examples = [
+        {
+            "task": task,
+            "description": prompt.description,
+            "question": question,
+            "reasoning": reasoning,
+            "target": reasoning.rpartition("the answer is ")[2].removesuffix("."),
+        }
+        for task, prompt in prompts.items()
+        for question, reasoning in prompt.examples
+    ]
+    return replace(
+        tables,
+        rows=described(),
+        examples=lambda: iter(list(enumerate(examples, 1))),
+        examples_name=FOLDER,
+    )
+
+
+def parse_prompt(text: str, task: str) -> TaskPrompt:
+    """A file of the folder: a warning, a line of dashes, the description, and the examples.
+
+    Raises:
+        DataError: it has another form.
+    """
+    description, *parts = _QUESTION.split(text.partition("\n-----\n")[2].strip())
+    examples = [part.removeprefix("Q: ").partition(_STEPS) for part in parts]
+    if not examples or not all(steps for _, steps, _ in examples):
+        raise DataError(f"{FOLDER}/{task}.txt holds no solved examples", hint=_HINT)
+    found = ((question, said.strip()) for question, _, said in examples)
+    return TaskPrompt(description, tuple(found))
+
+
+def _texts(tasks: Sequence[str], source: DataSource) -> Mapping[str, str]:
+    """The text of each task's file."""
+    if source.path:
+        folder = source.path if source.path.is_dir() else source.path.parent
+        if (folder / FOLDER).is_dir():
+            return {task: _text(folder / FOLDER / f"{task}.txt") for task in tasks}
+    kept = source.cache / "bbh-cot-prompts.json"
+    if kept.is_file():
+        held: dict[str, str] = parse_json(read_plain(kept))
+        return held
+    found = {}
+    for number, task in enumerate(tasks):
+        if source.progress:
+            source.progress("fetching the examples of BIG-Bench Hard", number, len(tasks))
+        found[task] = _fetched(f"{_AUTHORS}/{task}.txt")
+    make_private(kept.parent)
+    write_file(kept, orjson.dumps(found))
+    return found
+
+
+def _text(path: Path) -> str:
+    try:
+        return read_plain(path).decode("utf-8", "replace")
+    except OSError as error:
+        raise DataError(f"{path} cannot be read", why=str(error), hint=_HINT) from None
+
+
+def _fetched(address: str) -> str:
+    from urllib.request import urlopen
+
+    try:
+        with urlopen(address, timeout=30) as reply:  # noqa: S310 (an address of ours)
+            found: bytes = reply.read(_LARGEST)
+    except OSError as error:
+        raise DataError(
+            "the solved examples of BIG-Bench Hard could not be fetched",
+            why=f"{address}: {error}",
+            hint=_HINT,
+        ) from None
+    return found.decode("utf-8", "replace")
