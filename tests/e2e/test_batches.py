@@ -210,7 +210,7 @@ def test_what_is_not_fetched_is_sent_again_when_that_is_said(cli: CommandLine, s
     sent = cli("resume", run.id, "--resend-unfetched", "--submit-only", "--no-ui", **KEYS)
     assert sent.code == 0, sent.err
     assert "72 calls; sending them again costs at most $" in sent.out
-    assert "72 calls of batch" in sent.out
+    assert "cannot be fetched: 72 calls; at most" in sent.out
     [status] = cli("show", run.id, "--json").lines
     assert (status["state"], status["done"], status["failed"]) == ("complete", 72, 0)
     assert status["possible_usd"] > 0
