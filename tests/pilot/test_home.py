@@ -392,7 +392,9 @@ async def test_a_wide_home_shows_the_machine_and_calls_in_flight(
 async def test_a_leaderboard_of_models_and_benchmarks(runs: dict[str, PretendEngine]) -> None:
     runs["complete"].status(State.COMPLETE, done=400, metrics={"accuracy": ACCURACY})
     better = ACCURACY | {"value": 0.5, "low": 0.45, "high": 0.55}
-    runs["paused"].status(State.COMPLETE, done=400, metrics={"accuracy": better})
+    runs["paused"].status(
+        State.COMPLETE, done=400, metrics={"accuracy": better}, spend_usd=0.25, budget_usd=2.0
+    )
     app = an_app()
     async with app.run_test(size=(120, 40)) as pilot:
         await press(pilot, "l")
@@ -402,6 +404,8 @@ async def test_a_leaderboard_of_models_and_benchmarks(runs: dict[str, PretendEng
         assert lines[2].split()[:4] == ["1", "groq/llama-4-maverick", "50.0", "%"]
         assert lines[3].split()[:3] == ["2", "local/smollm2-135m-instruct", "25.0"]
         assert "2-paused" in screen
+        # What it cost, without the share of its budget.
+        assert "$0.2500 · " in screen
         await press(pilot, "enter")
         await until_shown(pilot, "quickstart × groq/llama-4-maverick")
 

@@ -101,7 +101,7 @@ class LeaderboardPage(Page):
 
     def _took(self, line: RunLine) -> str:
         """A run's cost, tokens and reply latency, which is shown once it has been read."""
-        said = [line.spent] if line.spent else []
+        said = [figures.dollars(line.cost)] if line.spent and line.cost is not None else []
         said.append(f"{figures.count(line.tokens)} tokens")
         key = line.folder.path, line.tokens
         if key not in self._latencies:
