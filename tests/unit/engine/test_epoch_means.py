@@ -13,7 +13,9 @@ import pytest
 from evalbench.engine.calls import Outcome
 from evalbench.engine.execution.progress import RunProgress
 from evalbench.engine.journal import Journal, JournalReader
-from evalbench.engine.journal.schema import create
+from evalbench.engine.journal import file as journal_file
+from evalbench.engine.journal.schema import connect, create
+from tests.unit.engine.driving import Answers, World
 from tests.unit.engine.journals import sample
 
 EPOCHS = 3
@@ -96,6 +98,43 @@ async def test_after_a_kill_they_are_read_once(path: Path) -> None:
     assert not [sql for sql in seen if "FROM score" in sql], "the scan at opening is the only one"
     assert rows(again) == rows(expected)
     await resumed.close()
+
+
+@pytest.mark.parametrize("killed", [False, True])
+async def test_a_whole_resume_scans_scores_once_at_most(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, killed: bool
+) -> None:
+    world = World(tmp_path / "journal.db")
+    await world.fill(30)
+    journal = Journal(world.path, EPOCHS)
+    driver = world.driver(journal, Answers(), epochs=EPOCHS, rows=range(1, 16))
+    await driver.drive()
+    journal.flush()
+    left = World(tmp_path / "left.db")
+    for end in ("", "-wal"):
+        shutil.copyfile(f"{world.path}{end}", f"{left.path}{end}")
+    driver.progress.keep(journal)
+    await journal.close()
+
+    seen: list[str] = []
+
+    def traced(path: Path) -> sqlite3.Connection:
+        made = connect(path)
+        made.set_trace_callback(seen.append)
+        return made
+
+    monkeypatch.setattr(journal_file, "connect", traced)
+    resumed = Journal((left if killed else world).path, EPOCHS)
+    driver = world.driver(resumed, Answers(), epochs=EPOCHS)
+    await driver.drive()
+    driver.progress.keep(resumed)
+    await resumed.close()
+
+    assert driver.progress.done == 30 * EPOCHS
+    assert sum(rows(driver.progress).values()) == 30
+    # Those of one sample are found by its number.
+    scans = [sql for sql in seen if "FROM score" in sql and "BETWEEN" not in sql]
+    assert len(scans) == killed, scans
 
 
 async def test_a_score_that_is_removed_makes_them_unknown(path: Path) -> None:
