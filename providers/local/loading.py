@@ -92,7 +92,7 @@ def load(folder: Path, settings: LocalOptions, sharing: int = 1) -> LoadedModel:
     )
     parameters = int(network.num_parameters())
     model.packs = learn_packing(model, quantize)
-    if model.packs and products == dtype:
+    if model.packs and products == dtype and not settings.memory_limit:
         learn_products(model)
     model.tokens_run = 0
     model.info = {

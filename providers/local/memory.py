@@ -86,6 +86,11 @@ def limit_process(limit: int) -> None:
     resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
 
 
+def is_limited() -> bool:
+    """Whether the system may refuse this process memory, instead of ending it."""
+    return resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY
+
+
 def free_bytes(device: torch.device) -> int:
     """What can still be allocated for the model, given other processes and limits."""
     if device.type == "cuda":

@@ -29,6 +29,7 @@ class LoadedModel:
         packs: whether packed rows after a prefix give correct results; if not, the model is run
             plainly.
         plain_head: whether the logits are one matrix times the last hidden state.
+        onednn: whether oneDNN multiplies, see :mod:`.products`.
         window: sliding window in tokens, 0 for none.
         window_by_layer: whether only some layers have the window.
         cache_name: name of the cache argument.
@@ -48,6 +49,7 @@ class LoadedModel:
     masked_attention: str = "sdpa"
     packs: bool = False
     plain_head: bool = False
+    onednn: bool = False
     window: int = 0
     window_by_layer: bool = False
     cache_name: str = "cache"
@@ -128,9 +130,12 @@ class LoadedModel:
         head = self.network.get_output_embeddings()
         # With several cards, the last layers are not where the input is.
         hidden = hidden.to(head.weight.device)
-        if head.weight.dtype == torch.float32:
-            return product(hidden, head.weight, head.bias).to(self.device)
-        return widened_product(hidden, head.weight, head.bias).to(self.device)
+        if head.weight.dtype != torch.float32:
+            wide = widened_product(hidden, head.weight, head.bias, onednn=self.onednn)
+            return wide.to(self.device)
+        multiply = product if self.onednn else torch.nn.functional.linear
+        logits: Tensor = multiply(hidden, head.weight, head.bias)
+        return logits.to(self.device)
 
     def _shape_mask(
         self, mask: Tensor | None, positions: Tensor, key_positions: Tensor | None

@@ -13,7 +13,7 @@ from evalbench.providers.local.memory import is_out_of_memory
 from evalbench.providers.local.model import LoadedModel
 from evalbench.providers.local.packing import Group, Pack, Row, pack_rows
 from evalbench.providers.local.passes import extend, run_pack, run_padded
-from evalbench.providers.local.products import pack_products, unpack_products
+from evalbench.providers.local.products import has_onednn, pack_products, unpack_products
 
 _LAYER_KINDS = {"full_attention", "sliding_attention"}
 _ROUNDING = 1e-4
@@ -50,11 +50,12 @@ def learn_packing(model: LoadedModel, quantize: str) -> bool:
 
 
 def learn_products(model: LoadedModel) -> None:
-    """Arrange weights for faster products, unless that changes what the model computes."""
+    """Have oneDNN multiply, unless that changes what the model computes."""
+    if not has_onednn(model.device):
+        return
     rows, _ = _sample(model)
     plain = _plain(model, rows)
-    if not (packed := pack_products(model.network, model.device)):
-        return
+    packed = pack_products(model.network)
     try:
         gap = float((_plain(model, rows) - plain).abs().mean())
     except (TypeError, RuntimeError, AttributeError) as error:
@@ -62,7 +63,8 @@ def learn_products(model: LoadedModel) -> None:
             raise
         gap = math.inf
     apart = float((plain[1:] - plain[:-1]).abs().mean())
-    if not gap < (_ROUNDING if model.dtype == torch.float32 else _SHARE["none"] * apart):
+    model.onednn = gap < (_ROUNDING if model.dtype == torch.float32 else _SHARE["none"] * apart)
+    if not model.onednn:
         unpack_products(packed)
 
 

@@ -20,7 +20,7 @@ import torch
 from torch import Tensor
 from transformers.pytorch_utils import Conv1D
 
-from evalbench.providers.local.memory import trim
+from evalbench.providers.local.memory import is_limited, trim
 
 _PIECE = 1 << 20
 """Weights widened at once on a CPU: 4 MB, which fits its caches (0.25 to 4 million perform alike, a
@@ -33,21 +33,29 @@ _ARRANGED_FOR = 512
 
 
 def product(rows: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    """``rows @ weight.T + bias``, all of one number format, without gradients.
+    """``rows @ weight.T + bias`` by oneDNN, all of one number format, without gradients.
 
     Args:
         rows: ``[..., inputs]``.
         weight: ``[outputs, inputs]``, or what :func:`pack_products` made of it.
         bias: ``[outputs]``, or None.
     """
-    if weight.is_mkldnn or (weight.dtype == torch.float32 and _has_onednn(weight.device)):
-        result: Tensor = torch.ops.mkldnn._linear_pointwise(rows, weight, bias, "none", [], "")
-        return result
-    return torch.nn.functional.linear(rows, weight, bias)
+    result: Tensor = torch.ops.mkldnn._linear_pointwise(rows, weight, bias, "none", [], "")
+    return result
 
 
-def pack_products(network: Any, device: torch.device) -> list[Any]:
-    """Arrange the weights of linear layers for oneDNN, where it is there.
+def has_onednn(device: torch.device) -> bool:
+    """Whether a model on that device can be multiplied by oneDNN.
+
+    Where memory is limited, allocations fail; oneDNN does not recover from that.
+    """
+    if device.type != "cpu" or platform.machine().lower() not in {"x86_64", "amd64"}:
+        return False
+    return bool(torch.backends.mkldnn.is_available()) and not is_limited()
+
+
+def pack_products(network: Any) -> list[Any]:
+    """Arrange the weights of linear layers for oneDNN.
 
     The arranged weights replace the others, whose memory is freed. Left alone are weights used
     elsewhere too, and the output head.
@@ -55,8 +63,6 @@ def pack_products(network: Any, device: torch.device) -> list[Any]:
     Returns:
         The layers, for :func:`unpack_products`.
     """
-    if not _has_onednn(device):
-        return []
     uses = Counter(id(one) for _, one in network.named_parameters(remove_duplicate=False))
     head = network.get_output_embeddings()
     packed = []
@@ -82,23 +88,21 @@ def unpack_products(layers: list[Any]) -> None:
         layer.__class__ = next(kind for kind, packed in _PACKED.items() if type(layer) is packed)
 
 
-def _has_onednn(device: torch.device) -> bool:
-    if device.type != "cpu" or platform.machine().lower() not in {"x86_64", "amd64"}:
-        return False
-    return bool(torch.backends.mkldnn.is_available())
-
-
-def widened_product(rows: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+def widened_product(
+    rows: Tensor, weight: Tensor, bias: Tensor | None, *, onednn: bool = False
+) -> Tensor:
     """``rows @ weight.T + bias`` in float32, in whatever format the weights are stored.
 
     Args:
         rows: ``[..., inputs]``, any number format.
         weight: ``[outputs, inputs]``.
         bias: ``[outputs]``, or None.
+        onednn: multiply by oneDNN.
 
     Returns:
         float32, ``[..., outputs]``.
     """
+    multiply = product if onednn else torch.nn.functional.linear
     wide = rows.float()
     outputs, inputs = weight.shape
     result = wide.new_empty((*wide.shape[:-1], outputs))
@@ -107,7 +111,7 @@ def widened_product(rows: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor
     for start in range(0, outputs, step):
         part = slice(start, start + step)
         shift = None if bias is None else bias[part].float()
-        result[..., part] = product(wide, weight[part].float(), shift)
+        result[..., part] = multiply(wide, weight[part].float(), shift)
     return result
 
 

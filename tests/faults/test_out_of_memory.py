@@ -75,7 +75,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def spec_of(model: Path) -> RunSpec:
-    options = {"threads": 1, "dtype": "float32", "slots": 8}
+    options = {"threads": 1, "dtype": "float32", "slots": 8, "memory_limit": "64GB"}
     return make_spec(
         "quickstart", f"local/{model}", max_tokens=5, limit=10, provider_options=options
     )

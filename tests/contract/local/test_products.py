@@ -61,7 +61,7 @@ def test_packed_products_are_those_of_torch(name: str, rows: int) -> None:
     given = torch.randn(2, rows, 70).to(dtype)
     with torch.inference_mode():
         plain = network(given)
-        packed = pack_products(network, torch.device("cpu"))
+        packed = pack_products(network)
         found = network(given)
         assert packed == list(network[:2])  # the output head is multiplied on its own
         unpack_products(packed)
@@ -71,7 +71,7 @@ def test_packed_products_are_those_of_torch(name: str, rows: int) -> None:
     assert float((found - plain).abs().max()) <= 4 * step
 
 
-def test_weights_used_twice_and_on_other_devices_are_not_packed() -> None:
+def test_weights_used_twice_are_not_packed() -> None:
     import torch
 
     from evalbench.providers.local.products import pack_products
@@ -82,9 +82,33 @@ def test_weights_used_twice_and_on_other_devices_are_not_packed() -> None:
 
     network = Network(*(torch.nn.Linear(8, 8) for _ in range(3)))
     network[1].weight = network[0].weight
-    assert pack_products(network, torch.device("cuda")) == []
-    assert pack_products(network, torch.device("cpu")) == [network[2]]
+    assert pack_products(network) == [network[2]]
     assert network[1].weight is network[0].weight
+
+
+def test_where_allocations_may_fail_products_are_those_of_torch(tmp_path: Path) -> None:
+    import resource
+
+    import torch
+
+    from evalbench.providers.local import loading, products
+
+    def packed(**options: Any) -> bool:
+        model = loading.load(folder, LocalOptions(device="cpu", threads=1, **options))
+        kinds = {type(one).__name__ for one in model.network.modules()}
+        assert model.onednn is ("_PackedLinear" in kinds)
+        return model.onednn
+
+    folder = make_llama(tmp_path)
+    assert packed()
+    assert not packed(memory_limit="64GB")
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    resource.setrlimit(resource.RLIMIT_AS, (1 << 40, before[1]))
+    try:
+        assert not packed()
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, before)
+    assert not products.has_onednn(torch.device("cuda"))
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
