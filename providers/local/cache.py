@@ -2,7 +2,8 @@
 
 There are two layouts. A :class:`Prefix` holds one computed prefix; any number of forward passes can
 continue from it without changing it. :class:`Slots` holds many sequences of different lengths in
-parallel and grows by one token each per decoding step.
+parallel and grows by one token each per decoding step: as rows of equal width or, on a CPU, in
+blocks of similar lengths, where nearly nothing is read but what was written.
 
 Tensors have the shape ``[batch, key/value heads, tokens, head size]``, one pair
 per layer.
@@ -11,15 +12,23 @@ per layer.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
 from transformers.cache_utils import Cache, CacheLayerMixin
+from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 
-_GROW = 128
+if TYPE_CHECKING:
+    from evalbench.providers.local.model import LoadedModel
+
+ATTEND = "evalbench_blocks"
+"""The name of :func:`attend` in transformers."""
+_SPECIAL = ("softcap", "s_aux", "position_bias", "sliding_window")
+_UNIT, _UNIT_APART = 128, 64
+"""Widths are multiples of it."""
 
 
 def cache_argument(model: Any) -> str:
@@ -114,125 +123,265 @@ def _seen(cache: Any) -> Iterator[tuple[Tensor, Tensor]]:
     return (layer.seen for layer in cache.layers)
 
 
+class Blocks(list[Tensor]):
+    """What :func:`attend` takes for keys or values: one tensor for each block.
+
+    Attributes:
+        masks: what is added to the scores, ``[rows, 1, 1, tokens]`` for each block.
+    """
+
+    masks: list[Tensor]
+
+
+class _Block:
+    """Sequences in buffers of one width; the rows in use are always the first.
+
+    Attributes:
+        room: width of the buffers in tokens.
+        slots: which slot each row holds.
+        layers: keys and values of each layer.
+        at: where the step writes in each row.
+        width: tokens of the longest sequence, the step's included.
+    """
+
+    def __init__(self, room: int, most: int) -> None:
+        self.room = room
+        self._most = most
+        self.slots: list[int] = []
+        self.layers: list[tuple[Tensor, Tensor]] = []
+        self.at: Tensor = torch.empty(0, dtype=torch.long)
+        self.width = 0
+
+    def add(self, slot: int, layers: Iterable[tuple[Tensor, Tensor]], length: int) -> None:
+        """Copy the first ``length`` tokens of a sequence, ``[1, heads, tokens, size]``."""
+        row = len(self.slots)
+        for index, pair in enumerate(layers):
+            if index == len(self.layers):
+                self.layers.append(self._empty(pair, 0))
+            if row >= len(self.layers[index][0]):
+                self.layers[index] = self._grown(self.layers[index], row + 1)
+            for buffer, one in zip(self.layers[index], pair, strict=True):
+                buffer[row, :, :length] = one[0, :, :length]
+        self.slots.append(slot)
+
+    def remove(self, slot: int) -> None:
+        """Free a row; the last one moves into it."""
+        row = self.slots.index(slot)
+        last = self.slots.pop()
+        if last != slot:
+            for buffer in (buffer for pair in self.layers for buffer in pair):
+                buffer[row] = buffer[len(self.slots)]
+            self.slots[row] = last
+
+    def of(self, slot: int) -> Iterator[tuple[Tensor, Tensor]]:
+        """The keys and values of one sequence, by layer."""
+        row = self.slots.index(slot)
+        return ((keys[row : row + 1], values[row : row + 1]) for keys, values in self.layers)
+
+    def widen(self, room: int) -> None:
+        """Make the buffers ``room`` tokens wide."""
+        self.room = room
+        self.layers = [self._grown(pair, len(pair[0])) for pair in self.layers]
+
+    def _grown(self, pair: tuple[Tensor, Tensor], rows: int) -> tuple[Tensor, Tensor]:
+        large = self._empty(pair, rows)
+        for new, old in zip(large, pair, strict=True):
+            new[: old.shape[0], :, : old.shape[2]] = old
+        return large
+
+    def _empty(self, pair: tuple[Tensor, Tensor], rows: int) -> tuple[Tensor, Tensor]:
+        rows = min(self._most, rows + rows // 4)
+        keys, values = (
+            one.new_zeros((rows, one.shape[1], self.room, one.shape[3])) for one in pair
+        )
+        return keys, values
+
+
+class _ColumnBlock(_Block):
+    """Keys are stored by column, which makes products with one query twice as fast on a CPU."""
+
+    def _empty(self, pair: tuple[Tensor, Tensor], rows: int) -> tuple[Tensor, Tensor]:
+        keys, values = super()._empty(pair, rows)
+        return keys.transpose(2, 3).contiguous().transpose(2, 3), values
+
+
 class _SlotLayer(_Layer):
     """One layer of :class:`Slots`."""
 
-    def __init__(self, slots: Slots) -> None:
+    def __init__(self, slots: Slots, index: int) -> None:
         super().__init__(0)
         self._slots = slots
-        self.keys: Tensor | None = None
-        self.values: Tensor | None = None
+        self._index = index
 
     def update(
         self, key_states: Tensor, value_states: Tensor, *args: Any, **kwargs: Any
-    ) -> tuple[Tensor, Tensor]:
+    ) -> tuple[Any, Any]:
         """Write one token per active slot and return everything up to the longest slot."""
-        assert self.keys is not None
-        assert self.values is not None
-        slots = self._slots
-        # With several cards, each layer is on its own.
-        rows, at = slots.rows.to(self.keys.device), slots.at.to(self.keys.device)
-        width = slots.width
-        self.keys[rows, :, at] = key_states[:, :, 0]
-        self.values[rows, :, at] = value_states[:, :, 0]
-        active = len(key_states)
-        return self.keys[:active, :, :width], self.values[:active, :, :width]
-
-    def store(self, slot: int, keys: Tensor, values: Tensor, room: int, rows: int) -> None:
-        """Copy a sequence's keys and values into ``slot``, in buffers of at least these sizes."""
-        self._ensure(keys, values, room, rows)
-        assert self.keys is not None
-        assert self.values is not None
-        length = keys.shape[2]
-        self.keys[slot, :, :length] = keys[0]
-        self.values[slot, :, :length] = values[0]
-
-    def widen(self, room: int) -> None:
-        """Make the buffers at least ``room`` tokens wide."""
-        assert self.keys is not None
-        assert self.values is not None
-        self._ensure(self.keys, self.values, room, 0)
-
-    def _ensure(self, keys: Tensor, values: Tensor, room: int, rows: int) -> None:
-        if self.keys is None or self.values is None:
-            self.keys = keys.new_zeros((rows, keys.shape[1], room, keys.shape[3]))
-            self.values = values.new_zeros((rows, values.shape[1], room, values.shape[3]))
-        elif self.keys.shape[2] < room or self.keys.shape[0] < rows:
-            rows, room = max(rows, self.keys.shape[0]), max(room, self.keys.shape[2])
-            self.keys = _grown(self.keys, rows, room)
-            self.values = _grown(self.values, rows, room)
-
-    def move(self, source: int, target: int, length: int) -> None:
-        """Copy the first ``length`` tokens of one slot over another."""
-        assert self.keys is not None
-        assert self.values is not None
-        self.keys[target, :, :length] = self.keys[source, :, :length]
-        self.values[target, :, :length] = self.values[source, :, :length]
-
-
-def _grown(buffer: Tensor, rows: int, room: int) -> Tensor:
-    large = buffer.new_zeros((rows, buffer.shape[1], room, buffer.shape[3]))
-    large[: buffer.shape[0], :, : buffer.shape[2]] = buffer
-    return large
+        start = 0
+        found = Blocks(), Blocks()
+        for block in self._slots.blocks:
+            rows = len(block.slots)
+            pair = block.layers[self._index]
+            # With several cards, each layer is on its own.
+            at = block.at.to(pair[0].device)
+            every = torch.arange(rows, device=at.device)
+            for buffer, states, views in zip(pair, (key_states, value_states), found, strict=True):
+                buffer[every, :, at] = states[start : start + rows, :, 0]
+                views.append(buffer[:rows, :, : block.width])
+            start += rows
+        keys, values = found
+        if not self._slots.apart:
+            return keys[0], values[0]
+        keys.masks = self._slots.masks
+        return keys, values
 
 
 class Slots:
     """Keys and values of up to ``count`` sequences of different lengths.
 
-    Active sequences always occupy the first slots, so that a decoding step reads one contiguous
-    block. ``lengths`` holds the number of tokens per slot.
+    ``lengths`` holds the number of tokens per slot. The sequences are rows of one block as wide as
+    the longest or, ``apart``, of blocks for similar lengths; then attention is :func:`attend`.
+
+    Attributes:
+        order: the slots in the order in which a step takes and returns them.
+        at: their lengths before the step.
+        masks: see :class:`Blocks`.
     """
 
-    def __init__(self, count: int, layers: int) -> None:
+    def __init__(self, count: int, layers: int, *, apart: bool = False, unit: int = 0) -> None:
         self.count = count
+        self.apart = apart
         self.lengths: list[int] = []
-        self._layers: list[Any] = [_SlotLayer(self) for _ in range(layers)]
-        self.cache = Cache(layers=self._layers)
-        self.rows = self.at = torch.empty(0, dtype=torch.long)
-        self.width = 0
+        self.blocks: list[_Block] = []
+        self.masks: list[Tensor] = []
+        self.order: list[int] = []
+        self.at = torch.empty(0, dtype=torch.long)
+        self._unit = unit or (_UNIT_APART if apart else _UNIT)
+        self.cache = Cache(layers=[_SlotLayer(self, index) for index in range(layers)])
+
+    @property
+    def width(self) -> int:
+        """Tokens of the longest sequence, the step's included."""
+        return max(block.width for block in self.blocks)
 
     def add(self, prompt: Prefix) -> int:
         """Add a computed prompt; returns its slot."""
-        slot = len(self.lengths)
-        length = len(prompt.tokens)
-        for layer, (keys, values) in zip(self._layers, prompt.layers, strict=True):
-            layer.store(slot, keys, values, self._room(length + 1), self._rows(slot + 1))
+        slot, length = len(self.lengths), len(prompt.tokens)
         self.lengths.append(length)
+        self._block(length + 1).add(slot, prompt.layers, length)
         return slot
 
     def remove(self, slot: int) -> int:
-        """Free ``slot``; the last sequence moves into it. Returns the slot that moved."""
+        """Free ``slot``; the last sequence takes its number. Returns the slot that it had."""
+        self._leave(self._of(slot), slot)
         last = len(self.lengths) - 1
         if slot != last:
-            for layer in self._layers:
-                layer.move(last, slot, self.lengths[last])
+            block = self._of(last)
+            block.slots[block.slots.index(last)] = slot
             self.lengths[slot] = self.lengths[last]
         self.lengths.pop()
         return last
 
-    def begin_step(self, device: torch.device) -> Tensor:
+    def begin_step(self, model: LoadedModel) -> Tensor | None:
         """Make room for one more token in every active slot.
 
         Returns:
-            Which keys each slot may attend to, ``[slots, 1, 1, tokens]``, bool.
+            Which keys each slot may attend to, ``[slots, 1, 1, tokens]``, bool; None if ``apart``.
         """
-        longest = max(self.lengths) + 1
-        room = self._room(longest)
-        for layer in self._layers:
-            layer.widen(room)
-        self.width = longest
-        self.at = torch.tensor(self.lengths, device=device)
-        self.rows = torch.arange(len(self.lengths), device=device)
-        return (torch.arange(longest, device=device) <= self.at[:, None])[:, None, None]
+        device = model.device
+        for slot, length in enumerate(self.lengths):
+            if length + 1 > self._of(slot).room:
+                self._move(slot, length)
+        self.order = [slot for block in self.blocks for slot in block.slots]
+        self.at = torch.tensor([self.lengths[slot] for slot in self.order], device=device)
+        self.masks = []
+        start = 0
+        for block in self.blocks:
+            block.at = self.at[start : start + len(block.slots)]
+            start += len(block.slots)
+            block.width = int(block.at.max()) + 1
+            seen = (torch.arange(block.width, device=device) <= block.at[:, None])[:, None, None]
+            if not self.apart:
+                return seen
+            nothing = torch.zeros(seen.shape, dtype=model.dtype, device=device)
+            self.masks.append(nothing.masked_fill_(~seen, -torch.inf))
+        return None
 
     def end_step(self) -> None:
         """Count the token that the step has written."""
         self.lengths = [length + 1 for length in self.lengths]
 
-    def _rows(self, active: int) -> int:
-        """Rows of the buffers, which grow by doubling as slots are used."""
-        return min(self.count, 1 << (active - 1).bit_length())
+    def _of(self, slot: int) -> _Block:
+        return next(block for block in self.blocks if slot in block.slots)
 
-    @staticmethod
-    def _room(tokens: int) -> int:
-        return -(-tokens // _GROW) * _GROW
+    def _block(self, tokens: int) -> _Block:
+        """A block with room for a sequence of that many tokens."""
+        room = self._room(tokens)
+        if not self.apart and self.blocks:
+            if room > self.blocks[0].room:
+                self.blocks[0].widen(room)
+            return self.blocks[0]
+        for block in self.blocks:
+            if block.room == room:
+                return block
+        kind = _ColumnBlock if self.apart else _Block
+        self.blocks.append(kind(room, self.count))
+        return self.blocks[-1]
+
+    def _move(self, slot: int, length: int) -> None:
+        """Give a sequence more room."""
+        if not self.apart:
+            self._block(length + 1)
+            return
+        block = self._of(slot)
+        self._block(length + 1).add(slot, block.of(slot), length)
+        self._leave(block, slot)
+
+    def _leave(self, block: _Block, slot: int) -> None:
+        block.remove(slot)
+        if not block.slots:
+            self.blocks.remove(block)
+
+    def _room(self, tokens: int) -> int:
+        """A multiple of the unit, which doubles with the length from eight units on."""
+        unit = self._unit
+        if self.apart:
+            unit <<= (tokens // (8 * unit)).bit_length()
+        return -(-tokens // unit) * unit
+
+
+def attend(
+    module: Any, query: Tensor, key: Blocks, value: Blocks, _mask: Any, scaling: float, **how: Any
+) -> tuple[Tensor, None]:
+    """Attention of one token per slot to keys and values in blocks, for transformers' models.
+
+    The same operations as transformers' ``eager_attention_forward``.
+
+    Args:
+        module: the layer.
+        query: ``[slots, heads, 1, size]``, in the order of the blocks.
+        key, value: from the cache.
+        scaling: what scores are multiplied by.
+        how: what else the model asks for.
+
+    Returns:
+        ``[slots, 1, heads, size]``.
+
+    Raises:
+        ValueError: it asks for something else than plain attention.
+    """
+    if any(how.get(name) is not None for name in _SPECIAL):
+        raise ValueError("not plain attention")
+    found = []
+    start = 0
+    for keys, values, mask in zip(key, value, key.masks, strict=True):
+        rows, heads, _, size = keys.shape
+        asked = query[start : start + rows].reshape(rows, heads, -1, size)
+        scores = torch.matmul(asked, keys.transpose(2, 3)).mul_(scaling).add_(mask)
+        weights = torch.softmax(scores, dim=-1, dtype=torch.float32).to(values.dtype)
+        found.append(torch.matmul(weights, values).reshape(rows, 1, -1, values.shape[3]))
+        start += rows
+    return torch.cat(found), None
+
+
+ALL_ATTENTION_FUNCTIONS.register(ATTEND, attend)

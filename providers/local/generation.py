@@ -8,7 +8,7 @@ before the next step.
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from itertools import islice
 
 import torch
@@ -16,7 +16,7 @@ from torch import Tensor
 
 from evalbench.engine.calls import Prompt
 from evalbench.providers.local.budget import Budget
-from evalbench.providers.local.cache import Prefix, Slots
+from evalbench.providers.local.cache import ATTEND, Prefix, Slots
 from evalbench.providers.local.model import LoadedModel
 from evalbench.providers.local.packing import SHORTEST_PREFIX, common
 from evalbench.providers.local.passes import prefill, prefill_together
@@ -64,7 +64,7 @@ class Generation:
         self._ends = end_tokens(model)
         self._waiting: deque[Sequence] = deque()
         self._active: list[Sequence] = []
-        self._slots = Slots(budget.slots, model.layers)
+        self._slots = self._no_slots()
 
     def __len__(self) -> int:
         return len(self._waiting) + len(self._active)
@@ -125,17 +125,20 @@ class Generation:
                 one.restart()
         self._waiting.extendleft(reversed(self._active))
         self._active = []
-        self._slots = Slots(self._budget.slots, self._model.layers)
+        self._slots = self._no_slots()
         return touched
+
+    def _no_slots(self) -> Slots:
+        return Slots(self._budget.slots, self._model.layers, apart=self._model.blocks)
 
     def _has_room(self, *more: Sequence) -> bool:
         """Whether these fit in addition to the active ones."""
         together = (*self._active, *more)
         if len(together) == 1:
             return True
-        # Slots are rows of equal width.
-        longest = max(len(one.prompt.tokens) + one.most for one in together)
-        needed = longest * len(together)
+        lengths = [len(one.prompt.tokens) + one.most for one in together]
+        # Outside of blocks, slots are rows of equal width.
+        needed = sum(lengths) if self._model.blocks else max(lengths) * len(together)
         return len(together) <= self._slots.count and needed <= self._budget.resident
 
     def _start(self) -> list[Answer]:
@@ -160,7 +163,7 @@ class Generation:
             self._active.append(one)
             self._waiting.remove(one)
         slots = range(len(self._active) - len(starting), len(self._active))
-        return self._advance(list(slots), torch.stack([logits for _, logits in computed]))
+        return self._advance(slots, torch.stack([logits for _, logits in computed]))
 
     def _alike(self, first: Sequence, shared: int) -> list[Sequence]:
         """Waiting answers whose prompts are computed in one pass with the first one's.
@@ -213,23 +216,25 @@ class Generation:
     def _decode(self) -> list[Answer]:
         """One more token for every active answer."""
         model, slots = self._model, self._slots
-        mask = slots.begin_step(model.device)
+        mask = slots.begin_step(model)
         key_positions = torch.arange(slots.width, device=model.device)[None]
         logits = model.run(
-            model.tensor([[one.ids[-1]] for one in self._active]),
+            model.tensor([[self._active[slot].ids[-1]] for slot in slots.order]),
             slots.at[:, None],
             cache=slots.cache,
             mask=mask,
             key_positions=key_positions,
+            attention=ATTEND if model.blocks else "",
         )
         slots.end_step()
-        return self._advance(list(range(len(self._active))), logits[:, 0])
+        return self._advance(slots.order, logits[:, 0])
 
-    def _advance(self, slots: list[int], logits: Tensor) -> list[Answer]:
+    def _advance(self, slots: Iterable[int], logits: Tensor) -> list[Answer]:
         """Choose the next token of each slot from its row of ``logits``; frees finished slots."""
         likeliest = logits.argmax(dim=-1).tolist()
         answers: list[Answer] = []
-        for slot, row, best in reversed(list(zip(slots, logits, likeliest, strict=True))):
+        rows = sorted(zip(slots, logits, likeliest, strict=True), key=lambda one: -one[0])
+        for slot, row, best in rows:
             sequence = self._active[slot]
             token = best if sequence.greedy else sequence.draw(row)
             reply = sequence.take(token, self._ends)
@@ -255,7 +260,7 @@ class Generation:
         self._active.pop()
         if self._apart:
             # Wide buffers left behind by an answer would change how the next is computed.
-            self._slots = Slots(self._budget.slots, self._model.layers)
+            self._slots = self._no_slots()
 
 
 def end_tokens(model: LoadedModel) -> frozenset[int]:

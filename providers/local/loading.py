@@ -24,7 +24,12 @@ from evalbench.providers.local.footprints import footprint
 from evalbench.providers.local.memory import free_bytes, limit_device
 from evalbench.providers.local.model import LoadedModel
 from evalbench.providers.local.options import LocalOptions
-from evalbench.providers.local.packing_check import layer_kinds, learn_packing, learn_products
+from evalbench.providers.local.packing_check import (
+    layer_kinds,
+    learn_blocks,
+    learn_packing,
+    learn_products,
+)
 from evalbench.providers.local.products import multiplies, widen_products
 from evalbench.providers.local.threads import choose_threads
 from evalbench.providers.local.vision_config import configuration, sees
@@ -92,6 +97,7 @@ def load(folder: Path, settings: LocalOptions, sharing: int = 1) -> LoadedModel:
     )
     parameters = int(network.num_parameters())
     model.packs = learn_packing(model, quantize)
+    model.blocks = model.packs and learn_blocks(model)
     if model.packs and products == dtype and not settings.memory_limit:
         learn_products(model)
     model.tokens_run = 0

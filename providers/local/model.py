@@ -29,6 +29,7 @@ class LoadedModel:
         packs: whether packed rows after a prefix give correct results; if not, the model is run
             plainly.
         plain_head: whether the logits are one matrix times the last hidden state.
+        blocks: whether answers of different lengths attend in blocks, see :class:`.cache.Slots`.
         onednn: whether oneDNN multiplies, see :mod:`.products`.
         window: sliding window in tokens, 0 for none.
         window_by_layer: whether only some layers have the window.
@@ -49,6 +50,7 @@ class LoadedModel:
     masked_attention: str = "sdpa"
     packs: bool = False
     plain_head: bool = False
+    blocks: bool = False
     onednn: bool = False
     window: int = 0
     window_by_layer: bool = False
@@ -65,6 +67,7 @@ class LoadedModel:
         mask: Tensor | None = None,
         key_positions: Tensor | None = None,
         keep: Tensor | None = None,
+        attention: str = "",
     ) -> Tensor:
         """One forward pass after a cache.
 
@@ -78,11 +81,12 @@ class LoadedModel:
                 ``mask`` and relevant to models with sliding windows.
             keep: which of the ``n`` positions to compute logits for; None: the last one; empty:
                 none.
+            attention: attention implementation; empty: by ``mask``.
 
         Returns:
             Logits, float32, ``[batch, len(keep), vocabulary]``.
         """
-        self._use(self.attention if mask is None else self.masked_attention)
+        self.use(attention or (self.attention if mask is None else self.masked_attention))
         self.tokens_run += tokens.numel()
         if keep is None:
             keep = torch.tensor([tokens.shape[1] - 1], device=self.device)
@@ -110,7 +114,7 @@ class LoadedModel:
         Returns:
             Logits, float32, ``[batch, len(keep), vocabulary]``.
         """
-        self._use(self.attention)
+        self.use(self.attention)
         self.tokens_run += int(attend.sum())
         arguments = {"input_ids": tokens, "attention_mask": attend, "use_cache": False}
         with torch.inference_mode():
@@ -121,7 +125,8 @@ class LoadedModel:
         """Integers as a tensor on the model's device."""
         return torch.tensor(values, dtype=torch.long, device=self.device)
 
-    def _use(self, attention: str) -> None:
+    def use(self, attention: str) -> None:
+        """Switch to an attention implementation."""
         if self.network.config._attn_implementation != attention:
             self.network.set_attn_implementation(attention)
 

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from evalbench.providers.local.cache import Prefix
+from evalbench.providers.local.cache import ATTEND, Prefix, Slots
 from evalbench.providers.local.memory import is_out_of_memory
 from evalbench.providers.local.model import LoadedModel
 from evalbench.providers.local.packing import Group, Pack, Row, pack_rows
-from evalbench.providers.local.passes import extend, run_pack, run_padded
+from evalbench.providers.local.passes import extend, prefill, run_pack, run_padded
 from evalbench.providers.local.products import has_onednn, pack_products, unpack_products
 
 _LAYER_KINDS = {"full_attention", "sliding_attention"}
@@ -49,6 +48,43 @@ def learn_packing(model: LoadedModel, quantize: str) -> bool:
     return False
 
 
+def learn_blocks(model: LoadedModel) -> bool:
+    """Whether answers of different lengths may attend in blocks, on a CPU."""
+    if model.device.type != "cpu" or model.window:
+        return False
+    rows, _ = _sample(model)
+    cut = tuple(Row(row.tokens[: len(row.tokens) - 2 * at], take=1) for at, row in enumerate(rows))
+    try:
+        return _same(model, _plain(model, cut), _step(model, cut))
+    except (TypeError, ValueError, RuntimeError, AttributeError, KeyError) as error:
+        if is_out_of_memory(error):
+            raise
+        return False
+
+
+def _step(model: LoadedModel, rows: tuple[Row, ...]) -> Tensor:
+    """Log-probabilities after each row, whose last token is run in a step of all rows."""
+    slots = Slots(len(rows), model.layers, apart=True, unit=4)
+    for row in rows:
+        slots.add(prefill(model, Prefix(()), row.tokens[:-1], len(row.tokens))[0])
+    slots.begin_step(model)
+    last = model.tensor([[rows[slot].tokens[-1]] for slot in slots.order])
+    logits = model.run(last, slots.at[:, None], cache=slots.cache, attention=ATTEND)
+    places = [slots.order.index(slot) for slot in range(len(rows))]
+    return logits[places, 0].log_softmax(-1)
+
+
+def _same(model: LoadedModel, one: Tensor, other: Tensor) -> bool:
+    """Whether these log-probabilities differ by rounding only.
+
+    In other formats than float32, rounding is small against how far rows are from each other.
+    """
+    gap = float((one - other).abs().mean())
+    if model.dtype == torch.float32:
+        return gap < _ROUNDING
+    return gap < _SHARE["none"] * float((one[1:] - one[:-1]).abs().mean())
+
+
 def learn_products(model: LoadedModel) -> None:
     """Have oneDNN multiply, unless that changes what the model computes."""
     if not has_onednn(model.device):
@@ -57,13 +93,10 @@ def learn_products(model: LoadedModel) -> None:
     plain = _plain(model, rows)
     packed = pack_products(model.network)
     try:
-        gap = float((_plain(model, rows) - plain).abs().mean())
+        model.onednn = _same(model, plain, _plain(model, rows))
     except (TypeError, RuntimeError, AttributeError) as error:
         if is_out_of_memory(error):
             raise
-        gap = math.inf
-    apart = float((plain[1:] - plain[:-1]).abs().mean())
-    model.onednn = gap < (_ROUNDING if model.dtype == torch.float32 else _SHARE["none"] * apart)
     if not model.onednn:
         unpack_products(packed)
 

@@ -39,6 +39,7 @@ def generate_one(
         reply = sequence.take(int(ids[0, -1]), ends)
         return torch.tensor([reply is not None], device=ids.device)
 
+    model.use(model.attention)
     prompt = model.tensor([sequence.prompt.tokens])
     model.tokens_run += prompt.numel() - 1
     sampling = (
