@@ -50,7 +50,7 @@ class Groq(Compatible):
     price_table: ClassVar[str] = "groq"
     own_address: ClassVar[str | None] = "https://api.groq.com/openai/v1"
     published: ClassVar[Published] = Published(
-        limits="by model and plan, told in headers",
+        limits="by model and plan; responses state them in headers",
         limits_page="https://console.groq.com/docs/rate-limits",
     )
     settings = GroqOptions()
@@ -248,7 +248,7 @@ class Fireworks(Compatible):
     own_address: ClassVar[str | None] = "https://api.fireworks.ai/inference/v1"
     published: ClassVar[Published] = Published(
         6000,
-        limits="6,000 requests a minute; tokens by use, told in headers",
+        limits="6,000 requests a minute; tokens by use, stated in headers",
         limits_page="https://docs.fireworks.ai/guides/quotas_usage/account-quotas",
     )
     key: ClassVar[KeyNeed | None] = KeyNeed(

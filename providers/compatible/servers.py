@@ -250,7 +250,7 @@ SERVERS: Mapping[str, Server] = {
         "https://docs.sambanova.ai/docs/en/features/openai-compatibility",
         "https://cloud.sambanova.ai/apis",
         published=Published(
-            limits="by model and tier, told in headers",
+            limits="by model and tier; responses state them in headers",
             limits_page="https://docs.sambanova.ai/docs/en/models/rate-limits",
         ),
     ),

@@ -111,9 +111,6 @@ class KeysPage(FilteredPage):
         self._show()
 
     @on(Table.Moved)
-    def _moved(self) -> None:
-        self._tell()
-
     def _tell(self) -> None:
         line = self._current()
         words = about_key(line, self._places[line.provider]) if line else ""

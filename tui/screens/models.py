@@ -151,6 +151,7 @@ class ModelsPage(FilteredPage):
         names = [_name(other) for other in self._rows]
         return names.index(_name(row)) if row and _name(row) in names else None
 
+    @on(Table.Moved)
     def _tell(self) -> None:
         offers = self._catalogue.offers.values()
         models = sum(len(offer.listed.models) for offer in offers if offer.listed)
@@ -171,10 +172,6 @@ class ModelsPage(FilteredPage):
     def _current(self) -> Row | None:
         cursor = self.query_one(Table).cursor
         return self._rows[cursor] if cursor < len(self._rows) else None
-
-    @on(Table.Moved)
-    def _moved(self) -> None:
-        self._tell()
 
     # -- filter ------------------------------------------------------------------
 

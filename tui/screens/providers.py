@@ -108,9 +108,6 @@ class ProvidersPage(FilteredPage):
         self._show()
 
     @on(Table.Moved)
-    def _moved(self) -> None:
-        self._tell()
-
     def _tell(self) -> None:
         line = self._current()
         pairs = about_words(line) if line else []

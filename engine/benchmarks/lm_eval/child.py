@@ -139,7 +139,7 @@ class Session:
         base = _tasks_folder()
         own = {
             name: Entry(name, Kind[kind], base / path if path else None, None, set(members))
-            for name, (kind, path, _, _, _, members, _) in given["index"].items()
+            for name, (kind, path, _, _, _, members) in given["index"].items()
         }
         manager._index = {**own, **manager._index}
         return manager.load([given["task"]])

@@ -19,7 +19,7 @@ from evalbench.engine.benchmarks.lm_eval.task_files import files_in, read_task_f
 from evalbench.engine.installed import require
 from evalbench.engine.paths import cache_dir, make_private, write_file
 
-_FORMAT = 1
+_FORMAT = 2
 LM_EVAL = "lm-eval"
 """The extra, and what names of its tasks begin with, before a slash."""
 LOGLIKELIHOODS = frozenset({"loglikelihood", "loglikelihood_rolling", "multiple_choice"})
@@ -38,7 +38,6 @@ class Entry(NamedTuple):
         output_type: for tasks; as far as their files say it.
         alias, data: display name; the data set and its configuration.
         members: what groups and tags contain.
-        runs_code: whether it runs code that models write.
     """
 
     kind: str
@@ -47,7 +46,6 @@ class Entry(NamedTuple):
     alias: str
     data: str
     members: list[str]
-    runs_code: bool
 
     @property
     def what(self) -> str:

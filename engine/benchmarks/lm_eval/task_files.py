@@ -50,7 +50,6 @@ def read_task_files(base: Path, files: Iterable[Path]) -> dict[str, list[Any]]:
             str(config.get("task_alias") or config.get("group_alias") or ""),
             " ".join(str(config.get(key) or "") for key in ("dataset_path", "dataset_name")),
             list(_members(name, config.get("task") or [])) if group else sorted(set(tags)),
-            bool(config.get("unsafe_code")),
         ]
         for tag in () if group else tags:
             tagged = found.setdefault(tag, ["TAG", "", "generate_until", "", " ", [], False])

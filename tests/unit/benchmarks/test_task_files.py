@@ -13,7 +13,7 @@ from evalbench.engine.benchmarks.lm_eval.task_files import files_in, read_task_f
 FILES = {
     "a/base": "dataset_path: own/data\noutput_type: multiple_choice\ntag: [odd, even]\n",
     "a/one.yaml": "include: base\ntask: one\ndoc_to_text: !function own.text\n",
-    "a/two.yaml": "include: [base, more]\ntask: two\ntask_alias: Two\nunsafe_code: true\n",
+    "a/two.yaml": "include: [base, more]\ntask: two\ntask_alias: Two\n",
     "a/more": "output_type: generate_until\ndataset_name: small\n",
     "b/again.yaml": "task: one\noutput_type: loglikelihood\n",
     "b/all.yaml": "group: all\ntask:\n  - one\n  - group: inner\n    task: [two, {task: three}]\n",
@@ -62,7 +62,6 @@ def test_a_folder_of_ones_own_is_read_once_until_a_file_changes(
     monkeypatch.setattr(index, "library_tasks", lambda: folder / "library")
     monkeypatch.setattr(index, "read_task_files", counted)
     first = index.tasks_in(str(folder))
-    assert first["two"].runs_code
     assert index.tasks_in(str(folder)) is first
     assert len(read) == 1
     changed = folder / "a/one.yaml"
