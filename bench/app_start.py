@@ -72,7 +72,7 @@ def main() -> None:
             make(home / "runs", 20)
         env = dict(os.environ)
         app = ("-m", "evalbench.tui.cli.main")
-        title = "scripted" if args.runs else "No run yet"
+        title = "scripted" if args.runs else "No runs yet"
         for number in range(args.rounds + 1):
             pair = first_frame(app, title, env), first_frame(("-c", HELLO), "hello world", env)
             asked = whole((*app, "--help"), env), whole(("-c", "pass"), env)
