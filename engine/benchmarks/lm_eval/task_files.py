@@ -52,7 +52,7 @@ def read_task_files(base: Path, files: Iterable[Path]) -> dict[str, list[Any]]:
             list(_members(name, config.get("task") or [])) if group else sorted(set(tags)),
         ]
         for tag in () if group else tags:
-            tagged = found.setdefault(tag, ["TAG", "", "generate_until", "", " ", [], False])
+            tagged = found.setdefault(tag, ["TAG", "", "generate_until", "", " ", []])
             if name not in tagged[5]:
                 tagged[5].append(name)
     for entry in found.values():
