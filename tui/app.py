@@ -8,7 +8,7 @@ import os
 import signal
 import time
 from contextlib import suppress
-from functools import cached_property
+from functools import cached_property, partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -58,6 +58,9 @@ _ATTENTION_S = 2.0
 
 _AT_ONCE = ("ctrl+q", "ctrl+c")
 """Keys that never wait for others."""
+
+TRY_AFTER_S = 0.3
+"""Seconds after which a theme under the palette's cursor is previewed."""
 
 _LONGEST_TOAST = 1000
 
@@ -122,6 +125,7 @@ class EvalbenchApp(AppInterface):
         self._painted = Painted()
         self._parent_process = os.getppid()
         self._timer: Timer | None = None
+        self._trying: Timer | None = None
         self._settled = False
         self._tidies = False
         self._last_input = 0.0
@@ -250,7 +254,8 @@ class EvalbenchApp(AppInterface):
                 if isinstance(page, Page):
                     await page.keys_released()
         elif isinstance(event, events.Resize):
-            # Terminals scroll their content in different ways.
+            # Terminals scroll and cut their content in different ways, even if the size is soon
+            # what it was.
             self._painted.forget()
         await super().on_event(event)
 
@@ -263,7 +268,7 @@ class EvalbenchApp(AppInterface):
     def action_redraw(self) -> None:
         """See ``commands.py``."""
         self._painted.forget()
-        self.refresh(layout=True)
+        self.refresh()
 
     def _display(self, screen: Screen[Any], renderable: RenderableType | None) -> None:
         """Write to the terminal only what has changed."""
@@ -272,6 +277,9 @@ class EvalbenchApp(AppInterface):
         if isinstance(renderable, CompositorUpdate) and not self.is_inline:
             shown = self._painted.less(renderable)
         super()._display(screen, shown)
+        if self._painted.lost and not self.is_headless:
+            # Textual paints nothing if the layout is as before.
+            screen.refresh()
 
     def _fatal_error(self) -> None:
         """End after an exception without printing local variables, as Textual would."""
@@ -373,6 +381,13 @@ class EvalbenchApp(AppInterface):
         elif isinstance(self.screen, Page):
             await self.push_screen(HelpPage(self.screen.SCOPE))
 
+    def action_command_palette(self) -> None:
+        """See ``commands.py``."""
+        from evalbench.tui.palette import Palette
+
+        if not isinstance(self.screen, Palette):
+            self.push_screen(Palette())
+
     @work(exclusive=True, group="jump")
     async def action_jump(self) -> None:
         """See ``commands.py``."""
@@ -442,14 +457,26 @@ class EvalbenchApp(AppInterface):
     def on_command_palette_option_highlighted(
         self, event: CommandPalette.OptionHighlighted
     ) -> None:
-        """Preview the theme under the palette's cursor."""
+        """Preview the theme under the palette's cursor once it rests there.
+
+        A theme repaints the whole screen, so there is no preview if bandwidth is scarce.
+        """
         from evalbench.tui.palette import tried_theme
 
-        self.show_theme(tried_theme(event))
+        self._stop_trying()
+        name = tried_theme(event) or self.preferences.theme
+        if name != self.theme and not self.low_bandwidth:
+            self._trying = self.set_timer(TRY_AFTER_S, partial(self.show_theme, name))
 
     def on_command_palette_closed(self, event: CommandPalette.Closed) -> None:
         """Reset a theme that was only previewed."""
+        self._stop_trying()
         self.show_theme()
+
+    def _stop_trying(self) -> None:
+        if self._trying:
+            self._trying.stop()
+            self._trying = None
 
     @cached_property
     def _themes(self) -> tuple[list[str], list[str]]:

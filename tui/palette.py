@@ -8,9 +8,20 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
+from textual.app import ComposeResult
 from textual.command import Command as Option
-from textual.command import CommandPalette, DiscoveryHit, Hit, Hits, Provider
+from textual.command import (
+    CommandInput,
+    CommandList,
+    CommandPalette,
+    DiscoveryHit,
+    Hit,
+    Hits,
+    Provider,
+)
+from textual.containers import Horizontal, Vertical
 from textual.content import Content
+from textual.widgets import LoadingIndicator
 
 from evalbench.engine.config import registry
 from evalbench.engine.terminal_text import one_line
@@ -20,9 +31,27 @@ from evalbench.tui.state.fuzzy import fitting, fitting_first
 from evalbench.tui.state.keymap import keys_words
 from evalbench.tui.state.model_cache import kept_models
 from evalbench.tui.state.preferences import BANDWIDTHS
+from evalbench.tui.widgets.line_input import LineInput
 
 if TYPE_CHECKING:
     from evalbench.tui.app_interface import AppInterface
+
+
+class PaletteInput(CommandInput, LineInput):
+    """What to look for."""
+
+
+class Palette(CommandPalette):
+    """Textual's, with a field that leaves the layout alone."""
+
+    def compose(self) -> ComposeResult:
+        """The field, and what it finds."""
+        with Vertical(id="--container"):
+            with Horizontal(id="--input"):
+                yield PaletteInput(placeholder=self._placeholder, select_on_focus=False)
+            with Vertical(id="--results"):
+                yield CommandList()
+                yield LoadingIndicator()
 
 
 @dataclass(frozen=True)

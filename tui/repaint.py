@@ -7,6 +7,7 @@ kilobytes for a key that changes one line.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from operator import itemgetter
 
 from rich.cells import cell_len
 from rich.console import Console
@@ -14,6 +15,8 @@ from rich.segment import Segment
 from rich.style import Style
 from textual._compositor import ChopsUpdate, CompositorUpdate, LayoutUpdate
 from textual.strip import Strip
+
+from evalbench.tui.state.glyphs import substitutes
 
 _APART = 8
 """Unchanged cells between two changes that are written too: moving the cursor costs as much."""
@@ -24,6 +27,8 @@ _TEXT = "\0"
 _Cell = tuple[str, str]
 """A character and the sequences around it; the second cell of a wide one has no character."""
 
+_CHARACTER = itemgetter(0)
+
 _Run = tuple[int, int, Sequence[_Cell]]
 """Cells to be written, and the line and the column of the first."""
 
@@ -32,15 +37,23 @@ _Line = list[_Cell] | list[Segment] | None
 
 
 class Painted:
-    """What was written to the terminal, line by line."""
+    """What was written to the terminal, line by line.
+
+    Attributes:
+        lost: whether another program or a resize may have changed what the terminal shows, and no
+            whole screen was written since.
+    """
 
     def __init__(self) -> None:
+        self.lost = False
         self._lines: list[_Line] = []
         self._width = 0
         self._styles: dict[Style | None, str] = {}
+        self._substitutes = substitutes()
 
     def forget(self) -> None:
-        """Write everything the next time: another program may have written to the terminal."""
+        """Write everything the next time."""
+        self.lost = True
         self._lines = []
 
     def less(self, update: CompositorUpdate) -> CompositorUpdate:
@@ -51,10 +64,11 @@ class Painted:
 
     def whole(self, update: LayoutUpdate, console: Console) -> str:
         """The sequences for a whole screen."""
+        self.lost = False
         left, top, width, height = update.region
         lines = [[part for strip in line for part in strip] for line in update.strips]
         if left or top or any(map(_acts, lines)):
-            self.forget()
+            self._lines = []
             return update.render_segments(console)
         if width != self._width or height != len(self._lines):
             self._width = width
@@ -76,7 +90,7 @@ class Painted:
         if any(y >= len(self._lines) for y, _ in found) or any(
             _acts(parts) for _, pieces in found for _, parts in pieces
         ):
-            self.forget()
+            self._lines = []
             return update.render_segments(console)
         runs: list[_Run] = []
         for y, pieces in found:
@@ -105,7 +119,7 @@ class Painted:
             if text.isascii():
                 cells += [(character, around) for character in text]
                 continue
-            for character in text:
+            for character in text.translate(self._substitutes):
                 wide = cell_len(character)
                 if not wide and cells:
                     cells[-1] = (cells[-1][0] + character, cells[-1][1])
@@ -145,10 +159,11 @@ class _Less(CompositorUpdate):
 
 def _changes(y: int, left: int, old: Sequence[_Cell], new: Sequence[_Cell]) -> Iterator[_Run]:
     """What has to be written to turn a part of a line into another."""
-    if len(old) != len(new) or any(len(cell[0]) != 1 for line in (old, new) for cell in line):
+    if old == new:
+        return
+    if len(old) != len(new) or not all(map(_is_narrow, (old, new))):
         # Terminals disagree on the width of some characters: no part is written alone.
-        if list(old) != list(new):
-            yield y, left, new
+        yield y, left, new
         return
     changed = [x for x, (one, other) in enumerate(zip(old, new, strict=True)) if one != other]
     at = 0
@@ -158,6 +173,11 @@ def _changes(y: int, left: int, old: Sequence[_Cell], new: Sequence[_Cell]) -> I
             end = changed[at]
             at += 1
         yield y, left + begin, new[begin : end + 1]
+
+
+def _is_narrow(cells: Sequence[_Cell]) -> bool:
+    """Whether each cell is one character."""
+    return set(map(len, map(_CHARACTER, cells))) <= {1}
 
 
 def _written(runs: Sequence[_Run]) -> str:

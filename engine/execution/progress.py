@@ -114,15 +114,16 @@ class RunProgress:
 
     @property
     def seconds(self) -> float:
-        """Seconds from the first call sent to the last score, in this engine.
+        """Seconds from the first call sent until now, or to the score of the last sample.
 
-        Calls waiting for a model to load do not count as sent.
+        In this engine. Calls waiting for a model to load do not count as sent.
         """
         ready = [part.dispatcher.ready_at for part in self._models.values()]
         if self.first_sent is None or None in ready:
             return 0.0
         begun = max(self.first_sent, *(at for at in ready if at is not None))
-        return max(0.0, (self.last_score or time.monotonic()) - begun)
+        over = self.last_score is not None and self.done >= self.total
+        return max(0.0, (self.last_score if over else time.monotonic()) - begun)
 
     def rate(self) -> float:
         """Samples finished per second, over the last 20 s."""

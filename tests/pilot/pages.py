@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from textual.command import CommandPalette
 from textual.pilot import Pilot
 from textual.screen import Screen
 from textual.widgets import Input
@@ -23,6 +22,7 @@ from evalbench.engine.hardware.system import SystemReading
 from evalbench.engine.runs.status import State
 from evalbench.tui.app import EvalbenchApp
 from evalbench.tui.commands import COMMANDS
+from evalbench.tui.palette import Palette
 from evalbench.tui.screens import key_entry, keys, probe, starting
 from evalbench.tui.screens.batches import BatchesPage
 from evalbench.tui.screens.choose import Choose
@@ -219,7 +219,7 @@ async def _(pilot: Pilot[int]) -> None:
     await pilot.press("tab", "tab", "down")
 
 
-@shot("palette", CommandPalette)
+@shot("palette", Palette)
 async def _(pilot: Pilot[int]) -> None:
     await pilot.press("ctrl+p", *"set")
 

@@ -128,8 +128,13 @@ def test_a_bar_shows_that_a_little_is_not_nothing(share: float, full: int) -> No
 
 @pytest.mark.parametrize("width", [0, 1, 2, 7])
 def test_pieces_have_exactly_the_width_they_are_given(width: int) -> None:
-    for piece in (Bar(0.3), Bar(0.3, most=3), Sparkline([1, 2, 3]), Gauge(3, 5, 8), Gauge(1, 1, 0)):
+    for piece in (Bar(0.3), Sparkline([1, 2, 3]), Gauge(3, 5, 8), Gauge(1, 1, 0)):
         assert len(_text(piece.draw(width))) == width
+
+
+async def test_what_follows_a_short_bar_stays_next_to_it() -> None:
+    (line,) = await _lines(["CPU ", Bar(0.5, most=4), " 50 %"])
+    assert line.rstrip() == "CPU ━━── 50 %"
 
 
 def test_a_gauge_marks_its_peak_beyond_what_is_used() -> None:

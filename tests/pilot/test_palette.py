@@ -156,6 +156,24 @@ async def test_a_theme_is_tried_under_the_cursor_and_given_up() -> None:
     assert load_preferences().theme == "evalbench-dark"
 
 
+@pytest.mark.parametrize(("low", "rest_s"), [(False, 3600.0), (True, 0.0)])
+async def test_a_theme_is_not_tried_in_passing_or_on_a_slow_line(
+    monkeypatch: pytest.MonkeyPatch, low: bool, rest_s: float
+) -> None:
+    monkeypatch.setattr("evalbench.tui.app.TRY_AFTER_S", rest_s)
+    app = EvalbenchApp(Preferences(welcomed=True), low_bandwidth=low)
+    seen: list[object] = []
+    async with app.run_test(size=(120, 40)) as pilot:
+        app.theme_changed_signal.subscribe(app, seen.append)
+        await offers(pilot, "theme ")
+        options = app.screen.query_one(OptionList)
+        await pilot.press("down", "down", "up")
+        await until(pilot, lambda: options.highlighted == 1, "another theme")
+        await pilot.pause(0.05)
+        assert app.theme == "evalbench-dark"
+        assert not seen
+
+
 async def test_a_theme_is_kept() -> None:
     app = an_app()
     async with app.run_test(size=(120, 40)) as pilot:

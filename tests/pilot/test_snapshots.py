@@ -12,13 +12,13 @@ from pathlib import Path
 import pytest
 from _pytest.mark import ParameterSet
 from textual.color import Color
-from textual.command import CommandPalette
 from textual.geometry import Region
 from textual.screen import ModalScreen, Screen
 
 from evalbench.engine.hardware.system import SystemReading
 from evalbench.tui import screens
 from evalbench.tui.app import EvalbenchApp
+from evalbench.tui.palette import Palette
 from evalbench.tui.screens import settings
 from evalbench.tui.screens.dialogs import Dialog
 from evalbench.tui.screens.filtered import FilteredPage
@@ -143,7 +143,7 @@ def cut(line: Sequence[tuple[str, str]], area: Region) -> Iterator[tuple[str, st
 
 
 def test_every_screen_is_pictured() -> None:
-    found: set[type] = {CommandPalette}
+    found: set[type] = {Palette}
     for module in pkgutil.iter_modules(screens.__path__):
         names = vars(importlib.import_module(f"{screens.__name__}.{module.name}"))
         found |= {kind for kind in names.values() if isinstance(kind, type)}

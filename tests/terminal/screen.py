@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import subprocess
 import sys
@@ -82,6 +83,14 @@ class Terminal:
     def resize(self, columns: int, rows: int) -> None:
         """Give the window another size, as a person pulling at its corner does."""
         self._tmux("resize-window", "-x", str(columns), "-y", str(rows))
+
+    def size(self) -> tuple[int, int]:
+        """Columns and rows that programs in the window are told."""
+        line = os.open(self.ask("pane_tty"), os.O_RDONLY | os.O_NOCTTY)
+        try:
+            return tuple(os.get_terminal_size(line))
+        finally:
+            os.close(line)
 
     def ask(self, variable: str) -> str:
         """One of tmux's variables of this terminal, for example ``alternate_on``."""

@@ -6,10 +6,12 @@ import re
 import tomllib
 from collections.abc import Callable
 
+import psutil
 import pytest
 
 from tests.e2e.commandline import CommandLine, wait_until
 from tests.terminal.screen import Terminal
+from tests.terminal.test_app_killed import app_in
 
 pytestmark = pytest.mark.terminal
 
@@ -96,6 +98,45 @@ def test_the_window_may_have_any_size_at_any_time(terminal: OpenTerminal) -> Non
     window.wait_for("60×16.")
     window.press("C-q")
     window.wait_for("exit 0")
+
+
+@pytest.mark.usefixtures("welcomed")
+def test_a_window_resized_and_back_at_once_is_painted_anew(terminal: OpenTerminal) -> None:
+    window = terminal(columns=120, rows=40)
+    # The shell must not take the terminal from an app that does not get a turn.
+    window.type("set +m; clear; evalbench")
+    window.wait_for("No runs yet")
+    before = window.screen()
+    app = app_in(window)
+    guard = app.parent()
+    assert guard
+    app.suspend()
+    wait_until(lambda: guard.status() == psutil.STATUS_STOPPED, "a guard that stops with the app")
+    for columns, rows in ((80, 20), (120, 40)):
+        window.resize(columns, rows)
+        wait_until(lambda size=(columns, rows): window.size() == size, "the new size")
+    assert window.screen() != before
+    for process in (app, guard):
+        process.resume()
+    wait_until(lambda: window.screen() == before, "the whole page")
+
+
+CONSOLE = set(bytes(range(32, 256)).decode("cp437")) | set("•►▼▲◄○×")
+"""What the font of a console has: code page 437, and the kernel writes × as x."""
+
+
+@pytest.mark.usefixtures("welcomed")
+def test_consoles_get_only_characters_that_their_fonts_have(terminal: OpenTerminal) -> None:
+    window = terminal(columns=120, rows=40)
+    window.type("clear; TERM=linux evalbench --no-mouse")
+    window.wait_for("No runs yet")
+    pages = [("F3", "evalbench run"), ("F6", "theme"), ("F1", "Commands"), ("F2", "No runs yet")]
+    for key, text in [*pages, ("m", "each"), ("C-p", "Help: ")]:
+        window.press(key)
+        assert set(window.wait_for(text)) - {"\n"} <= CONSOLE, key
+    window.press("Escape")
+    window.press("F2")
+    assert "┌" in window.wait_for("No runs yet")
 
 
 def colours(screen: str) -> set[tuple[int, ...]]:

@@ -134,3 +134,16 @@ def test_what_a_terminal_draws_by_itself_is_left_as_it_is() -> None:
     picture = whole([Strip([Segment("\x1bPq#1\x1b\\")]), *lines[1:]])
     assert painted.less(picture).render_segments(CONSOLE) == picture.render_segments(CONSOLE)
     assert len(painted.less(whole(lines)).render_segments(CONSOLE)) > WIDTH * HEIGHT
+
+
+@pytest.mark.parametrize("term", ["linux", "vt100"])
+def test_consoles_get_characters_that_their_fonts_have(
+    monkeypatch: pytest.MonkeyPatch, term: str
+) -> None:
+    text = "╭━▁▃▄▆█▔▊ ✓ running… 1–2 ▸╯"
+    monkeypatch.setenv("TERM", term)
+    lines = [Strip([Segment(text)]).adjust_cell_length(WIDTH)] * HEIGHT
+    sent = Painted().less(whole(lines)).render_segments(CONSOLE)
+    assert sent.startswith("\x1b[1;1H┌═__▄██▀█ √ running~ 1-2 ►┘ ")
+    monkeypatch.setenv("TERM", "xterm-256color")
+    assert text in Painted().less(whole(lines)).render_segments(CONSOLE)

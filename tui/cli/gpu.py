@@ -20,6 +20,7 @@ from evalbench.engine.terminal_text import one_line
 from evalbench.tui.cli.output import plain_terminal, stdout
 from evalbench.tui.cli.parser import Parser
 from evalbench.tui.state import figures
+from evalbench.tui.state.glyphs import substitutes
 
 _STEPS = "▁▂▃▄▅▆▇█"
 _COLUMNS = 40
@@ -105,6 +106,7 @@ def _card(number: int, card: Mapping[str, Any], history: bool) -> list[str]:
     if history and card["history"]:
         shown = card["history"][-_COLUMNS:]
         columns = "".join(_STEPS[min(7, value * len(_STEPS) // 100)] for value in shown)
+        columns = columns.translate(substitutes())
         lines.append(f"   {columns} busy, the last {len(shown)} readings")
     for pid, used in card["processes"].items():
         held = figures.amount(used, "B") if used is not None else "unknown memory"

@@ -24,6 +24,7 @@ from evalbench.engine.errors import EvalbenchError
 from evalbench.engine.terminal_text import one_line
 from evalbench.tui.clipboard import copy
 from evalbench.tui.screens.page import TURN_S
+from evalbench.tui.widgets.line_input import LineInput
 from evalbench.tui.widgets.text import Plain, plain
 
 if TYPE_CHECKING:
@@ -157,7 +158,7 @@ class Enter(Dialog[str]):
             yield Plain(self._title, classes="title")
             if self._note:
                 yield Plain(self._note, classes="dim")
-            yield Input(one_line(self._value), password=self._password, id="value")
+            yield LineInput(one_line(self._value), password=self._password, id="value")
             yield Plain(id="refused", classes="bad")
             yield Plain("enter: accept · escape: cancel", classes="dim")
 

@@ -10,6 +10,7 @@ from textual.widget import AwaitMount
 from textual.widgets import Input
 
 from evalbench.tui.screens.page import Page
+from evalbench.tui.widgets.line_input import LineInput
 from evalbench.tui.widgets.table import Table
 from evalbench.tui.widgets.text import Plain
 
@@ -46,7 +47,7 @@ class FilteredPage(Page):
             self._line = Horizontal(
                 Plain("filter"),
                 # Without validators, validating only restyles it at every key.
-                Input(id="filter", placeholder=self.FILTER, validate_on=()),
+                LineInput(id="filter", placeholder=self.FILTER, validate_on=()),
                 id="filter-line",
             )
             table = self.query_one(Table)

@@ -34,14 +34,14 @@ _SHARE = "0–100 %"
 _COLUMNS = (
     Column("", 1),
     Column("", 1),
-    Column("state", 11),
+    Column("state", 11, drop=1),
     Column("benchmark", _NAME),
     Column("model", least=18),
-    Column("score", 20, drop=2),
+    Column("score", 20),
     Column(_SHARE, _PICTURE, drop=5),
     Column("done", 13, drop=3),
     Column("spent", 12, drop=4),
-    Column("age", 7, right=True, drop=1),
+    Column("age", 7, right=True, drop=2),
 )
 
 _EMPTY = "No runs yet. Press n to start one."

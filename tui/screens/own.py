@@ -21,6 +21,7 @@ from evalbench.tui.screens.page import Page
 from evalbench.tui.state.cli_child import Line as JsonLine
 from evalbench.tui.state.cli_child import run_command
 from evalbench.tui.widgets.footer import Footer
+from evalbench.tui.widgets.line_input import LineInput
 from evalbench.tui.widgets.lines import Line, Lines
 from evalbench.tui.widgets.text import Plain
 from evalbench.tui.widgets.topline import TopLine
@@ -68,7 +69,7 @@ class OwnPage(Page):
     def compose(self) -> ComposeResult:
         """Top line, file, prompt, reply, score, footer."""
         yield TopLine("Your own benchmark")
-        yield Input(placeholder="such as capitals.toml", id="file")
+        yield LineInput(placeholder="such as capitals.toml", id="file")
         with VerticalScroll(id="asked"):
             yield Plain(_EMPTY, id="prompt")
         yield TextArea(id="reply")

@@ -43,7 +43,8 @@ def head_lines(view: RunView) -> list[Line]:
     named = "budget reached" if view.state == "budget" else view.state
     words: list[Piece] = [(f"{glyph} {named}", tone)]
     if view.live:
-        words.append(f"  {figures.duration(view.elapsed)}")
+        if view.elapsed:
+            words.append(f"  {figures.duration(view.elapsed)}")
         if left := view.left:
             words.append((f"  {left_words(left.seconds, left.low, left.high)}", ""))
     elif view.elapsed:

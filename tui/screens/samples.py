@@ -41,6 +41,7 @@ from evalbench.tui.state.sample_query import SampleFilter, fields_of, matching, 
 from evalbench.tui.state.sample_rows import EXTRAS, VALUE_WIDTH, SampleRows, place_of
 from evalbench.tui.state.sample_words import STATE_WORDS, question_words
 from evalbench.tui.widgets.footer import Footer
+from evalbench.tui.widgets.line_input import LineInput
 from evalbench.tui.widgets.table import Column, Table
 from evalbench.tui.widgets.text import Plain
 from evalbench.tui.widgets.topline import TopLine
@@ -157,7 +158,7 @@ class SamplesPage(SeekingPage):
         yield TopLine(f"Samples of {self._watch.id}")
         with Horizontal(id="find-line"):
             yield Plain("filter")
-            yield Input(id="find", placeholder=_EXAMPLE)
+            yield LineInput(id="find", placeholder=_EXAMPLE)
         yield Plain(id="narrowed")
         yield Table(
             (Column("", _NUMBER_WIDTH), *_HEAD, _QUESTION), empty=_NOTHING_YET, id="samples"

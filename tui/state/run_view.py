@@ -93,7 +93,7 @@ class RunView:
         self.resumed = False
         self._latest = LatestAnswers()
         self._created = self._watch.status.created
-        self._start, self._started = 0, self._created
+        self._start = 0
         self._engine: tuple[int | None, str] | None = None
         self._second = 0
         self._elapsed = 0.0
@@ -150,10 +150,8 @@ class RunView:
         started, ended = journal.newest_event("started"), journal.newest_event("ended")
         self._start = started.id if started else 0
         self.resumed = bool(started and journal.newest_event("started", before=started.id))
-        self._started = self._at(started) if started else self._created
         if self.live and started and ended and ended.id > started.id:
             # An engine that is still preparing: the previous engine's start is not its own.
-            self._started = time.time()
             return
         status = self.status
         if status.done > _SCANNABLE:
@@ -179,7 +177,7 @@ class RunView:
         for event in events:
             if event.kind == "started" and event.id > self._start:
                 self.resumed = self.resumed or self._start > 0
-                self._start, self._started = event.id, self._at(event)
+                self._start = event.id
                 self.pace.forget()
 
     def _at(self, event: Event) -> float:
@@ -237,13 +235,16 @@ class RunView:
 
     @property
     def elapsed(self) -> float:
-        """Total seconds that engines worked on it, as far as reported; includes the current one."""
+        """Total seconds that engines worked on it; includes the current one.
+
+        Counted as in the status: from the first call, without the loading of a model before it.
+        """
         told = self.status.seconds
-        if not self.live:
+        if not self.live or not told:
             return told
-        since = self.status.updated if told else self._started
-        # An engine counts from when it begins to ask, a moment after its start.
-        self._elapsed = max(self._elapsed, told + max(0.0, time.time() - since))
+        # The status is a moment old.
+        since = max(0.0, time.time() - self.status.updated)
+        self._elapsed = max(self._elapsed, told + since)
         return self._elapsed
 
     @property

@@ -22,11 +22,11 @@ class Bar:
     most: int = 0
 
     def draw(self, width: int) -> list[tuple[str, str]]:
-        """(text, tone) pieces of exactly ``width`` cells."""
+        """(text, tone) pieces of ``width`` cells, or of ``most``: what follows stays next to it."""
         room = min(width, self.most) if self.most else width
         share = min(1.0, max(0.0, self.share))
         # Only zero is drawn empty, and only a complete share is drawn full.
         full = round(share * room)
         if 0 < share < 1 and room > 1:
             full = min(room - 1, max(1, full))
-        return [(FULL * full, self.tone), (REST * (room - full) + " " * (width - room), "faint")]
+        return [(FULL * full, self.tone), (REST * (room - full), "faint")]

@@ -20,6 +20,7 @@ from textual.widgets import Checkbox, Input, Select
 from evalbench.engine.calls.options import Option
 from evalbench.engine.config.roles import JUDGE
 from evalbench.tui.state.draft import FIRST_TITLE, MORE, Section, default_words
+from evalbench.tui.widgets.line_input import LineInput
 from evalbench.tui.widgets.text import Plain, cell
 
 
@@ -118,7 +119,8 @@ class Field(Widget):
         """
         super().__init__(id=f"field-{option.name}")
         self._name_width = name_width
-        self._lit = self._bad = False
+        self._lit = False
+        self._fault = ""
         self.option = option
         self._typed = typed
         self._hint = hint or default_words(option)
@@ -135,7 +137,7 @@ class Field(Widget):
         width, base = self.size.width, self.rich_style
         if y:
             return Strip.blank(width, base)
-        part = "bad" if self._bad else "lit" if self._lit else "name"
+        part = "bad" if self._fault else "lit" if self._lit else "name"
         name = cell(self.option.flag[2:], self._name_width - 1)
         style = self.get_component_rich_style(f"field--{part}")
         return Strip([Segment(name, style)]).adjust_cell_length(width, base)
@@ -158,7 +160,7 @@ class Field(Widget):
                 compact=True,
             )
         # Without validators, validating only restyles it at every key.
-        return Input(self._text, placeholder=self._hint, compact=True, validate_on=())
+        return LineInput(self._text, placeholder=self._hint, compact=True, validate_on=())
 
     def _chosen(self) -> Any:
         """The selected entry of a list of choices."""
@@ -227,8 +229,10 @@ class Field(Widget):
 
     def show_fault(self, fault: str) -> None:
         """Show an error; none if the text is empty."""
-        if bool(fault) != self._bad:
-            self._bad = bool(fault)
+        if fault == self._fault:
+            return
+        before, self._fault = self._fault, fault
+        if bool(fault) != bool(before):
             self._repaint_name()
         told = next(iter(self.query(".fault").results(Plain)), None)
         if told is None and fault:

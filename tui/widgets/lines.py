@@ -22,7 +22,7 @@ class Elastic(Protocol):
     """A part of a line that takes the remaining space: a bar, a sparkline."""
 
     def draw(self, width: int) -> list[tuple[str, str]]:
-        """(text, tone) pieces of exactly ``width`` cells."""
+        """(text, tone) pieces of at most ``width`` cells."""
         ...
 
 

@@ -35,6 +35,12 @@ class Pairs(Widget):
     def __init__(self, pairs: Sequence[Pair] = (), *, id: str | None = None) -> None:
         super().__init__(id=id)
         self._pairs = pairs
+        self._laid: tuple[Sequence[Pair], int, list[Content]] | None = None
+
+    def notify_style_update(self) -> None:
+        """The tones may have other colours."""
+        self._laid = None
+        super().notify_style_update()
 
     def show(self, pairs: Sequence[Pair]) -> None:
         """Replace the pairs."""
@@ -58,6 +64,14 @@ class Pairs(Widget):
         return Content("\n").join(self._lines(self.size.width))
 
     def _lines(self, width: int) -> list[Content]:
+        """The pairs in this width, kept for the next question about them."""
+        if self._laid and self._laid[0] is self._pairs and self._laid[1] == width:
+            return self._laid[2]
+        lines = self._lay(width)
+        self._laid = self._pairs, width, lines
+        return lines
+
+    def _lay(self, width: int) -> list[Content]:
         room = max(1, width - _NAMES_WIDTH)
         lines: list[Content] = []
         above = ""

@@ -15,6 +15,7 @@ from evalbench.engine.terminal_text import one_line
 from evalbench.tui.bindings import bindings
 from evalbench.tui.state.fuzzy import fitting, having_words
 from evalbench.tui.state.run_choices import Choice
+from evalbench.tui.widgets.line_input import LineInput
 from evalbench.tui.widgets.table import Cell, Column, Table
 
 _MOST = 100
@@ -100,7 +101,7 @@ class Picker(Vertical):
     def compose(self) -> ComposeResult:
         """The filter over the list."""
         # Without validators, validating only restyles it at every key.
-        yield Input(placeholder=self._hint, select_on_focus=False, validate_on=())
+        yield LineInput(placeholder=self._hint, select_on_focus=False, validate_on=())
         yield self._table
 
     # -- contents ------------------------------------------------------------------

@@ -8,11 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from evalbench.tui.state.glyphs import has_braille
-
 STEPS = "▁▂▃▄▅▆▇█"
-_FEW_STEPS = "_▄█"
-"""For consoles, whose fonts have no eighths of blocks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,13 +29,12 @@ class Sparkline:
         """(text, tone) pieces of exactly ``width`` cells."""
         shown = self.values[-width:] if width > 0 else ()
         top = self.top or max(shown, default=0.0)
-        steps = STEPS if has_braille() else _FEW_STEPS
         columns = "".join(
             " "
             if self.gaps and not value
-            else steps[min(len(steps) - 1, int(value / top * len(steps)))]
+            else STEPS[min(len(STEPS) - 1, int(value / top * len(STEPS)))]
             if top > 0
-            else steps[0]
+            else STEPS[0]
             for value in shown
         )
         return [(columns + " " * (width - len(columns)), self.tone)]

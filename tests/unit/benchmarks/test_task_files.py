@@ -38,15 +38,15 @@ def folder(tmp_path: Path) -> Path:
 
 def test_names_kinds_data_and_members(folder: Path) -> None:
     assert read_task_files(folder, files_in(folder)) == {
-        "one": ["TASK", "a/one.yaml", "multiple_choice", "", "own/data ", ["even", "odd"], False],
-        "odd": ["TAG", "", "generate_until", "", " ", ["one", "own", "two"], False],
-        "even": ["TAG", "", "generate_until", "", " ", ["one", "two"], False],
+        "one": ["TASK", "a/one.yaml", "multiple_choice", "", "own/data ", ["even", "odd"]],
+        "odd": ["TAG", "", "generate_until", "", " ", ["one", "own", "two"]],
+        "even": ["TAG", "", "generate_until", "", " ", ["one", "two"]],
         "two": [
             *("TASK", "a/two.yaml", "generate_until", "Two", "own/data small"),
             *(["even", "odd"], True),
         ],
-        "all": ["GROUP", "b/all.yaml", "generate_until", "", " ", ["one", "two", "three"], False],
-        "own": ["PY_TASK", "b/class.yaml", "generate_until", "", " ", ["odd"], False],
+        "all": ["GROUP", "b/all.yaml", "generate_until", "", " ", ["one", "two", "three"]],
+        "own": ["PY_TASK", "b/class.yaml", "generate_until", "", " ", ["odd"]],
     }
 
 

@@ -592,6 +592,18 @@ async def test_the_rate_is_that_of_the_last_seconds(
         assert rates == [0.0, 4.0, 4.0, 0.0, 0.5]
 
 
+async def test_the_clock_goes_on_until_the_last_sample_has_its_score(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with journal(world.path) as opened:
+        progress = world.driver(opened, Answers()).progress
+        monkeypatch.setattr(time, "monotonic", lambda: 130.0)
+        progress.first_sent, progress.last_score, progress.total = 100.0, 105.0, 2
+        for done, seconds in ((1, 30.0), (2, 5.0)):
+            progress.tally.rows = {((), Outcome.OK, ()): done}
+            assert progress.seconds == seconds
+
+
 async def test_time_before_a_model_is_loaded_does_not_count(world: World) -> None:
     answers = Answers()
     answers.ready_at = None

@@ -212,7 +212,6 @@ def test_consoles_get_characters_that_their_fonts_have(monkeypatch: pytest.Monke
     for term in ("linux", "vt100"):
         monkeypatch.setenv("TERM", term)
         assert drawn() <= set("▀▄█")
-        assert Sparkline([0, 1, 2, 4]).draw(4) == [("__▄█", "accent")]
     monkeypatch.setenv("TERM", "xterm-256color")
     assert all(ord(one) > 0x2800 for one in drawn())
     assert Sparkline([0, 1, 0, 4], gaps=True).draw(4) == [(" ▃ █", "accent")]

@@ -12,6 +12,7 @@ import pytest
 
 from evalbench.engine.calls import Outcome
 from evalbench.engine.runs.status import State
+from evalbench.tui.screens.run_panels import head_lines
 from evalbench.tui.state.event_words import log_words
 from evalbench.tui.state.live_settings import InvalidValue, read_budget, read_concurrency
 from evalbench.tui.state.run_view import RunView
@@ -257,12 +258,29 @@ async def test_a_run_at_rest_has_all_its_metrics(engine: PretendEngine) -> None:
 
 
 def test_time_goes_on_between_two_looks_at_the_status(engine: PretendEngine) -> None:
-    engine.status()
+    engine.status(seconds=5.0)
     view = viewed(engine)
     end = time.monotonic() + 10
     while not view.look():
         assert time.monotonic() < end
-    assert view.elapsed > 0
+    assert view.elapsed > 5
+
+
+def test_the_clock_leaves_out_a_models_loading_before_and_after_the_end(
+    engine: PretendEngine,
+) -> None:
+    engine.folder.write_status(replace(engine.folder.status(), created=time.time() - 90))
+    engine.event("started", at_ms=1000)
+    engine.status(State.RUNNING)
+    view = viewed(engine)
+    assert view.elapsed == 0
+    assert head_lines(view)[0] == [("▸ running", "good")]
+    engine.status(State.RUNNING, seconds=2.0)
+    view.look()
+    assert 2 <= view.elapsed < 60
+    engine.status(State.COMPLETE, seconds=2.5)
+    view.look()
+    assert view.elapsed == 2.5
 
 
 def test_pace_of_a_resumed_run_begins_with_its_engine(engine: PretendEngine) -> None:
@@ -274,9 +292,9 @@ def test_pace_of_a_resumed_run_begins_with_its_engine(engine: PretendEngine) -> 
     assert view.elapsed < 60
     assert view.pace.history(60) == []
     engine.event("started", at_ms=86_395_000)
-    engine.status(done=3)
+    engine.status(done=3, seconds=4.0)
     view.look()
-    assert 3 < view.elapsed < 60
+    assert 4 <= view.elapsed < 60
     assert view.resumed
 
 
