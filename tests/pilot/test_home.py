@@ -328,6 +328,16 @@ async def test_a_score_and_the_progress_of_a_run_are_drawn(runs: dict[str, Prete
         assert "━" not in rows["paused"]
 
 
+@pytest.mark.parametrize("width", [60, 65])
+async def test_the_score_is_shown_on_the_narrowest_screen(
+    runs: dict[str, PretendEngine], width: int
+) -> None:
+    runs["complete"].status(State.COMPLETE, done=400, metrics={"accuracy": ACCURACY})
+    app = an_app()
+    async with app.run_test(size=(width, 20)) as pilot:
+        await until_shown(pilot, "25.0 % (20.0–31.0)")
+
+
 async def test_comparing_says_what_to_mark(runs: dict[str, PretendEngine]) -> None:
     app = an_app()
     async with app.run_test(size=(80, 24)) as pilot:

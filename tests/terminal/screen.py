@@ -88,9 +88,10 @@ class Terminal:
         """Columns and rows that programs in the window are told."""
         line = os.open(self.ask("pane_tty"), os.O_RDONLY | os.O_NOCTTY)
         try:
-            return tuple(os.get_terminal_size(line))
+            columns, rows = os.get_terminal_size(line)
         finally:
             os.close(line)
+        return columns, rows
 
     def ask(self, variable: str) -> str:
         """One of tmux's variables of this terminal, for example ``alternate_on``."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Callable
+from functools import partial
 
 import psutil
 import pytest
@@ -112,13 +113,17 @@ def test_a_window_resized_and_back_at_once_is_painted_anew(terminal: OpenTermina
     assert guard
     app.suspend()
     wait_until(lambda: guard.status() == psutil.STATUS_STOPPED, "a guard that stops with the app")
-    for columns, rows in ((80, 20), (120, 40)):
-        window.resize(columns, rows)
-        wait_until(lambda size=(columns, rows): window.size() == size, "the new size")
+    for size in ((80, 20), (120, 40)):
+        window.resize(*size)
+        wait_until(partial(_is, window, size), "the new size")
     assert window.screen() != before
     for process in (app, guard):
         process.resume()
     wait_until(lambda: window.screen() == before, "the whole page")
+
+
+def _is(window: Terminal, size: tuple[int, int]) -> bool:
+    return window.size() == size
 
 
 CONSOLE = set(bytes(range(32, 256)).decode("cp437")) | set("•►▼▲◄○×")

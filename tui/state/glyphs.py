@@ -8,7 +8,7 @@ from collections.abc import Mapping
 _CONSOLES = ("linux", "vt100", "vt102", "vt220")
 
 # Source of what consoles have: code page 437, as in drivers/tty/vt/cp437.uni of Linux.
-_SUBSTITUTES: Mapping[int, str] = str.maketrans(
+_SUBSTITUTES: Mapping[int, int] = str.maketrans(
     "▁▂▃▅▆▇▉▊▋▍▎▏▔▕▖▗▘▙▚▛▜▝▞▟━┃┏┓┗┛╋╍╏╭╮╰╯┄┈✓✗●▸▾▴–—−…“”‘’⟨⟩",
     "___▄████▌▌││▀│▄▄▀█▒██▀▒█═║╔╗╚╝╬═║┌┐└┘──√x•►▼▲---~\"\"''<>",
 )
@@ -23,7 +23,7 @@ def has_braille() -> bool:
     return not _on_console()
 
 
-def substitutes() -> Mapping[int, str]:
+def substitutes() -> Mapping[int, int]:
     """What to draw instead of characters that the font lacks, for :meth:`str.translate`.
 
     A console's font has neither eighths of blocks nor heavy and rounded lines.
