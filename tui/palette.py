@@ -31,7 +31,7 @@ from evalbench.tui.state.fuzzy import fitting, fitting_first
 from evalbench.tui.state.keymap import keys_words
 from evalbench.tui.state.model_cache import kept_models
 from evalbench.tui.state.preferences import BANDWIDTHS
-from evalbench.tui.widgets.line_input import LineInput
+from evalbench.tui.widgets.layout import LineInput
 
 if TYPE_CHECKING:
     from evalbench.tui.app_interface import AppInterface

@@ -24,7 +24,7 @@ from evalbench.engine.errors import EvalbenchError
 from evalbench.engine.terminal_text import one_line
 from evalbench.tui.clipboard import copy
 from evalbench.tui.screens.page import TURN_S
-from evalbench.tui.widgets.line_input import LineInput
+from evalbench.tui.widgets.layout import LineInput
 from evalbench.tui.widgets.text import Plain, plain
 
 if TYPE_CHECKING:

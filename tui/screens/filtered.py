@@ -10,7 +10,7 @@ from textual.widget import AwaitMount
 from textual.widgets import Input
 
 from evalbench.tui.screens.page import Page
-from evalbench.tui.widgets.line_input import LineInput
+from evalbench.tui.widgets.layout import LineInput
 from evalbench.tui.widgets.table import Table
 from evalbench.tui.widgets.text import Plain
 

@@ -21,7 +21,7 @@ from evalbench.tui.screens.page import Page
 from evalbench.tui.state.cli_child import Line as JsonLine
 from evalbench.tui.state.cli_child import run_command
 from evalbench.tui.widgets.footer import Footer
-from evalbench.tui.widgets.line_input import LineInput
+from evalbench.tui.widgets.layout import LineInput
 from evalbench.tui.widgets.lines import Line, Lines
 from evalbench.tui.widgets.text import Plain
 from evalbench.tui.widgets.topline import TopLine

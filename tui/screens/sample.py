@@ -31,6 +31,7 @@ from evalbench.tui.state.sample_rows import place_of
 from evalbench.tui.state.sample_view import Block, SampleView, sample_view
 from evalbench.tui.widgets.focus import Scroll
 from evalbench.tui.widgets.footer import Footer
+from evalbench.tui.widgets.layout import Column
 from evalbench.tui.widgets.pairs import Pair, Pairs
 from evalbench.tui.widgets.picture import Picture
 from evalbench.tui.widgets.text import LONGEST, MOST_LINES, LongText, Plain
@@ -208,7 +209,7 @@ class SamplePage(SeekingPage):
             made = [part.make() for part in members]
             self._widgets += made
             if group:
-                yield Vertical(*made, classes=group[0])
+                yield Column(*made, classes=group[0])
             else:
                 yield from made
 

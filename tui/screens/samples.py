@@ -41,7 +41,7 @@ from evalbench.tui.state.sample_query import SampleFilter, fields_of, matching, 
 from evalbench.tui.state.sample_rows import EXTRAS, VALUE_WIDTH, SampleRows, place_of
 from evalbench.tui.state.sample_words import STATE_WORDS, question_words
 from evalbench.tui.widgets.footer import Footer
-from evalbench.tui.widgets.line_input import LineInput
+from evalbench.tui.widgets.layout import LineInput
 from evalbench.tui.widgets.table import Column, Table
 from evalbench.tui.widgets.text import Plain
 from evalbench.tui.widgets.topline import TopLine

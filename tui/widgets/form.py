@@ -20,7 +20,7 @@ from textual.widgets import Checkbox, Input, Select
 from evalbench.engine.calls.options import Option
 from evalbench.engine.config.roles import JUDGE
 from evalbench.tui.state.draft import FIRST_TITLE, MORE, Section, default_words
-from evalbench.tui.widgets.line_input import LineInput
+from evalbench.tui.widgets.layout import LineInput
 from evalbench.tui.widgets.text import Plain, cell
 
 

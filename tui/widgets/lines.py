@@ -10,10 +10,10 @@ from rich.segment import Segment
 from rich.style import Style
 from textual.geometry import Region, Size
 from textual.strip import Strip
-from textual.widget import Widget
 
 from evalbench.engine.terminal_text import cells_only, clean
 from evalbench.tui.state.names import Name
+from evalbench.tui.widgets.layout import LaidOutOnce
 
 TONES = ("dim", "good", "bad", "warn", "strong", "accent", "faint")
 
@@ -34,7 +34,7 @@ Line = Sequence[Piece]
 _Cells = list[tuple[str, str]]
 
 
-class Lines(Widget):
+class Lines(LaidOutOnce):
     """Lines of pieces; as high as there are lines, each cut off on the right.
 
     :meth:`show` compares with what is drawn and repaints a line from its first to its last changed

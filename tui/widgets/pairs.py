@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from textual.app import RenderResult
 from textual.content import Content
 from textual.geometry import Size
-from textual.widget import Widget
 
+from evalbench.tui.widgets.layout import LaidOutOnce
 from evalbench.tui.widgets.text import cell, plain
 
 TONES = ("dim", "good", "bad", "warn", "strong")
@@ -19,7 +19,7 @@ Pair = tuple[str, str, str]
 _NAMES_WIDTH = 12
 
 
-class Pairs(Widget):
+class Pairs(LaidOutOnce):
     """Pairs, one per line. A name equal to the one above is omitted."""
 
     COMPONENT_CLASSES = {f"pairs--{tone}" for tone in TONES}

@@ -15,7 +15,7 @@ from evalbench.engine.terminal_text import one_line
 from evalbench.tui.bindings import bindings
 from evalbench.tui.state.fuzzy import fitting, having_words
 from evalbench.tui.state.run_choices import Choice
-from evalbench.tui.widgets.line_input import LineInput
+from evalbench.tui.widgets.layout import LineInput
 from evalbench.tui.widgets.table import Cell, Column, Table
 
 _MOST = 100

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from rich.cells import cell_len, set_cell_size
 from textual.app import ComposeResult
-from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import Static
 
 from evalbench.engine.terminal_text import cells_only, clean, one_line
 from evalbench.tui.state.names import Name
+from evalbench.tui.widgets.layout import Column, LaidOutOnce
 
 LONGEST = 20_000
 """Maximum characters of one text laid out at a time; more would stall the screen."""
@@ -57,7 +57,7 @@ def cell(text: str, width: int, *, right: bool = False) -> str:
     return gap + line if right else line + gap
 
 
-class Plain(Static):
+class Plain(Static, LaidOutOnce):
     """A block of text that is never read as markup. Redraws only if the text changed."""
 
     def __init__(
@@ -94,7 +94,7 @@ class Plain(Static):
         return 0, rows
 
 
-class LongText(Vertical):
+class LongText(Column):
     """A text of any length. Everything after the first part is laid out by calls to :meth:`more`.
 
     Attributes:
