@@ -42,8 +42,7 @@ def test_names_kinds_data_and_members(folder: Path) -> None:
         "odd": ["TAG", "", "generate_until", "", " ", ["one", "own", "two"]],
         "even": ["TAG", "", "generate_until", "", " ", ["one", "two"]],
         "two": [
-            *("TASK", "a/two.yaml", "generate_until", "Two", "own/data small"),
-            *(["even", "odd"], True),
+            *("TASK", "a/two.yaml", "generate_until", "Two", "own/data small", ["even", "odd"]),
         ],
         "all": ["GROUP", "b/all.yaml", "generate_until", "", " ", ["one", "two", "three"]],
         "own": ["PY_TASK", "b/class.yaml", "generate_until", "", " ", ["odd"]],
