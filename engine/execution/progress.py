@@ -122,8 +122,10 @@ class RunProgress:
         if self.first_sent is None or None in ready:
             return 0.0
         begun = max(self.first_sent, *(at for at in ready if at is not None))
-        over = self.last_score is not None and self.done >= self.total
-        return max(0.0, (self.last_score if over else time.monotonic()) - begun)
+        now = time.monotonic()
+        if self.last_score is not None and self.done >= self.total:
+            now = self.last_score
+        return max(0.0, now - begun)
 
     def rate(self) -> float:
         """Samples finished per second, over the last 20 s."""
