@@ -28,7 +28,7 @@ from bench.figures import Figure, declare, tell
 from evalbench.engine.benchmarks.custom.scorers import Scoring, read_reply
 from evalbench.engine.benchmarks.mt_bench.ratings import read_verdict
 from evalbench.engine.benchmarks.parsers import KINDS, Parser
-from evalbench.engine.scoring import letters, numbers, options, short_answers
+from evalbench.engine.scoring import chosen_option, letters, numbers, short_answers
 from evalbench.engine.scoring.literals import equal, strictly_equal
 
 CHOICES = ("Yes", "No", "X axis", "Y axis", "-5 MPa")
@@ -179,7 +179,7 @@ def readers() -> Mapping[str, Reader]:
         "short answer, yes or no": short_answers.read_yes_no,
         "short answer, phrase": short_answers.read_phrase,
         "short answer, output": short_answers.read_output,
-        "openseesime, explanation": options.explanation,
+        "openseesime, explanation": chosen_option.explanation,
         "custom, choice": _custom("choice", 0, "one thing", "another", "both of them"),
         "custom, exact": _custom("exact", ["the right answer"]),
         "custom, contains": _custom("contains", ["the right answer"]),

@@ -14,7 +14,7 @@ from collections.abc import Callable
 import orjson
 
 from evalbench.engine.calls import Reply
-from evalbench.providers.wire.scrub import SecretScrubber
+from evalbench.providers.wire.reply_scrubbing import SecretScrubber
 
 _KEY = "sk-proj-" + "aB3dE5fG7hJ9kL1mN3pQ5rS7tU9vW1xY3zA5bC7dE9f" * 3
 _TEXTS = {

@@ -21,8 +21,8 @@ from typing import IO, Any
 import orjson
 
 from evalbench.engine.errors import UsageError
+from evalbench.engine.field_checks import DEEPEST, too_deep
 from evalbench.engine.paths import make_private, write_file
-from evalbench.engine.shapes import DEEPEST, too_deep
 
 MB = 1 << 20
 

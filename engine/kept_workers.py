@@ -24,8 +24,8 @@ import orjson
 
 from evalbench.engine import installed
 from evalbench.engine.calls import frames
+from evalbench.engine.field_checks import record, text, whole
 from evalbench.engine.paths import runtime_dir, write_file
-from evalbench.engine.shapes import record, text, whole
 
 _ANSWER_S = 10.0
 """How long a kept worker may take to greet, or to end."""

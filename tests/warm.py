@@ -33,7 +33,11 @@ from importlib import import_module, invalidate_caches
 from typing import Any, NoReturn, Self
 
 FEW = (
-    *("evalbench.engine.benchmarks.custom.work", "evalbench.engine.keys.child", "jinja2.sandbox"),
+    *(
+        "evalbench.engine.benchmarks.custom.child_work",
+        "evalbench.engine.keys.keychain_child",
+        "jinja2.sandbox",
+    ),
     *("keyring.core", "keyring.backends.fail", "keyring.backends.null"),
     *("evalbench.tui.cli.main", "evalbench.tui.cli.output"),
 )
@@ -52,7 +56,7 @@ PRELOADED = (
 
 _OURS = "evalbench."
 _COMMAND = "evalbench.tui.cli.main"
-_BY_PATH = "evalbench.engine.keys.child"
+_BY_PATH = "evalbench.engine.keys.keychain_child"
 _ENDING = (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM)
 _SET_CHILD_SUBREAPER = 36
 _AT_THE_START = ("PYTHON", "LANG", "LC_", "LD_", "MALLOC_")

@@ -31,9 +31,9 @@ from evalbench.tui.bindings import bindings, is_no_key, textual_keymap
 from evalbench.tui.repaint import Painted
 from evalbench.tui.screens.home import HomePage
 from evalbench.tui.screens.page import Page
-from evalbench.tui.state.keymap import key_words
 from evalbench.tui.state.preferences import Preferences, is_low_bandwidth, save_preferences
 from evalbench.tui.state.stop_requests import Stops
+from evalbench.tui.state.user_keys import key_words
 from evalbench.tui.themes import DEFAULT, load_shipped, load_themes
 
 if TYPE_CHECKING:

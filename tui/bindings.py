@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from textual.binding import Binding, BindingType
 
 from evalbench.tui.commands import COMMANDS, commands
-from evalbench.tui.state.keymap import LEAVE, keys
+from evalbench.tui.state.user_keys import LEAVE, keys
 
 _NO_KEY = "no-key."
 """Prefix of a placeholder key that cannot be pressed; every command has one.

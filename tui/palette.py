@@ -28,9 +28,9 @@ from evalbench.engine.terminal_text import one_line
 from evalbench.tui.commands import commands
 from evalbench.tui.screens.page import Page
 from evalbench.tui.state.fuzzy import fitting, fitting_first
-from evalbench.tui.state.keymap import keys_words
 from evalbench.tui.state.model_cache import kept_models
 from evalbench.tui.state.preferences import BANDWIDTHS
+from evalbench.tui.state.user_keys import keys_words
 from evalbench.tui.widgets.layout import LineInput
 
 if TYPE_CHECKING:

@@ -10,13 +10,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from evalbench.engine.benchmarks.code import lenient as executions_lenient
-from evalbench.engine.benchmarks.code import parsers as executions
+from evalbench.engine.benchmarks.code_reasoning import lenient as executions_lenient
+from evalbench.engine.benchmarks.code_reasoning import parsers as executions
 from evalbench.engine.benchmarks.mt_bench import ratings as judge_ratings
-from evalbench.engine.benchmarks.spec import compliance as spec_compliance
-from evalbench.engine.benchmarks.spec import ranking as spec_ranking
+from evalbench.engine.benchmarks.spec_adherence import compliance as spec_compliance
+from evalbench.engine.benchmarks.spec_adherence import ranking as spec_ranking
 from evalbench.engine.errors import UsageError, nearest
-from evalbench.engine.scoring import letters, letters_lenient, options
+from evalbench.engine.scoring import chosen_option as options
+from evalbench.engine.scoring import letters, letters_lenient
 from evalbench.engine.scoring.literals import equal, strictly_equal
 
 Read = Callable[[str, Sequence[str]], Any]
@@ -243,7 +244,11 @@ KINDS: dict[str, ReplyKind] = {
             "the right option",
             _is_text,
             Parser(options.OPTION, options.read_option, options.is_right),
-            Parser(options.OPTION_LENIENT, options.read_option_lenient, options.is_right),
+            Parser(
+                options.OPTION_LENIENT,
+                options.read_option_lenient,
+                options.is_right,
+            ),
         ),
     )
 }

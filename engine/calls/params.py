@@ -13,7 +13,7 @@ from operator import attrgetter
 from typing import Any
 
 from evalbench.engine.calls.options import Option
-from evalbench.engine.shapes import Check, list_of, maybe, number, record, text, whole
+from evalbench.engine.field_checks import Check, list_of, maybe, number, record, text, whole
 
 
 @dataclass(frozen=True, slots=True)

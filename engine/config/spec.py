@@ -42,10 +42,10 @@ from evalbench.engine.config.roles import (
 from evalbench.engine.config.roles import parse_model as parse_model
 from evalbench.engine.config.traces import TraceSettings, completed
 from evalbench.engine.errors import EvalbenchError, SpecError, nearest
+from evalbench.engine.field_checks import Misfit
 from evalbench.engine.files import read_toml
 from evalbench.engine.paths import expand
-from evalbench.engine.shapes import Misfit
-from evalbench.engine.stored import SPEC
+from evalbench.engine.record_schemas import SPEC
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -31,8 +31,8 @@ from typing import Any
 
 from evalbench.engine.cost.unit_prices import Mode, Rates, UnitPrices
 from evalbench.engine.errors import DataError, nearest
+from evalbench.engine.field_checks import COUNT, short
 from evalbench.engine.files import own_toml, why_unread
-from evalbench.engine.shapes import COUNT, short
 
 FILE = "prices.toml"
 _RATES = tuple(f.name for f in fields(Rates))

@@ -25,10 +25,10 @@ from evalbench.engine.cost import price_file
 from evalbench.engine.cost.listed_prices import find_listed
 from evalbench.engine.cost.unit_prices import ZERO, Mode, Rates, UnitPrices
 from evalbench.engine.errors import SpecError
+from evalbench.engine.field_checks import anything, maybe, record, table_of
 from evalbench.engine.files import parse_json, read_plain
 from evalbench.engine.paths import cache_dir, config_dir, make_private, write_file
-from evalbench.engine.shapes import anything, maybe, record, table_of
-from evalbench.engine.stored import PRICES
+from evalbench.engine.record_schemas import PRICES
 
 _STANDARD_TIERS = frozenset({"", "auto", "default", "standard", "standard_only"})
 _RATES = {

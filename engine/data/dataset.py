@@ -35,11 +35,11 @@ from evalbench.engine.calls.options import values_of
 from evalbench.engine.config.spec import RunSpec, build_benchmark
 from evalbench.engine.data.hub_set import fetch
 from evalbench.engine.errors import DataError, SpecError, nearest
+from evalbench.engine.field_checks import anything, list_of, record, table_of, text, whole
 from evalbench.engine.files import parse_json, read_plain
 from evalbench.engine.journal import codec
 from evalbench.engine.journal.codec import sample_body
 from evalbench.engine.paths import make_private, open_private, write_file
-from evalbench.engine.shapes import anything, list_of, record, table_of, text, whole
 
 ProgressCallback = Callable[[str, int, int | None], None]
 """Called with what is being prepared, how much is done, and the total, if known."""

@@ -23,6 +23,7 @@ from typing import IO, Any, TypeVar, cast
 import orjson
 
 from evalbench.engine.errors import DataError, counted
+from evalbench.engine.field_checks import COUNT, Misfit
 from evalbench.engine.files import (
     RECORD,
     check_plain,
@@ -34,7 +35,6 @@ from evalbench.engine.files import (
     why_unread,
 )
 from evalbench.engine.installed import install_command, require
-from evalbench.engine.shapes import COUNT, Misfit
 
 SUFFIXES = (".parquet", ".jsonl", ".jsonl.gz", ".csv", ".xlsx")
 

@@ -12,7 +12,7 @@ from evalbench.engine.dispatch.unfetched import Unfetched
 from evalbench.engine.errors import EvalbenchError, ProviderError
 from evalbench.engine.journal.paging import SampleCalls
 from evalbench.engine.journal.records import CallRow
-from evalbench.engine.stored import Gauges
+from evalbench.engine.record_schemas import Gauges
 
 ZERO = Decimal(0)
 

@@ -14,10 +14,10 @@ from collections import deque
 from math import inf
 
 from evalbench.engine.calls import RateLimits
+from evalbench.engine.dispatch.load_trial import TOLERATED
 from evalbench.engine.dispatch.retry import LONGEST_OUTAGE_S
 from evalbench.engine.dispatch.shared_limits import BURST_S, MOST, SharedLimits
 from evalbench.engine.dispatch.steering import SHRINK, Refusal, Steering
-from evalbench.engine.dispatch.trial import TOLERATED
 from evalbench.engine.errors import Overloaded, ProviderError, RateLimited
 
 START = 6

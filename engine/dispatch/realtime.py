@@ -17,7 +17,7 @@ from evalbench.engine.dispatch.limiter import Limiter
 from evalbench.engine.dispatch.retry import RetryPolicy, requested_wait
 from evalbench.engine.dispatch.single_flight import Flight, SingleFlight
 from evalbench.engine.errors import ProviderError, RunFatal
-from evalbench.engine.stored import Gauges
+from evalbench.engine.record_schemas import Gauges
 
 _MOST_IN_WORK = 4096
 _USUAL_REPLY = 512

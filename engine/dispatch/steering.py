@@ -2,8 +2,8 @@
 
 Refusals alone are not enough: some occur at any load (a broken shard, a model short of
 capacity everywhere), and sending less then costs answers and avoids none. So every cut is an
-experiment (:mod:`evalbench.engine.dispatch.trial`). If load is to blame, refusals drop when less
-is sent; if as many come as before, the cut is undone, and that share of refusals is treated as
+experiment (:mod:`evalbench.engine.dispatch.load_trial`). If load is to blame, refusals drop when
+less is sent; if as many come as before, the cut is undone, and that share of refusals is treated as
 this model's baseline until it changes.
 
 If load is to blame, what is limited is either the number of calls in flight or their rate. It is
@@ -20,8 +20,8 @@ from collections import deque
 from math import ceil, inf, sqrt
 from typing import NamedTuple
 
+from evalbench.engine.dispatch.load_trial import TOLERATED, Trial
 from evalbench.engine.dispatch.pacing import Pace
-from evalbench.engine.dispatch.trial import TOLERATED, Trial
 
 SHRINK = 0.7
 """Share of the concurrency kept after refusals that do not show how far it was exceeded."""

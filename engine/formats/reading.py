@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from evalbench.engine.errors import DataError
-from evalbench.engine.shapes import Check, Misfit
+from evalbench.engine.field_checks import Check, Misfit
 
 
 def latency_of(value: Any) -> float:

@@ -13,13 +13,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from evalbench.engine.benchmarks.spec.data import contestant
+from evalbench.engine.benchmarks.spec_adherence.data import contestant
 from evalbench.engine.config import registry
 from evalbench.engine.config.roles import ROLE_OPTIONS, answers_model, parse_judge, parse_model
 from evalbench.engine.config.spec import RunSpec, make_spec
 from evalbench.engine.errors import SpecError, UsageError
-from evalbench.engine.files import MB, read_text
-from evalbench.engine.shapes import (
+from evalbench.engine.field_checks import (
     Misfit,
     anything,
     either,
@@ -32,6 +31,7 @@ from evalbench.engine.shapes import (
     text,
     whole,
 )
+from evalbench.engine.files import MB, read_text
 
 _MT_BENCH_FILES = ("model_config.yaml", "evaluation_config.yaml")
 _MT_BENCH_TABLES = ("models", "judge", "evaluation")

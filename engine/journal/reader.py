@@ -18,6 +18,7 @@ from evalbench.engine.benchmark import Sample
 from evalbench.engine.calls import Outcome, Prompt, Reply
 from evalbench.engine.calls.replies import reply_from_json
 from evalbench.engine.errors import JournalError
+from evalbench.engine.field_checks import Check, anything
 from evalbench.engine.journal import codec
 from evalbench.engine.journal.epoch_means import EpochMeans, Scores
 from evalbench.engine.journal.records import (
@@ -37,9 +38,16 @@ from evalbench.engine.journal.schema import (
     understand,
 )
 from evalbench.engine.journal.sums import Kind, Sums, count_by_kind, count_own_replies, kept
+from evalbench.engine.record_schemas import (
+    DETAIL,
+    EVENTS,
+    FACTS,
+    REPLY,
+    STORED_SAMPLE,
+    TAGS,
+    VALUES,
+)
 from evalbench.engine.scoring.tally import Tally
-from evalbench.engine.shapes import Check, anything
-from evalbench.engine.stored import DETAIL, EVENTS, FACTS, REPLY, STORED_SAMPLE, TAGS, VALUES
 
 T = TypeVar("T")
 P = ParamSpec("P")

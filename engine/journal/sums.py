@@ -14,9 +14,9 @@ from typing import Any
 
 import orjson
 
+from evalbench.engine.field_checks import anything, list_of, record, whole
 from evalbench.engine.journal.epoch_means import EpochMeans
 from evalbench.engine.journal.schema import has_reused
-from evalbench.engine.shapes import anything, list_of, record, whole
 
 KEY = "sums"
 """Their key in the table ``run``."""

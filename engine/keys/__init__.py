@@ -8,14 +8,14 @@ the caller. Journals and records hold a :class:`KeyRef`, never a key.
 from evalbench.engine.config.env_file import read_env_file
 from evalbench.engine.keys.finding import find_again, find_key, key_in, with_variables
 from evalbench.engine.keys.keychain import ATTENDED_S, UNATTENDED_S, KeychainState, probe
-from evalbench.engine.keys.references import DEFAULT_NAME, KeyRef, KeySource, fingerprint, masked
-from evalbench.engine.keys.scrubbing import (
+from evalbench.engine.keys.log_scrubbing import (
     ScrubbedFormatter,
     header_secrets,
     provider_variables,
     scrub,
     strip_environment,
 )
+from evalbench.engine.keys.references import DEFAULT_NAME, KeyRef, KeySource, fingerprint, masked
 from evalbench.engine.keys.stored_keys import (
     GALILEO_KEY,
     HUGGINGFACE,

@@ -18,7 +18,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from evalbench.engine.errors import KeyUnavailable
-from evalbench.engine.keys.scrubbing import strip_environment
+from evalbench.engine.keys.log_scrubbing import strip_environment
 
 SERVICE = "evalbench"
 _CHILD = Path(__file__).with_name("child.py")

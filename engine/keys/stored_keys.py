@@ -13,13 +13,13 @@ import re
 from evalbench.engine.calls import KeyNeed
 from evalbench.engine.calls.key_shapes import begins_like_key
 from evalbench.engine.errors import SpecError, UsageError
+from evalbench.engine.field_checks import list_of, table_of, text
 from evalbench.engine.files import parse_json, read_plain
 from evalbench.engine.keys import inherited, keychain
 from evalbench.engine.keys.keychain import ATTENDED_S, KeychainState
+from evalbench.engine.keys.log_scrubbing import provider_needs
 from evalbench.engine.keys.references import DEFAULT_NAME, KeyRef, KeySource
-from evalbench.engine.keys.scrubbing import provider_needs
 from evalbench.engine.paths import config_dir, make_private, write_file
-from evalbench.engine.shapes import list_of, table_of, text
 
 HUGGINGFACE = KeyNeed(
     ("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN"),

@@ -18,10 +18,10 @@ from evalbench.engine.execution.driver import Driver
 from evalbench.engine.hardware.gpu import Gpus
 from evalbench.engine.journal import Journal
 from evalbench.engine.paths import identity
+from evalbench.engine.record_schemas import Gauges
 from evalbench.engine.runs.folder import RunFolder, process_start
 from evalbench.engine.runs.status import State, Status, metrics_json
 from evalbench.engine.scoring.tally import Metric
-from evalbench.engine.stored import Gauges
 
 log = logging.getLogger("evalbench")
 

@@ -28,7 +28,7 @@ from evalbench.engine.journal import CallRow, SampleRow, ScoreRow
 from evalbench.engine.journal.reader import RowDecoder, calls_of, damaged
 from evalbench.engine.journal.records import OUTCOME_CODE, OUTCOMES, dollars
 from evalbench.engine.journal.schema import EPOCH_BITS, SLOT_BITS, connect, understand
-from evalbench.engine.stored import MOST_ROWS
+from evalbench.engine.record_schemas import MOST_ROWS
 
 WAITING = "waiting"
 """Shown as the outcome while a sample has no score."""

@@ -42,6 +42,7 @@ from evalbench.engine.errors import (
     UsageError,
     system_limit,
 )
+from evalbench.engine.field_checks import Misfit
 from evalbench.engine.files import (
     RECORD,
     SETTINGS,
@@ -51,9 +52,8 @@ from evalbench.engine.files import (
     why_unread,
 )
 from evalbench.engine.paths import absolute, expand, make_private, runs_dir, write_file
+from evalbench.engine.record_schemas import COMMAND
 from evalbench.engine.runs.status import DETAILS, State, Status
-from evalbench.engine.shapes import Misfit
-from evalbench.engine.stored import COMMAND
 
 if TYPE_CHECKING:
     from evalbench.engine.config.spec import RunSpec

@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from evalbench.engine.errors import EvalbenchError
-from evalbench.engine.stored import STATUS, BatchStatus, Gauges, TraceStatus
+from evalbench.engine.record_schemas import STATUS, BatchStatus, Gauges, TraceStatus
 
 if TYPE_CHECKING:
     from evalbench.engine.scoring.tally import Metric

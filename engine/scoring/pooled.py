@@ -7,7 +7,6 @@ answer in its denominator has no value.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from math import comb
 
 from evalbench.engine.calls import Outcome
 from evalbench.engine.scoring.metrics import CLUSTERED, WILSON
@@ -107,23 +106,6 @@ def clustered_wilson(clusters: Iterable[Cluster]) -> Interval:
         variance = m / (m - 1) * spread / (n * n)
         worth = min(n, p * (1 - p) / variance) if variance > 0 else n
     return wilson(p * worth, worth)
-
-
-def pass_at_k(n: int, c: int, k: int) -> float:
-    """Unbiased estimate, from n answers, of the chance that at least one of k is right.
-
-    ``1 - C(n-c, k) / C(n, k)``: the share of all choices of k among the n answers that contain a
-    right one. The tempting ``1 - (1 - c/n)^k`` is too low.
-
-    Source: M. Chen et al., "Evaluating Large Language Models Trained on Code",
-    arXiv 2107.03374 (2021), equation 1.
-
-    Args:
-        n: number of answers.
-        c: number of right answers.
-        k: from 1 to n.
-    """
-    return 1 - comb(n - c, k) / comb(n, k)
 
 
 def _whole(k: float) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import sqrt
+from math import comb, sqrt
 
 Interval = tuple[float, float]
 
@@ -132,3 +132,20 @@ def mean_of_rates_interval(groups: Sequence[tuple[float, int]]) -> Interval:
     count = len(groups)
     mean = total / count
     return max(0.0, mean - sqrt(down) / count), min(1.0, mean + sqrt(up) / count)
+
+
+def pass_at_k(n: int, c: int, k: int) -> float:
+    """Unbiased estimate, from n answers, of the chance that at least one of k is right.
+
+    ``1 - C(n-c, k) / C(n, k)``: the share of all choices of k among the n answers that contain a
+    right one. The tempting ``1 - (1 - c/n)^k`` is too low.
+
+    Source: M. Chen et al., "Evaluating Large Language Models Trained on Code",
+    arXiv 2107.03374 (2021), equation 1.
+
+    Args:
+        n: number of answers.
+        c: number of right answers.
+        k: from 1 to n.
+    """
+    return 1 - comb(n - c, k) / comb(n, k)

@@ -10,8 +10,8 @@ from evalbench.engine.config.spec import RunSpec
 from evalbench.engine.config.traces import destinations
 from evalbench.engine.errors import EvalbenchError
 from evalbench.engine.keys import strip_environment
+from evalbench.engine.record_schemas import TraceStatus
 from evalbench.engine.runs.folder import RunFolder
-from evalbench.engine.stored import TraceStatus
 from evalbench.engine.telemetry.credentials import trace_keys
 from evalbench.engine.telemetry.supervisor import parse_report, request_line
 

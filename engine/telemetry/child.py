@@ -27,8 +27,8 @@ from evalbench.engine.config.traces import GALILEO, Destination
 from evalbench.engine.core_dumps import no_core_dumps
 from evalbench.engine.errors import EvalbenchError
 from evalbench.engine.keys import header_secrets, scrub
+from evalbench.engine.record_schemas import TraceStatus
 from evalbench.engine.runs.folder import RunFolder
-from evalbench.engine.stored import TraceStatus
 from evalbench.engine.telemetry import galileo
 from evalbench.engine.telemetry.exporter import Exporter, facts_of
 from evalbench.engine.telemetry.otlp import OtlpSender

@@ -8,8 +8,8 @@ from typing import Any, Protocol
 
 from evalbench.engine.config.traces import GALILEO, Destination
 from evalbench.engine.journal import JournalReader
+from evalbench.engine.record_schemas import TraceStatus
 from evalbench.engine.runs.folder import RunFolder
-from evalbench.engine.stored import TraceStatus
 from evalbench.engine.telemetry.otlp import SendResult
 from evalbench.engine.telemetry.outbox import Outbox, OutboxItem
 from evalbench.engine.telemetry.spans import RunFacts, Span, Value, engine_span, sample_spans

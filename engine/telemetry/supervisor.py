@@ -15,8 +15,8 @@ import orjson
 from evalbench.engine.config.spec import RunSpec
 from evalbench.engine.config.traces import Destination, destinations
 from evalbench.engine.keys import strip_environment
+from evalbench.engine.record_schemas import TraceStatus
 from evalbench.engine.runs.folder import RunFolder
-from evalbench.engine.stored import TraceStatus
 
 log = logging.getLogger("evalbench")
 

@@ -31,12 +31,12 @@ from evalbench.providers.wire.batches import (
     moment,
     without_key,
 )
-from evalbench.providers.wire.carried import CarriedProvider
 from evalbench.providers.wire.exchange import Answered, Prepared
 from evalbench.providers.wire.failures import error_fields, error_response
 from evalbench.providers.wire.headers import server_time
 from evalbench.providers.wire.lenient import as_object, encode
 from evalbench.providers.wire.sdk import SdkClient
+from evalbench.providers.wire.single_transport import CarriedProvider
 from evalbench.providers.wire.streams import ListBody
 
 PATH = "/v1/messages/batches"

@@ -26,7 +26,7 @@ from evalbench.providers.wire.failures import (
     usual,
 )
 from evalbench.providers.wire.lenient import as_object, as_text, told_status
-from evalbench.providers.wire.scrub import SecretScrubber
+from evalbench.providers.wire.reply_scrubbing import SecretScrubber
 
 STATUS = {
     "invalid_request_error": 400,

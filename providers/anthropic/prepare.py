@@ -17,7 +17,7 @@ from evalbench.providers.wire.claude import FALLBACK_MAX_TOKENS, Claude
 from evalbench.providers.wire.exchange import Prepared
 from evalbench.providers.wire.images import base64_image
 from evalbench.providers.wire.negotiation import Negotiation, Terms
-from evalbench.providers.wire.prompts import check_turns, leading_system
+from evalbench.providers.wire.prompt_checks import check_turns, leading_system
 from evalbench.providers.wire.provider import wire_name
 from evalbench.providers.wire.schemas import ALIASES, schema_of
 

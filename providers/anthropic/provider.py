@@ -26,13 +26,13 @@ from evalbench.providers.anthropic.prepare import BodySettings, least_cached, pr
 from evalbench.providers.anthropic.read import read_message
 from evalbench.providers.modelfacts import ModelFacts, Refused
 from evalbench.providers.wire.address import api_address
-from evalbench.providers.wire.agreed import Agreed
 from evalbench.providers.wire.body import Opened, open_good, parsed, read_reply
-from evalbench.providers.wire.carried import CarriedProvider
 from evalbench.providers.wire.exchange import Answered, Prepared
+from evalbench.providers.wire.negotiated import Agreed
 from evalbench.providers.wire.negotiation import Terms
 from evalbench.providers.wire.provider import wire_name
 from evalbench.providers.wire.sdk import SdkClient, anthropic_client
+from evalbench.providers.wire.single_transport import CarriedProvider
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -29,7 +29,7 @@ from evalbench.providers.wire.per_loop import OnePerLoop
 from evalbench.providers.wire.streams import add_to
 
 if TYPE_CHECKING:
-    from evalbench.providers.bedrock.lines import Line, Sender
+    from evalbench.providers.bedrock.boto_calls import Line, Sender
 
 MOST_THREADS = 1024
 """Maximum concurrent calls; further ones queue here. A thread costs about 100 kB."""
@@ -177,7 +177,7 @@ class Clients:
         return await self._waited(self._download, bucket, key, into)
 
     async def _waited(self, do: Callable[..., Answered], *arguments: Any) -> Answered:
-        from evalbench.providers.bedrock.lines import Line
+        from evalbench.providers.bedrock.boto_calls import Line
 
         line = Line(self._gate)
         self._lines.add(line)
@@ -277,7 +277,7 @@ class Clients:
         from botocore.config import Config
         from botocore.utils import get_environ_proxies
 
-        from evalbench.providers.bedrock.lines import Sender
+        from evalbench.providers.bedrock.boto_calls import Sender
 
         account = self._account
         config = Config(

@@ -36,7 +36,7 @@ from evalbench.providers.wire.failures import (
     usual,
 )
 from evalbench.providers.wire.lenient import as_object, as_text
-from evalbench.providers.wire.scrub import SecretScrubber
+from evalbench.providers.wire.reply_scrubbing import SecretScrubber
 from evalbench.providers.wire.transport import connection_error, unreachable
 
 NAMES = {

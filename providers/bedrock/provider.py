@@ -40,13 +40,13 @@ from evalbench.providers.bedrock.prepare import BodySettings, prepare, terms
 from evalbench.providers.bedrock.read import read_converse
 from evalbench.providers.modelfacts import FactsResolver, ModelFacts, Refused
 from evalbench.providers.wire.address import api_address
-from evalbench.providers.wire.agreed import Agreed
 from evalbench.providers.wire.body import Opened, open_good, parsed, read_reply
 from evalbench.providers.wire.exchange import Answered, Prepared
+from evalbench.providers.wire.negotiated import Agreed
 from evalbench.providers.wire.negotiation import Terms
 from evalbench.providers.wire.per_loop import OnePerLoop
 from evalbench.providers.wire.provider import NetworkProvider, wire_name
-from evalbench.providers.wire.scrub import SecretScrubber
+from evalbench.providers.wire.reply_scrubbing import SecretScrubber
 
 REGION_VARIABLES = ("AWS_REGION", "AWS_DEFAULT_REGION")
 _IDENTITY = re.compile(rb"<Arn>([^<]*)</Arn>")

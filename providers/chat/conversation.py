@@ -7,7 +7,7 @@ from typing import Any
 
 from evalbench.engine.calls import MediaPart, Message, TextPart
 from evalbench.providers.wire.images import data_uri, video_uri
-from evalbench.providers.wire.prompts import raw_text_refused
+from evalbench.providers.wire.prompt_checks import raw_text_refused
 
 
 def chat_messages(

@@ -24,7 +24,7 @@ from evalbench.providers.wire.failures import (
     usual,
 )
 from evalbench.providers.wire.lenient import as_list, as_object, as_text, decode, told_status
-from evalbench.providers.wire.scrub import SecretScrubber
+from evalbench.providers.wire.reply_scrubbing import SecretScrubber
 from evalbench.providers.wire.stops import known
 
 _FILTERED = frozenset(

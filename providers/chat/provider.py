@@ -8,8 +8,8 @@ from typing import Any
 
 from evalbench.engine.calls import Reply
 from evalbench.providers.chat.errors import hidden_status
-from evalbench.providers.wire.carried import CarriedProvider
 from evalbench.providers.wire.exchange import Arrival
+from evalbench.providers.wire.single_transport import CarriedProvider
 
 
 class ChatProvider(CarriedProvider):

@@ -15,7 +15,7 @@ from evalbench.providers.compatible.quirks import Quirks
 from evalbench.providers.modelfacts import ModelFacts, Refused
 from evalbench.providers.wire.exchange import Prepared
 from evalbench.providers.wire.negotiation import Negotiation, Terms
-from evalbench.providers.wire.prompts import raw_text_refused
+from evalbench.providers.wire.prompt_checks import raw_text_refused
 from evalbench.providers.wire.provider import wire_name
 from evalbench.providers.wire.schemas import send_response_format
 

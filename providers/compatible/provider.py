@@ -38,13 +38,13 @@ from evalbench.providers.compatible.read import read_completion, read_text
 from evalbench.providers.modelfacts import ModelFacts, Negotiable, Refused
 from evalbench.providers.modelfacts.refusals import ANY
 from evalbench.providers.wire.address import Address, api_address
-from evalbench.providers.wire.agreed import Agreed
 from evalbench.providers.wire.body import Opened, open_good, parsed, read_reply
-from evalbench.providers.wire.carried import Carrier
 from evalbench.providers.wire.exchange import Answered, Arrival, Prepared
 from evalbench.providers.wire.failures import error_response, json_body, quota
+from evalbench.providers.wire.negotiated import Agreed
 from evalbench.providers.wire.negotiation import Terms
 from evalbench.providers.wire.provider import wire_name
+from evalbench.providers.wire.single_transport import Carrier
 
 SYSTEM = "messages.system"
 """Stands for the system role among the things a model may refuse."""

@@ -11,7 +11,7 @@ from evalbench.engine.compat import override
 from evalbench.engine.errors import ServerFault
 from evalbench.engine.inference_servers import ServerProgram
 from evalbench.providers.chat.batches import REQUEST_ID
-from evalbench.providers.compatible import choosing
+from evalbench.providers.compatible import loglikelihoods
 from evalbench.providers.compatible.programs import VLLM
 from evalbench.providers.compatible.provider import Compatible
 from evalbench.providers.compatible.quirks import Quirks
@@ -41,11 +41,11 @@ class Vllm(Compatible):
         if call.prompt.kind != "choose":
             return await super().attempt(call)
         model = wire_name(call)
-        texts = choosing.texts_of(call)
+        texts = loglikelihoods.texts_of(call)
         context, *wholes = await asyncio.gather(
             *(self._tokens(model, text) for text in (texts.context, *texts.wholes))
         )
-        prepared = choosing.scoring_request(model, context, wholes)
+        prepared = loglikelihoods.scoring_request(model, context, wholes)
         answered = await self.send(prepared)
         limits = self.quirks.limits(answered.headers)
         opened = open_good(answered, self.who, self.scrub, self.failed_status)
@@ -57,7 +57,7 @@ class Vllm(Compatible):
             prepared,
             self.who,
             self.scrub,
-            lambda body, arrival: choosing.read_scores(body, arrival, len(context), lengths),
+            lambda body, arrival: loglikelihoods.read_scores(body, arrival, len(context), lengths),
             limits,
             REQUEST_ID,
         )

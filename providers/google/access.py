@@ -18,7 +18,7 @@ from evalbench.engine.errors import RunFatal
 from evalbench.engine.installed import install_command
 from evalbench.providers.google.errors import credentials_error
 from evalbench.providers.wire.address import Address, proxy_for, tls
-from evalbench.providers.wire.reached import note_connections
+from evalbench.providers.wire.connection_made import note_connections
 from evalbench.providers.wire.transport import CONNECT_S
 
 if TYPE_CHECKING:

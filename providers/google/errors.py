@@ -33,7 +33,7 @@ from evalbench.providers.wire.failures import (
 )
 from evalbench.providers.wire.headers import seconds
 from evalbench.providers.wire.lenient import as_object, told_status
-from evalbench.providers.wire.scrub import SecretScrubber
+from evalbench.providers.wire.reply_scrubbing import SecretScrubber
 
 _TOO_LONG = re.compile(r"token count.{0,40} exceeds the maximum number of tokens", re.IGNORECASE)
 _CREDIT = re.compile(

@@ -16,7 +16,7 @@ from evalbench.providers.google.sdk import GeminiClient
 from evalbench.providers.wire.body import parsed
 from evalbench.providers.wire.exchange import Answered
 from evalbench.providers.wire.failures import ProviderIdentity
-from evalbench.providers.wire.scrub import SecretScrubber
+from evalbench.providers.wire.reply_scrubbing import SecretScrubber
 
 LIFE_S = 46 * 3600.0
 """Files are kept for 48 hours; leave time for the answer."""

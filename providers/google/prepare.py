@@ -18,7 +18,7 @@ from evalbench.providers.google.media import WHO, media_part
 from evalbench.providers.modelfacts import ModelFacts, Negotiable, Refused
 from evalbench.providers.wire.exchange import Prepared
 from evalbench.providers.wire.negotiation import Negotiation, Terms
-from evalbench.providers.wire.prompts import leading_system, raw_text_refused
+from evalbench.providers.wire.prompt_checks import leading_system, raw_text_refused
 from evalbench.providers.wire.provider import wire_name
 from evalbench.providers.wire.schemas import ALIASES, schema_of
 

@@ -37,9 +37,9 @@ from evalbench.providers.google.read import read_content
 from evalbench.providers.google.sdk import GeminiClient
 from evalbench.providers.modelfacts import FactsResolver, ModelFacts, Refused, table_facts
 from evalbench.providers.wire.address import Address, api_address
-from evalbench.providers.wire.agreed import Agreed
 from evalbench.providers.wire.body import Opened, open_good, read_reply
 from evalbench.providers.wire.exchange import Answered, Prepared
+from evalbench.providers.wire.negotiated import Agreed
 from evalbench.providers.wire.negotiation import Terms
 from evalbench.providers.wire.per_loop import OnePerLoop
 from evalbench.providers.wire.provider import NetworkProvider, wire_name

@@ -30,10 +30,10 @@ from evalbench.providers.google.access import (
 )
 from evalbench.providers.google.errors import credentials_error
 from evalbench.providers.wire.address import Address, proxy_for
+from evalbench.providers.wire.connection_made import about_to_send
 from evalbench.providers.wire.exchange import Answered, Prepared
 from evalbench.providers.wire.per_loop import OnePerLoop
-from evalbench.providers.wire.reached import about_to_send
-from evalbench.providers.wire.scrub import SecretScrubber
+from evalbench.providers.wire.reply_scrubbing import SecretScrubber
 from evalbench.providers.wire.streams import FORM_TYPE, Watched, while_it_moves, write_all
 from evalbench.providers.wire.transport import client_error, connection_error
 

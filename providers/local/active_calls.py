@@ -14,16 +14,16 @@ from evalbench.engine.calls import Prompt
 from evalbench.engine.errors import OutOfMemory, WorkerFailed
 from evalbench.engine.hardware.fit import parse_bytes
 from evalbench.providers.local import loading, memory, weights
-from evalbench.providers.local.budget import Budget
+from evalbench.providers.local.batch_size import Budget
 from evalbench.providers.local.catalogue import Source
 from evalbench.providers.local.determinism import explain_nondeterminism, make_deterministic
 from evalbench.providers.local.generation import Generation
 from evalbench.providers.local.loading import check_memory
+from evalbench.providers.local.loglikelihoods import Answer, Scoring
 from evalbench.providers.local.model import LoadedModel
 from evalbench.providers.local.options import LocalOptions
 from evalbench.providers.local.prefixes import Prefixes
 from evalbench.providers.local.progress import ReportProgress
-from evalbench.providers.local.scoring import Answer, Scoring
 from evalbench.providers.local.tokens import Encoder
 from evalbench.providers.local.vision import Vision, has_images
 

@@ -16,7 +16,7 @@ from typing import Any
 from evalbench.engine.calls.footprint import Footprint
 from evalbench.engine.errors import NoSuchModel
 from evalbench.providers.local.catalogue import FolderModel, HubModel, KnownModel, Source
-from evalbench.providers.local.headers import read_gguf, safetensors_shapes
+from evalbench.providers.local.weight_headers import read_gguf, safetensors_shapes
 
 _CONTEXT = 2048
 _NAMES = {

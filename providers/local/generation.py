@@ -15,13 +15,13 @@ import torch
 from torch import Tensor
 
 from evalbench.engine.calls import Prompt
-from evalbench.providers.local.budget import Budget
+from evalbench.providers.local.batch_size import Budget
 from evalbench.providers.local.cache import ATTEND, Prefix, Slots
+from evalbench.providers.local.loglikelihoods import Answer
 from evalbench.providers.local.model import LoadedModel
 from evalbench.providers.local.packing import SHORTEST_PREFIX, common
 from evalbench.providers.local.passes import prefill, prefill_together
 from evalbench.providers.local.prefixes import Prefixes
-from evalbench.providers.local.scoring import Answer
 from evalbench.providers.local.sequences import Sequence
 from evalbench.providers.local.single_generation import generate_one
 from evalbench.providers.local.tokens import Encoder

@@ -39,8 +39,8 @@ from tqdm import tqdm
 
 from evalbench.engine.errors import AccessDenied, NoSuchModel, ProviderError, WorkerFailed
 from evalbench.providers.local.catalogue import HubModel
-from evalbench.providers.local.headers import safetensors_shapes
 from evalbench.providers.local.progress import ReportProgress
+from evalbench.providers.local.weight_headers import safetensors_shapes
 
 _WANTED = ("*.json", "*.safetensors", "*.jinja", "*.txt", "*.model")
 _COMMIT = re.compile("[0-9a-f]{40}")

@@ -21,6 +21,7 @@ from evalbench.providers.local.cache import cache_argument
 from evalbench.providers.local.catalogue import FolderModel
 from evalbench.providers.local.chat import ChatTemplate
 from evalbench.providers.local.footprints import footprint
+from evalbench.providers.local.matrix_products import multiplies, widen_products
 from evalbench.providers.local.memory import free_bytes, limit_device
 from evalbench.providers.local.model import LoadedModel
 from evalbench.providers.local.options import LocalOptions
@@ -30,7 +31,6 @@ from evalbench.providers.local.packing_check import (
     learn_packing,
     learn_products,
 )
-from evalbench.providers.local.products import multiplies, widen_products
 from evalbench.providers.local.threads import choose_threads
 from evalbench.providers.local.vision_config import configuration, sees
 

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from evalbench.providers.local.chat import ChatTemplate
-from evalbench.providers.local.products import product, widened_product
+from evalbench.providers.local.matrix_products import product, widened_product
 
 
 @dataclass(slots=True)

@@ -8,11 +8,11 @@ import torch
 from torch import Tensor
 
 from evalbench.providers.local.cache import ATTEND, Prefix, Slots
+from evalbench.providers.local.matrix_products import has_onednn, pack_products, unpack_products
 from evalbench.providers.local.memory import is_out_of_memory
 from evalbench.providers.local.model import LoadedModel
 from evalbench.providers.local.packing import Group, Pack, Row, pack_rows
 from evalbench.providers.local.passes import extend, prefill, run_pack, run_padded
-from evalbench.providers.local.products import has_onednn, pack_products, unpack_products
 
 _LAYER_KINDS = {"full_attention", "sliding_attention"}
 _ROUNDING = 1e-4

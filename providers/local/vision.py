@@ -16,9 +16,9 @@ from torch import Tensor
 from evalbench.engine.calls import MediaPart, Prompt
 from evalbench.engine.errors import CallRejected, ProviderError
 from evalbench.providers.local.generation import end_tokens
+from evalbench.providers.local.loglikelihoods import Answer
 from evalbench.providers.local.memory import is_out_of_memory
 from evalbench.providers.local.model import LoadedModel
-from evalbench.providers.local.scoring import Answer
 from evalbench.providers.local.sequences import Sequence
 from evalbench.providers.local.single_generation import generate_one
 from evalbench.providers.local.tokens import Encoded

@@ -30,8 +30,8 @@ from evalbench.providers.local.catalogue import (
     PackagedWeights,
     Source,
 )
-from evalbench.providers.local.package import NotAvailable, download, installed_file
 from evalbench.providers.local.progress import ReportProgress
+from evalbench.providers.local.wheel_weights import NotAvailable, download, installed_file
 
 _MARK = "complete.json"
 _NEEDED_BYTES = 900 * 1024 * 1024

@@ -18,7 +18,7 @@ from evalbench.providers.modelfacts.refusals import ANY
 from evalbench.providers.wire.exchange import Prepared
 from evalbench.providers.wire.images import data_uri
 from evalbench.providers.wire.negotiation import Negotiation, Terms
-from evalbench.providers.wire.prompts import raw_text_refused
+from evalbench.providers.wire.prompt_checks import raw_text_refused
 from evalbench.providers.wire.provider import wire_name
 from evalbench.providers.wire.schemas import (
     ALIASES,

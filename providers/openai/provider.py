@@ -37,14 +37,14 @@ from evalbench.providers.openai.prepare import (
 )
 from evalbench.providers.openai.responses import failed_status, read_response
 from evalbench.providers.wire.address import api_address
-from evalbench.providers.wire.agreed import Agreed
 from evalbench.providers.wire.body import Opened, open_good, parsed, read_reply
-from evalbench.providers.wire.carried import Carrier
 from evalbench.providers.wire.exchange import Answered, Arrival, Prepared
 from evalbench.providers.wire.headers import openai_limits
+from evalbench.providers.wire.negotiated import Agreed
 from evalbench.providers.wire.negotiation import Terms
 from evalbench.providers.wire.provider import wire_name
 from evalbench.providers.wire.sdk import SdkClient, openai_client
+from evalbench.providers.wire.single_transport import Carrier
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

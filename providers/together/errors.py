@@ -19,7 +19,7 @@ from evalbench.providers.wire.failures import (
     no_model,
     too_long,
 )
-from evalbench.providers.wire.scrub import SecretScrubber
+from evalbench.providers.wire.reply_scrubbing import SecretScrubber
 
 REQUEST_ID = "x-request-id"
 _NOT_SERVERLESS = re.compile(r"non-serverless model", re.IGNORECASE)

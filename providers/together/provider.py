@@ -33,9 +33,9 @@ from evalbench.providers.together.limits import read_limits
 from evalbench.providers.together.prepare import prepare, terms
 from evalbench.providers.together.read import read_together
 from evalbench.providers.wire.address import api_address
-from evalbench.providers.wire.agreed import Agreed
 from evalbench.providers.wire.body import Opened, open_good, parsed, read_reply
 from evalbench.providers.wire.exchange import Answered, Arrival, Prepared
+from evalbench.providers.wire.negotiated import Agreed
 from evalbench.providers.wire.negotiation import Terms
 from evalbench.providers.wire.provider import wire_name
 from evalbench.providers.wire.sdk import SdkClient, together_client

@@ -18,7 +18,7 @@ from evalbench.providers.wire.failures import (
     not_an_api,
 )
 from evalbench.providers.wire.lenient import decode, encode, odd_counts
-from evalbench.providers.wire.scrub import SecretScrubber
+from evalbench.providers.wire.reply_scrubbing import SecretScrubber
 
 ReadBody = Callable[[Mapping[str, Any], Arrival], Reply]
 """Converts a parsed successful answer to a reply; may raise what indexing raises, or BrokenOff."""

@@ -30,7 +30,7 @@ from evalbench.providers.wire.address import Address
 from evalbench.providers.wire.exchange import Answered
 from evalbench.providers.wire.headers import retry_after
 from evalbench.providers.wire.lenient import decode, encode
-from evalbench.providers.wire.scrub import SecretScrubber
+from evalbench.providers.wire.reply_scrubbing import SecretScrubber
 
 
 @dataclass(frozen=True, slots=True)

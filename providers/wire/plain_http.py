@@ -21,7 +21,7 @@ from yarl import URL
 
 from evalbench.engine.compat import override
 from evalbench.providers.wire.address import proxy_for, tls
-from evalbench.providers.wire.reached import note_connections
+from evalbench.providers.wire.connection_made import note_connections
 from evalbench.providers.wire.transport import CONNECT_S, IDLE_S, MOST_CONNECTIONS
 
 _LARGE = 1 << 20

@@ -46,13 +46,13 @@ from evalbench.providers.modelfacts import (
 from evalbench.providers.modelfacts.refusals import blamed
 from evalbench.providers.modelfacts.token_rules import token_rules
 from evalbench.providers.wire.address import Address
+from evalbench.providers.wire.connection_made import new_attempt
 from evalbench.providers.wire.exchange import Answered, Prepared
 from evalbench.providers.wire.failures import ProviderIdentity, may_be_billed, no_key, see_models
 from evalbench.providers.wire.listing import keep_list, kept_list
 from evalbench.providers.wire.negotiation import Terms
 from evalbench.providers.wire.per_loop import OnePerLoop
-from evalbench.providers.wire.reached import new_attempt
-from evalbench.providers.wire.scrub import SecretScrubber
+from evalbench.providers.wire.reply_scrubbing import SecretScrubber
 
 _ASIDE_S = 3.0
 """Maximum wait for something that only improves a message or a decision."""

@@ -21,10 +21,10 @@ from evalbench.engine.compat import override
 from evalbench.engine.errors import ProviderError, RunFatal
 from evalbench.engine.installed import install_command
 from evalbench.providers.wire.address import Address, tls
+from evalbench.providers.wire.connection_made import about_to_send, note_sdk_connections
 from evalbench.providers.wire.exchange import Answered, Prepared
 from evalbench.providers.wire.per_loop import OnePerLoop
-from evalbench.providers.wire.reached import about_to_send, note_sdk_connections
-from evalbench.providers.wire.scrub import SecretScrubber
+from evalbench.providers.wire.reply_scrubbing import SecretScrubber
 from evalbench.providers.wire.streams import (
     FORM_TYPE,
     FileCarrier,

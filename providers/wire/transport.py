@@ -16,8 +16,8 @@ from urllib.parse import urlsplit
 from evalbench.engine.errors import ConnectionFailed, ProviderError, RunFatal, system_limit
 from evalbench.engine.installed import install_command
 from evalbench.providers.wire.address import Address, ca_file, proxy_for
-from evalbench.providers.wire.reached import reached
-from evalbench.providers.wire.scrub import SecretScrubber
+from evalbench.providers.wire.connection_made import reached
+from evalbench.providers.wire.reply_scrubbing import SecretScrubber
 
 CONNECT_S = 10.0
 """Connect timeout, in seconds."""

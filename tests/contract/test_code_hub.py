@@ -22,7 +22,7 @@ FETCH = """
 import json, sys
 from pathlib import Path
 from evalbench.engine.benchmark import DataSource
-from evalbench.engine.benchmarks.code.data import Selection, read_problems
+from evalbench.engine.benchmarks.code_reasoning.data import Selection, read_problems
 from evalbench.engine.errors import DataError
 
 try:

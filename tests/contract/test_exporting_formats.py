@@ -22,7 +22,7 @@ from evalbench.engine.config.spec import make_spec
 from evalbench.engine.errors import DataError, UsageError
 from evalbench.engine.execution.rescoring import rescore
 from evalbench.engine.formats import FORMATS, export_runs
-from evalbench.engine.formats.bedrock import reader as bedrock
+from evalbench.engine.formats.bedrock_evaluator import reader as bedrock
 from evalbench.engine.formats.full.reader import import_whole
 from evalbench.engine.formats.openseesime import reader as openseesime
 from evalbench.engine.journal import CallKey, Journal, JournalReader

@@ -15,7 +15,7 @@ import pytest
 
 from evalbench.engine.errors import DataError
 from evalbench.engine.formats import export_runs
-from evalbench.engine.formats.bedrock import reader as bedrock
+from evalbench.engine.formats.bedrock_evaluator import reader as bedrock
 from evalbench.engine.formats.recorded import Recorded, write_run
 from evalbench.engine.journal import JournalReader
 from tests.imports import Written, write_json, written

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from evalbench.engine.benchmarks.custom import example as custom_example
-from evalbench.engine.benchmarks.sets.known import KnownSet
+from evalbench.engine.benchmarks.sets.toml_sets import KnownSet
 from evalbench.engine.config import registry
 from evalbench.engine.config.roles import answers_model
 from evalbench.engine.config.spec import RunSpec, build_benchmark, make_spec

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from evalbench.engine.formats import export_runs
-from evalbench.engine.formats.bedrock import reader as bedrock
+from evalbench.engine.formats.bedrock_evaluator import reader as bedrock
 from evalbench.engine.formats.fastchat import reader as fastchat
 from evalbench.engine.formats.full.reader import import_whole
 from evalbench.engine.formats.inspect.reader import read_log

@@ -12,7 +12,7 @@ from textual.notifications import Notification
 from evalbench.engine.config import registry
 from evalbench.engine.hardware import devices as room
 from evalbench.engine.hardware.devices import DeviceMemory
-from evalbench.engine.keys import scrubbing
+from evalbench.engine.keys import log_scrubbing
 from tests.e2e.commandline import PLUGINS
 
 
@@ -20,8 +20,8 @@ from tests.e2e.commandline import PLUGINS
 def alone(warm: None, home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """The home folder. What the app starts finds the test plug-ins, and no keys of ours."""
     ours = ("SCRIPTED_", "SYNTHETIC_", "SSH_", "TMUX", "NO_COLOR", "TEXTUAL_")
-    for name in [*scrubbing.provider_variables(), *os.environ]:
-        if name.startswith(ours) or name in scrubbing.provider_variables():
+    for name in [*log_scrubbing.provider_variables(), *os.environ]:
+        if name.startswith(ours) or name in log_scrubbing.provider_variables():
             monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("PYTHONPATH", str(PLUGINS))
     monkeypatch.syspath_prepend(str(PLUGINS))

@@ -27,6 +27,7 @@ from evalbench.tui.screens import key_entry, keys, probe, starting
 from evalbench.tui.screens.batches import BatchesPage
 from evalbench.tui.screens.choose import Choose
 from evalbench.tui.screens.compare import ComparePage
+from evalbench.tui.screens.custom_benchmark import OwnPage
 from evalbench.tui.screens.dialogs import Confirm, Enter, Trouble
 from evalbench.tui.screens.help import HelpPage
 from evalbench.tui.screens.home import HomePage
@@ -38,7 +39,6 @@ from evalbench.tui.screens.leaderboard import LeaderboardPage
 from evalbench.tui.screens.machine import MachinePage
 from evalbench.tui.screens.models import ModelsPage
 from evalbench.tui.screens.new import NewRunPage
-from evalbench.tui.screens.own import OwnPage
 from evalbench.tui.screens.page import Page
 from evalbench.tui.screens.probe import Probe
 from evalbench.tui.screens.providers import ProvidersPage

@@ -8,8 +8,8 @@ from evalbench.tui.app import EvalbenchApp
 from evalbench.tui.commands import COMMANDS, SCOPES, commands
 from evalbench.tui.screens.help import _ABOUT, HelpPage
 from evalbench.tui.screens.home import HomePage
-from evalbench.tui.state.keymap import keys_words
 from evalbench.tui.state.preferences import Preferences
+from evalbench.tui.state.user_keys import keys_words
 from evalbench.tui.widgets.table import Table
 from tests.pilot.driving import shown
 from tests.pilot.pages import filter_by, turn_to

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from evalbench.engine.errors import RunNotFound
+from evalbench.engine.record_schemas import BatchStatus
 from evalbench.engine.runs.folder import RunFolder, all_runs
-from evalbench.engine.stored import BatchStatus
 from evalbench.engine.terminal_text import one_line
 from evalbench.tui.cli import key_hosts
 from evalbench.tui.cli.launch import declare_run_dir

@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 from evalbench.engine.calls.options import Option
 from evalbench.engine.hardware.gpu import Gpus
 from evalbench.engine.installed import missing_modules, pip_words
+from evalbench.engine.record_schemas import Gauges, WorkerGauges
 from evalbench.engine.runs.folder import all_runs
 from evalbench.engine.runs.status import State
-from evalbench.engine.stored import Gauges, WorkerGauges
 from evalbench.engine.terminal_text import one_line
 from evalbench.tui.cli.output import plain_terminal, stdout
 from evalbench.tui.cli.parser import Parser

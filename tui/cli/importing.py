@@ -209,7 +209,7 @@ def _readers(kind: str, path: Path, data: Path | None, answers: Path | None) -> 
 
         return [read_experiment(path)]
     if kind == "bedrock":
-        from evalbench.engine.formats.bedrock import reader as bedrock
+        from evalbench.engine.formats.bedrock_evaluator import reader as bedrock
 
         return bedrock.read_results(path, data)
     from evalbench.engine.formats.openseesime import reader as openseesime

@@ -41,9 +41,9 @@ from evalbench.engine.keys import (
     set_key,
 )
 from evalbench.engine.terminal_text import clean, one_line
+from evalbench.tui.cli.address import declare_place, place, remember
 from evalbench.tui.cli.output import Out, stderr, stdout
 from evalbench.tui.cli.parser import Parser, bare_words
-from evalbench.tui.cli.place import declare_place, place, remember
 
 _SAY_SO_AFTER_S = 2.0
 

@@ -24,9 +24,9 @@ from evalbench.engine.keys import find_key
 from evalbench.engine.process.run_keys import remember_place
 from evalbench.engine.terminal_text import clean
 from evalbench.tui.cli import models_fit, models_loaded
+from evalbench.tui.cli.address import declare_place, place, remember
 from evalbench.tui.cli.output import stderr, stdout
 from evalbench.tui.cli.parser import Parser, bare_words
-from evalbench.tui.cli.place import declare_place, place, remember
 from evalbench.tui.state import figures
 
 if TYPE_CHECKING:

@@ -13,9 +13,9 @@ from evalbench.engine.config import registry
 from evalbench.engine.config.roles import PARAMS, with_address
 from evalbench.engine.config.spec import COMMON, parse_model
 from evalbench.engine.keys import find_key, looks_like_key, not_here
+from evalbench.tui.cli.address import remember
 from evalbench.tui.cli.output import stdout
 from evalbench.tui.cli.parser import Parser, add_options, bare_words, given
-from evalbench.tui.cli.place import remember
 from evalbench.tui.state.probe_words import probe_facts
 
 _OPTIONS = [option for option in COMMON if option.name in (*PARAMS, "price", "key", "env_file")]

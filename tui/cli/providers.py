@@ -20,9 +20,9 @@ from evalbench.engine.config.servers_file import (
 from evalbench.engine.errors import SpecError, UsageError
 from evalbench.engine.keys import ATTENDED_S, find_key, looks_like_key, not_here
 from evalbench.engine.terminal_text import one_line
+from evalbench.tui.cli.address import remember
 from evalbench.tui.cli.output import Out, stdout
 from evalbench.tui.cli.parser import Parser, add_options, bare_words, take
-from evalbench.tui.cli.place import remember
 from evalbench.tui.state.provider_lines import about_words, limit_words, provider_lines
 
 _ACTIONS = {

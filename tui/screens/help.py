@@ -11,7 +11,7 @@ from textual.widgets import Input
 
 from evalbench.tui.commands import SCOPES, commands
 from evalbench.tui.screens.filtered import FilteredPage
-from evalbench.tui.state.keymap import keys_words
+from evalbench.tui.state.user_keys import keys_words
 from evalbench.tui.widgets.footer import Footer
 from evalbench.tui.widgets.table import Cell, Column, ListRows, Table
 from evalbench.tui.widgets.text import Plain

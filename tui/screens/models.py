@@ -19,7 +19,6 @@ from evalbench.tui.commands import commands
 from evalbench.tui.screens.filtered import FilteredPage
 from evalbench.tui.state.figures import count
 from evalbench.tui.state.fit_words import fit_here, fit_words
-from evalbench.tui.state.keymap import keys_words
 from evalbench.tui.state.model_cache import Model, ask_models
 from evalbench.tui.state.model_list import (
     Catalogue,
@@ -30,6 +29,7 @@ from evalbench.tui.state.model_list import (
     price_words,
     retires_words,
 )
+from evalbench.tui.state.user_keys import keys_words
 from evalbench.tui.widgets.footer import Footer
 from evalbench.tui.widgets.table import Cell, Column, Table
 from evalbench.tui.widgets.text import Plain

@@ -31,7 +31,6 @@ from evalbench.tui.screens.starting import start
 from evalbench.tui.state.cli_child import run_command
 from evalbench.tui.state.draft import Draft, Fix, fault_words, help_words
 from evalbench.tui.state.key_places import ask_key_places, keys_stamp
-from evalbench.tui.state.keymap import keys_words
 from evalbench.tui.state.model_cache import Model
 from evalbench.tui.state.money_words import Estimate, at_most, estimate_lines, question
 from evalbench.tui.state.offered import Offer, Offered
@@ -49,6 +48,7 @@ from evalbench.tui.state.run_choices import (
     task_choices,
 )
 from evalbench.tui.state.setups import Setup, check_name, delete_setup, load_setups, save_setup
+from evalbench.tui.state.user_keys import keys_words
 from evalbench.tui.widgets.footer import Footer
 from evalbench.tui.widgets.form import Field, Form
 from evalbench.tui.widgets.picker import Picker

@@ -5,7 +5,7 @@ from __future__ import annotations
 from textual.app import ComposeResult
 from textual.containers import Container
 
-from evalbench.engine.stored import Gauges
+from evalbench.engine.record_schemas import Gauges
 from evalbench.engine.terminal_text import one_line
 from evalbench.tui.state import figures
 from evalbench.tui.state.agreement import AgreementLine, agreement_lines

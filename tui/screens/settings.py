@@ -17,7 +17,9 @@ from evalbench.engine.paths import cache_dir, runs_dir
 from evalbench.tui.commands import COMMANDS, SCOPES, Command, commands
 from evalbench.tui.screens.dialogs import Confirm, Dialog
 from evalbench.tui.screens.page import Page
-from evalbench.tui.state.keymap import (
+from evalbench.tui.state.preferences import BANDWIDTHS, is_low_bandwidth, preferences_file
+from evalbench.tui.state.theme_files import themes_dir
+from evalbench.tui.state.user_keys import (
     advice,
     canonical,
     hidden,
@@ -26,8 +28,6 @@ from evalbench.tui.state.keymap import (
     keys_words,
     refusal,
 )
-from evalbench.tui.state.preferences import BANDWIDTHS, is_low_bandwidth, preferences_file
-from evalbench.tui.state.theme_files import themes_dir
 from evalbench.tui.widgets.focus import Scroll
 from evalbench.tui.widgets.footer import Footer
 from evalbench.tui.widgets.table import Cell, Column, ListRows, Table

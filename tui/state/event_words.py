@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from evalbench.engine.hardware.measures import Measures
-from evalbench.engine.stored import Gauges
+from evalbench.engine.record_schemas import Gauges
 from evalbench.engine.terminal_text import one_line
 from evalbench.tui.state import figures
 from evalbench.tui.state.speed_words import speed_words

@@ -11,10 +11,10 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
+from evalbench.engine.field_checks import short
 from evalbench.engine.files import edited_toml, own_toml, why_unread
 from evalbench.engine.paths import config_dir
-from evalbench.engine.shapes import short
-from evalbench.tui.state.keymap import check_keymap
+from evalbench.tui.state.user_keys import check_keymap
 
 FILE = "config.toml"
 

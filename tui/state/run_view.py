@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 from evalbench.engine.errors import JournalError, RunNotFound
 from evalbench.engine.hardware.measures import Measures, together
 from evalbench.engine.journal import Event, JournalReader
+from evalbench.engine.record_schemas import Gauges
 from evalbench.engine.runs.folder import RunFolder
 from evalbench.engine.runs.status import Status
-from evalbench.engine.stored import Gauges
 from evalbench.engine.terminal_text import one_line
 from evalbench.tui.state.answers import Answer, LatestAnswers
 from evalbench.tui.state.event_log import EventLog

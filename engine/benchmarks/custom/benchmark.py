@@ -24,8 +24,7 @@ from evalbench.engine.benchmark import (
     failed_judgements,
     judge_name,
 )
-from evalbench.engine.benchmarks.custom import scorers
-from evalbench.engine.benchmarks.custom import work as custom_work
+from evalbench.engine.benchmarks.custom import child_work, scorers
 from evalbench.engine.benchmarks.custom.file import CustomFile, read_file
 from evalbench.engine.benchmarks.custom.rows import read_items, split_beside
 from evalbench.engine.benchmarks.custom.scorers import SCORERS, Read, Scoring, read_reply
@@ -52,8 +51,8 @@ from evalbench.engine.errors import SpecError
 from evalbench.engine.limited import LimitedProcess, LimitExceeded
 from evalbench.engine.scoring import letters, metrics
 from evalbench.engine.scoring.letters_many import MANY
-from evalbench.engine.scoring.pooled import pass_at_k
 from evalbench.engine.scoring.reply_text import answer_text
+from evalbench.engine.scoring.statistics import pass_at_k
 from evalbench.engine.scoring.tally import Metric, Tally
 
 _JUDGE_MAX_TOKENS = 2048
@@ -235,7 +234,7 @@ class Custom(Benchmark):
     async def _read(self, one: Scoring, sample: Sample, reply: str) -> Read:
         if one.scorer == "regex":
             accepted: list[str] = sample.gold
-            answer = await self._worked(custom_work.search(one.pattern, reply))
+            answer = await self._worked(child_work.search(one.pattern, reply))
             right = answer is not None and scorers.said_right(answer, accepted, one)
             return Read(answer, float(right), float(reply.strip() in accepted))
         if one.scorer == "math":
@@ -244,7 +243,7 @@ class Custom(Benchmark):
         read = read_reply(one, reply, sample.gold, inputs["row"], inputs.get("choices", ()))
         if not one.strict:
             return read
-        found = await self._worked(custom_work.search(one.strict, answer_text(reply)))
+        found = await self._worked(child_work.search(one.strict, answer_text(reply)))
         strict = scorers.strictly_right(one, found, sample.gold)
         return Read(read.answer, read.score, float(strict))
 
@@ -258,14 +257,14 @@ class Custom(Benchmark):
         text = answer_text(reply)
         answer, right = None, False
         for gold in sample.gold:
-            answer, same = await self._worked(custom_work.same_math(gold, text))
+            answer, same = await self._worked(child_work.same_math(gold, text))
             right = right or same
         if not one.strict:
             return Read(answer, float(right), float(reply.strip() in sample.gold))
-        found = await self._worked(custom_work.search(one.strict, text))
+        found = await self._worked(child_work.search(one.strict, text))
         said = f"${found.strip('$ ')}$" if found else ""
         strict = [
-            said and (await self._worked(custom_work.same_math(gold, said)))[1]
+            said and (await self._worked(child_work.same_math(gold, said)))[1]
             for gold in sample.gold
         ]
         return Read(answer, float(right), float(any(strict)))
@@ -295,9 +294,9 @@ class Custom(Benchmark):
 
     @cached_property
     def _child(self) -> LimitedProcess:
-        return custom_work.process()
+        return child_work.process()
 
-    async def _worked(self, piece: custom_work.Piece) -> Any:
+    async def _worked(self, piece: child_work.Piece) -> Any:
         """The match of the file's pattern, or its rendered rubric."""
         try:
             return await self._child.result(piece)
@@ -325,7 +324,7 @@ class Custom(Benchmark):
         }
         rubric = file.rubric or _VERDICT_RUBRIC
         form = _VERDICT_FORM if graded else _JUDGE_FORM.format(low=file.low, high=file.high)
-        said = await self._worked(custom_work.template(rubric, fields))
+        said = await self._worked(child_work.template(rubric, fields))
         prompt = generate(said + form, max_tokens=_JUDGE_MAX_TOKENS, temperature=0.0)
         step = "grade" if graded else "rate"
         asks = [(judge, prompt, step) for judge in self.judges]

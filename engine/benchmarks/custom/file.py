@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from evalbench.engine.benchmark import hub_set
-from evalbench.engine.benchmarks.custom import work as custom_work
+from evalbench.engine.benchmarks.custom import child_work
 from evalbench.engine.benchmarks.custom.scorers import (
     NORMALIZATIONS,
     SCORERS,
@@ -22,8 +22,8 @@ from evalbench.engine.benchmarks.custom.scorers import (
 )
 from evalbench.engine.data.reading import unreadable
 from evalbench.engine.errors import DataError, SpecError, nearest
+from evalbench.engine.field_checks import short
 from evalbench.engine.files import parse_toml, read_text, read_toml
-from evalbench.engine.shapes import short
 
 CHOICES_AT_MOST = 26
 
@@ -523,7 +523,7 @@ def _template_problems(place: _Place, file: CustomFile) -> Iterator[FileFault]:
                 section,
                 key,
                 hint="put parts of it into {% set name = … %}"
-                if found == custom_work.TOO_DEEP
+                if found == child_work.TOO_DEEP
                 else f"Jinja says: {found}",
             )
 
@@ -559,7 +559,7 @@ def template_names(template: str) -> frozenset[str] | str:
     """
     from jinja2 import TemplateSyntaxError, nodes
 
-    jinja = custom_work.environment()
+    jinja = child_work.environment()
     try:
         read = jinja.parse(template)
         for node in read.find_all((nodes.Filter, nodes.Test)):
@@ -574,7 +574,7 @@ def template_names(template: str) -> frozenset[str] | str:
     except TemplateSyntaxError as error:
         return f"line {error.lineno} of it: {error.message}"
     except RecursionError:
-        return custom_work.TOO_DEEP
+        return child_work.TOO_DEEP
 
 
 def _columns_in(read: Any) -> frozenset[str]:

@@ -15,7 +15,7 @@ from string import ascii_uppercase
 from typing import Any
 
 from evalbench.engine.benchmark import DataSource, HubSet, Item
-from evalbench.engine.benchmarks.custom import work as custom_work
+from evalbench.engine.benchmarks.custom import child_work
 from evalbench.engine.benchmarks.custom.file import (
     CHOICES_AT_MOST,
     MOST_FAULTS,
@@ -86,7 +86,7 @@ def read_items(
         DataError: names the invalid rows, up to ten of them.
     """
     tables = tables or _tables(path, file, source)
-    child = custom_work.process()
+    child = child_work.process()
     try:
         yield from _Reader(path, file, source, tables, child, seed).items(tables.rows)
     finally:
@@ -237,7 +237,7 @@ class _Reader:
 
     def _check_rubric(self) -> None:
         try:
-            next(self._child.results([custom_work.check(self._file.rubric)]))
+            next(self._child.results([child_work.check(self._file.rubric)]))
         except WorkFailed as error:
             raise problem_at(
                 self._path, "judge", "rubric", f"it cannot be used: reading it {error}"
@@ -321,7 +321,7 @@ class _Reader:
 
     def _filtered(self, rows: Iterator[Numbered]) -> Iterator[Numbered]:
         while some := list(islice(rows, _ROWS_AT_ONCE)):
-            pieces = [custom_work.template(self._file.filter, _named(row)) for _, row in some]
+            pieces = [child_work.template(self._file.filter, _named(row)) for _, row in some]
             results = self._child.results(pieces)
             for number, row in some:
                 try:
@@ -447,10 +447,10 @@ class _Reader:
         known = _named(row)
         if choices:
             known["choices"] = choices
-        pieces = [custom_work.template(one, known) for one in file.template]
-        pieces += [custom_work.template(file.system, known)] if file.system else []
-        pieces += [custom_work.template(file.target, known)] if is_template(file.target) else []
-        pieces += [custom_work.template(file.shot_answer, known)] if file.shot_answer else []
+        pieces = [child_work.template(one, known) for one in file.template]
+        pieces += [child_work.template(file.system, known)] if file.system else []
+        pieces += [child_work.template(file.target, known)] if is_template(file.target) else []
+        pieces += [child_work.template(file.shot_answer, known)] if file.shot_answer else []
         return _Plan(number, row, choices, order, pieces)
 
     def _choices(self, number: int, row: Row) -> tuple[list[str], list[int]]:
@@ -600,11 +600,11 @@ class _Reader:
     def _unfit(self, error: Exception, number: int, row: Row, part: str = "prompt") -> DataError:
         why = str(error) if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
         if isinstance(error, WorkFailed):
-            if custom_work.TOO_DEEP in str(error):
+            if child_work.TOO_DEEP in str(error):
                 return DataError(
                     "a template cannot be understood",
                     path=str(self._path),
-                    why=custom_work.TOO_DEEP,
+                    why=child_work.TOO_DEEP,
                     hint="put parts of it into {% set name = … %}",
                 )
             why = f"rendering it {error}" if isinstance(error, LimitExceeded) else str(error)
@@ -620,7 +620,7 @@ class _Plan:
     row: Row
     choices: list[str]
     order: list[int]
-    pieces: list[custom_work.Piece]
+    pieces: list[child_work.Piece]
 
 
 @dataclass(frozen=True, slots=True)

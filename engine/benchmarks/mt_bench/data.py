@@ -20,8 +20,8 @@ from evalbench.engine.calls.templates import ORIGINAL, placeholders
 from evalbench.engine.data.hub import ANSWER_S, fetching
 from evalbench.engine.data.reading import find_table, list_in, read_rows, whole_of
 from evalbench.engine.errors import DataError
+from evalbench.engine.field_checks import maybe, number
 from evalbench.engine.paths import make_private, write_file
-from evalbench.engine.shapes import maybe, number
 
 SPACE = "lmsys/mt-bench"
 QUESTIONS = "data/mt_bench/question.jsonl"

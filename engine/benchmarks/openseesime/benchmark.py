@@ -31,7 +31,7 @@ from evalbench.engine.calls.templates import (
 from evalbench.engine.data.media import MediaCache
 from evalbench.engine.data.reading import Row
 from evalbench.engine.scoring import metrics
-from evalbench.engine.scoring.options import (
+from evalbench.engine.scoring.chosen_option import (
     OPTION,
     OPTION_LENIENT,
     explanation,

@@ -10,7 +10,7 @@ from pathlib import Path
 from evalbench.engine.benchmark import DataSource
 from evalbench.engine.benchmarks.custom.file import CustomFile
 from evalbench.engine.benchmarks.custom.rows import Numbered, Tables
-from evalbench.engine.benchmarks.sets.known import known_set
+from evalbench.engine.benchmarks.sets.toml_sets import known_set
 from evalbench.engine.compat import override
 
 _NAMED = re.compile(r"mgsm_(\w+)\.tsv")

@@ -41,7 +41,7 @@ from evalbench.engine.dispatch.unfetched import Unfetched
 from evalbench.engine.errors import CallRejected, EvalbenchError
 from evalbench.engine.journal import Journal
 from evalbench.engine.journal.batches import batches, calls_in
-from evalbench.engine.stored import BatchStatus, Gauges
+from evalbench.engine.record_schemas import BatchStatus, Gauges
 
 log = logging.getLogger("evalbench")
 

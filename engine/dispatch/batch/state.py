@@ -13,7 +13,7 @@ from typing import Any
 from evalbench.engine.calls import BatchJob, JobState
 from evalbench.engine.cost.budget import Reservation
 from evalbench.engine.journal.records import BatchRow
-from evalbench.engine.stored import BatchStatus
+from evalbench.engine.record_schemas import BatchStatus
 
 NAME_LENGTH = 10
 MOST_ATTEMPTS = 255

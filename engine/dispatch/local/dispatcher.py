@@ -23,7 +23,7 @@ from evalbench.engine.dispatch.local.shards import portion
 from evalbench.engine.dispatch.local.worker_slots import NodeLost, SlotPool, WorkerSlot
 from evalbench.engine.errors import EvalbenchError, WorkerFailed
 from evalbench.engine.hardware.measures import Measures
-from evalbench.engine.stored import Gauges
+from evalbench.engine.record_schemas import Gauges
 
 WINDOW = 768
 IMAGE_WINDOW = 32

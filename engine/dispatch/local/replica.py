@@ -24,7 +24,7 @@ from evalbench.engine.dispatch.local.worker_slots import (
 )
 from evalbench.engine.errors import CallRejected, ProviderError, RunFatal, WorkerFailed
 from evalbench.engine.hardware.measures import Measures
-from evalbench.engine.stored import WorkerGauges
+from evalbench.engine.record_schemas import WorkerGauges
 
 _LINGER_S = 0.05
 _PARTING_S = 2.0

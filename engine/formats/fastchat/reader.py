@@ -21,6 +21,16 @@ from evalbench.engine.config.roles import JUDGE
 from evalbench.engine.config.spec import make_spec
 from evalbench.engine.data.reading import Row, read_rows, whole_of
 from evalbench.engine.errors import DataError, counted
+from evalbench.engine.field_checks import (
+    either,
+    list_of,
+    maybe,
+    number,
+    one_of,
+    record,
+    text,
+    whole,
+)
 from evalbench.engine.formats.reading import fitting, malformed
 from evalbench.engine.formats.recorded import (
     NOT_RECORDED,
@@ -31,7 +41,6 @@ from evalbench.engine.formats.recorded import (
     stands_for,
 )
 from evalbench.engine.runs.reader import file_name
-from evalbench.engine.shapes import either, list_of, maybe, number, one_of, record, text, whole
 
 GAMES = (("g1", "first", ("A", "B")), ("g2", "second", ("B", "A")))
 """The two games of a comparison: their columns, our name, the places of model_1 and model_2."""

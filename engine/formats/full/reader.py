@@ -26,6 +26,7 @@ from evalbench.engine.calls.replies import reply_from_json
 from evalbench.engine.config.spec import RunSpec
 from evalbench.engine.data.reading import unreadable
 from evalbench.engine.errors import DataError
+from evalbench.engine.field_checks import Misfit, anything
 from evalbench.engine.files import WHOLE, lines_of, open_plain, parse_json
 from evalbench.engine.formats.full.writer import END, FORMAT, SAMPLES, VERSION
 from evalbench.engine.formats.reading import malformed
@@ -33,10 +34,9 @@ from evalbench.engine.journal import CallKey, Journal
 from evalbench.engine.journal.codec import quotable
 from evalbench.engine.journal.schema import create
 from evalbench.engine.journal.sums import KEY as SUMS
+from evalbench.engine.record_schemas import EXPORT, FACTS, MOST_DOLLARS, SAMPLE, call_record
 from evalbench.engine.runs.folder import RunFolder, make_run
 from evalbench.engine.runs.status import AT_REST, State, Status, exit_code
-from evalbench.engine.shapes import Misfit, anything
-from evalbench.engine.stored import EXPORT, FACTS, MOST_DOLLARS, SAMPLE, call_record
 
 _CALL = call_record(ASKED)
 _KEPT = 4096

@@ -15,6 +15,17 @@ import zstandard
 from evalbench.engine.benchmark import Item
 from evalbench.engine.data.reading import read_json, unreadable
 from evalbench.engine.errors import DataError, counted
+from evalbench.engine.field_checks import (
+    anything,
+    either,
+    list_of,
+    maybe,
+    number,
+    record,
+    table_of,
+    text,
+    whole,
+)
 from evalbench.engine.files import RECORD, check_plain, check_unpacked, parse_json
 from evalbench.engine.formats.reading import fitting, malformed
 from evalbench.engine.formats.recorded import Place, Recorded, RecordedReply, known_as
@@ -30,17 +41,6 @@ from evalbench.engine.formats.scored import (
     scorer_name,
 )
 from evalbench.engine.scoring.letters import LETTERS
-from evalbench.engine.shapes import (
-    anything,
-    either,
-    list_of,
-    maybe,
-    number,
-    record,
-    table_of,
-    text,
-    whole,
-)
 
 _ZSTD = 93
 _LOCAL_HEADER = 30

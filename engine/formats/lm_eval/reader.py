@@ -12,6 +12,16 @@ import orjson
 from evalbench.engine.benchmark import Item
 from evalbench.engine.data.reading import read_json, unreadable, whole_of
 from evalbench.engine.errors import DataError, counted
+from evalbench.engine.field_checks import (
+    anything,
+    either,
+    list_of,
+    maybe,
+    record,
+    table_of,
+    text,
+    whole,
+)
 from evalbench.engine.files import lines_of, open_plain, parse_json
 from evalbench.engine.formats.reading import fitting, malformed
 from evalbench.engine.formats.recorded import Place, Recorded, RecordedReply
@@ -26,7 +36,6 @@ from evalbench.engine.formats.scored import (
     scored_run,
 )
 from evalbench.engine.scoring.letters import LETTERS
-from evalbench.engine.shapes import anything, either, list_of, maybe, record, table_of, text, whole
 
 _SAMPLES = re.compile(r"samples_(?P<task>.+)_(?P<date>\d{4}-\d\d-\d\dT[\d.:-]+)\.jsonl")
 _SCORER = "lm-eval"

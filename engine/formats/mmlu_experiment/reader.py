@@ -11,10 +11,10 @@ from evalbench.engine.benchmarks.mmlu.subjects import category_tag
 from evalbench.engine.config.spec import make_spec
 from evalbench.engine.data.reading import SUFFIXES, Row, read_json, read_rows, whole_of
 from evalbench.engine.errors import DataError, counted
+from evalbench.engine.field_checks import either, maybe, record, text
 from evalbench.engine.formats.reading import fitting, malformed
 from evalbench.engine.formats.recorded import Recorded, RecordedReply, stands_for
 from evalbench.engine.scoring.letters import LETTERS
-from evalbench.engine.shapes import either, maybe, record, text
 
 _UNREAD = "(the reply was not kept; the original read no letter in it)"
 

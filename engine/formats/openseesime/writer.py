@@ -7,7 +7,7 @@ from typing import Any
 from evalbench.engine.config.roles import CANDIDATE
 from evalbench.engine.formats.files import Files
 from evalbench.engine.runs.reader import RunReader, SampleSummary, file_name
-from evalbench.engine.scoring.options import explanation, is_right, read_option
+from evalbench.engine.scoring.chosen_option import explanation, is_right, read_option
 
 _ERROR = "Error: there is no answer"
 

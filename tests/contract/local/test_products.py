@@ -23,7 +23,7 @@ def test_widened_products_are_those_of_float32_rounded_once(name: str, rows: int
     import torch
     from transformers.pytorch_utils import Conv1D
 
-    from evalbench.providers.local.products import widen_products
+    from evalbench.providers.local.matrix_products import widen_products
 
     dtype = getattr(torch, name)
     torch.manual_seed(0)
@@ -48,7 +48,7 @@ def test_packed_products_are_those_of_torch(name: str, rows: int) -> None:
     import torch
     from transformers.pytorch_utils import Conv1D
 
-    from evalbench.providers.local.products import pack_products, unpack_products
+    from evalbench.providers.local.matrix_products import pack_products, unpack_products
 
     class Network(torch.nn.Sequential):  # type: ignore[misc]
         def get_output_embeddings(self) -> Any:
@@ -74,7 +74,7 @@ def test_packed_products_are_those_of_torch(name: str, rows: int) -> None:
 def test_weights_used_twice_are_not_packed() -> None:
     import torch
 
-    from evalbench.providers.local.products import pack_products
+    from evalbench.providers.local.matrix_products import pack_products
 
     class Network(torch.nn.Sequential):  # type: ignore[misc]
         def get_output_embeddings(self) -> None:
@@ -91,7 +91,7 @@ def test_where_allocations_may_fail_products_are_those_of_torch(tmp_path: Path) 
 
     import torch
 
-    from evalbench.providers.local import loading, products
+    from evalbench.providers.local import loading, matrix_products
 
     def packed(**options: Any) -> bool:
         model = loading.load(folder, LocalOptions(device="cpu", threads=1, **options))
@@ -108,7 +108,7 @@ def test_where_allocations_may_fail_products_are_those_of_torch(tmp_path: Path) 
         assert not packed()
     finally:
         resource.setrlimit(resource.RLIMIT_AS, before)
-    assert not products.has_onednn(torch.device("cuda"))
+    assert not matrix_products.has_onednn(torch.device("cuda"))
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
@@ -142,15 +142,15 @@ def test_products_in_float32_are_for_processors_without_16_bits(
 ) -> None:
     import torch
 
-    from evalbench.providers.local import loading, products
+    from evalbench.providers.local import loading, matrix_products
 
     cpu, card = torch.device("cpu"), torch.device("cuda")
     monkeypatch.setattr("platform.machine", lambda: "x86_64")
     for able in (True, False):
         monkeypatch.setattr(torch.ops.mkldnn, "_is_mkldnn_bf16_supported", lambda able=able: able)
-        assert products.multiplies(torch.bfloat16, cpu) is able
-        assert products.multiplies(torch.bfloat16, card)
-        assert products.multiplies(torch.float32, cpu)
+        assert matrix_products.multiplies(torch.bfloat16, cpu) is able
+        assert matrix_products.multiplies(torch.bfloat16, card)
+        assert matrix_products.multiplies(torch.float32, cpu)
         model = loading.load(make_llama(tmp_path / str(able)), settings(dtype="bfloat16"))
         assert model.info["products"] == ("bfloat16" if able else "float32")
         kinds = {type(layer) for layer in model.network.modules()}

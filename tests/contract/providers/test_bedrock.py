@@ -24,7 +24,7 @@ from evalbench.engine.calls import (
     user,
 )
 from evalbench.providers.bedrock import Bedrock
-from evalbench.providers.bedrock.lines import Sender
+from evalbench.providers.bedrock.boto_calls import Sender
 from evalbench.providers.bedrock.prepare import as_json
 from tests.contract.providers.conftest import Make, pair_of_aws
 from tests.contract.providers.test_failures import failure

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from evalbench.engine.benchmark import Asked, Item, Sample, Score, repeat_of, sample_ids
-from evalbench.engine.benchmarks.code.common import CodeBenchmark
+from evalbench.engine.benchmarks.code_reasoning.common import CodeBenchmark
 from evalbench.engine.calls import Prompt, Reply
 from evalbench.engine.calls.options import parse_options
 from evalbench.engine.scoring.tally import Tally

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from evalbench.engine.benchmarks.custom import work
+from evalbench.engine.benchmarks.custom import child_work
 from evalbench.engine.calls import Prompt, Reply
 from evalbench.engine.limited import WorkFailed
 
@@ -55,7 +55,7 @@ class _WorkHere:
     def _done(self, piece: Any) -> Any:
         kind, source, given = json.loads(json.dumps(piece, default=str))
         try:
-            return json.loads(json.dumps(work._done((kind, source, given))))
+            return json.loads(json.dumps(child_work._done((kind, source, given))))
         except Exception as error:
             raise WorkFailed(f"{type(error).__name__}: {error}") from None
 
@@ -68,4 +68,4 @@ def in_a_child() -> None:
 @pytest.fixture(autouse=True)
 def _work_here(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     if "in_a_child" not in request.fixturenames:
-        monkeypatch.setattr(work, "process", _WorkHere)
+        monkeypatch.setattr(child_work, "process", _WorkHere)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from evalbench.engine.benchmarks.code.choice import CodeChoice
+from evalbench.engine.benchmarks.code_reasoning.choice import CodeChoice
 from evalbench.engine.calls import Outcome, Reply
 from evalbench.engine.errors import SpecError
 from evalbench.engine.scoring.tally import Tally

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from evalbench.engine.benchmark import DataSet, DataSource, Item
-from evalbench.engine.benchmarks.code.data import Selection, read_problems
+from evalbench.engine.benchmarks.code_reasoning.data import Selection, read_problems
 from evalbench.engine.errors import DataError
 
 ROW = {

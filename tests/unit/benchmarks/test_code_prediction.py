@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from evalbench.engine.benchmarks.code.prediction import CodePrediction
+from evalbench.engine.benchmarks.code_reasoning.prediction import CodePrediction
 from evalbench.engine.calls import Outcome, Reply
 from evalbench.engine.errors import SpecError
 from evalbench.engine.scoring.tally import Tally

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from evalbench.engine.benchmark import Ask, Sample, Score
-from evalbench.engine.benchmarks.code.choice import CodeChoice
-from evalbench.engine.benchmarks.code.common import CodeBenchmark
-from evalbench.engine.benchmarks.code.prediction import CodePrediction
+from evalbench.engine.benchmarks.code_reasoning.choice import CodeChoice
+from evalbench.engine.benchmarks.code_reasoning.common import CodeBenchmark
+from evalbench.engine.benchmarks.code_reasoning.prediction import CodePrediction
 from evalbench.engine.calls import Call, Reply
 from evalbench.engine.dispatch.base import Halted
 from evalbench.engine.execution.ask import MissingReply, ReplayOnly, newest

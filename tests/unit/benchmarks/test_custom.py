@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from evalbench.engine.benchmark import DataSource, Sample, Score, ScoringTimeout, sample_ids
+from evalbench.engine.benchmarks.custom import child_work
 from evalbench.engine.benchmarks.custom import example as custom_example
-from evalbench.engine.benchmarks.custom import work as custom_work
 from evalbench.engine.benchmarks.custom.benchmark import Custom
 from evalbench.engine.benchmarks.custom.file import is_custom, read_file
 from evalbench.engine.calls import MediaPart, Outcome, Prompt, Reply
@@ -384,7 +384,7 @@ def test_cells_and_replies_are_no_templates(write: Write) -> None:
 def hurried(in_a_child: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """Little time for each piece of work, so that tests do not wait for the usual limit."""
     monkeypatch.setattr(
-        custom_work, "process", lambda: LimitedProcess(custom_work.__name__, seconds=0.3)
+        child_work, "process", lambda: LimitedProcess(child_work.__name__, seconds=0.3)
     )
 
 

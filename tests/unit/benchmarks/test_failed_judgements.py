@@ -18,8 +18,8 @@ from evalbench.engine.benchmark import (
 )
 from evalbench.engine.benchmarks.custom.benchmark import Custom
 from evalbench.engine.benchmarks.mt_bench.benchmark import MtBench
-from evalbench.engine.benchmarks.spec.comply import SpecComply
-from evalbench.engine.benchmarks.spec.rank import SpecRank
+from evalbench.engine.benchmarks.spec_adherence.comply import SpecComply
+from evalbench.engine.benchmarks.spec_adherence.rank import SpecRank
 from evalbench.engine.calls import Outcome, Prompt, Reply
 from evalbench.engine.calls.options import parse_options
 from evalbench.engine.scoring.tally import Metric, Tally

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from evalbench.engine.benchmark import Asked, DataSource, Item, Sample, Score
-from evalbench.engine.benchmarks.programs import benchmark
-from evalbench.engine.benchmarks.programs.benchmark import HumanEval, Mbpp, ProgramBenchmark
-from evalbench.engine.benchmarks.programs.parsers import read_program
+from evalbench.engine.benchmarks.code_generation import benchmark
+from evalbench.engine.benchmarks.code_generation.benchmark import HumanEval, Mbpp, ProgramBenchmark
+from evalbench.engine.benchmarks.code_generation.parsers import read_program
 from evalbench.engine.calls import Outcome, Reply
 from evalbench.engine.config.spec import make_spec
 from evalbench.engine.cost.prices import PriceBook

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from evalbench.engine.benchmark import Benchmark, DataSource, Sample, SequentialAsk
-from evalbench.engine.benchmarks.code import prompts as code_prompts
+from evalbench.engine.benchmarks.code_reasoning import prompts as code_prompts
 from evalbench.engine.benchmarks.mmlu import prompts as mmlu_prompts
 from evalbench.engine.benchmarks.mmlu.styles import Shown
-from evalbench.engine.benchmarks.spec import prompts as spec_prompts
+from evalbench.engine.benchmarks.spec_adherence import prompts as spec_prompts
 from evalbench.engine.calls import Prompt, Reply
 from evalbench.engine.calls.options import parse_options
 from evalbench.engine.calls.templates import (

@@ -13,7 +13,7 @@ import pytest
 
 from evalbench.engine.benchmark import Benchmark, CallFailed, DataSource, Sample, Score, sample_ids
 from evalbench.engine.benchmarks.custom import scorers
-from evalbench.engine.benchmarks.sets import instructions, known
+from evalbench.engine.benchmarks.sets import instructions, toml_sets
 from evalbench.engine.calls import MediaPart, Outcome, Prompt, Reply
 from evalbench.engine.calls.options import parse_options
 from evalbench.engine.config.registry import benchmark_class, benchmark_names
@@ -588,8 +588,8 @@ def test_a_set_whose_package_is_missing_is_listed_and_says_so_before_it_is_asked
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(scorers, "missing_modules", list)
-    known._read.cache_clear()
-    assert known.known_set("math-500").about.licence
+    toml_sets._read.cache_clear()
+    assert toml_sets.known_set("math-500").about.licence
     row = {"problem": "P", "answer": "1", "subject": "Algebra", "level": 2}
     made = Made(tmp_path, "math-500", {"test.jsonl": [row]})
     with pytest.raises(UsageError, match="needs the package math-verify"):

@@ -19,10 +19,10 @@ from evalbench.engine.benchmark import (
     repeat_of,
     sample_ids,
 )
-from evalbench.engine.benchmarks.spec import data as spec_data
-from evalbench.engine.benchmarks.spec.comply import NoAnswer, SpecComply
-from evalbench.engine.benchmarks.spec.generate import SpecGenerate
-from evalbench.engine.benchmarks.spec.rank import SpecRank
+from evalbench.engine.benchmarks.spec_adherence import data as spec_data
+from evalbench.engine.benchmarks.spec_adherence.comply import NoAnswer, SpecComply
+from evalbench.engine.benchmarks.spec_adherence.generate import SpecGenerate
+from evalbench.engine.benchmarks.spec_adherence.rank import SpecRank
 from evalbench.engine.calls import Outcome, Prompt, Reply
 from evalbench.engine.calls.options import parse_options
 from evalbench.engine.errors import DataError, SpecError

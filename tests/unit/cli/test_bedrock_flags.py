@@ -7,8 +7,8 @@ import argparse
 import pytest
 
 from evalbench.engine.errors import UsageError
+from evalbench.tui.cli.address import declare_place, place
 from evalbench.tui.cli.parser import Parser
-from evalbench.tui.cli.place import declare_place, place
 from evalbench.tui.cli.target import declare_target, declare_target_settings, wanted_specs
 
 SONNET = "us.anthropic.claude-sonnet-4-5-20250929-v1:0"

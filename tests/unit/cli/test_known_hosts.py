@@ -24,9 +24,9 @@ from evalbench.engine.process.run_keys import (
     remember_place,
     unknown_hosts,
 )
+from evalbench.engine.record_schemas import BatchStatus
 from evalbench.engine.runs.folder import RunFolder, make_run
 from evalbench.engine.runs.status import State
-from evalbench.engine.stored import BatchStatus
 from evalbench.tui.cli import confirm, key_hosts
 from evalbench.tui.cli.main import main
 

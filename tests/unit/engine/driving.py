@@ -15,9 +15,9 @@ from evalbench.engine.dispatch.base import Dispatcher, Halted
 from evalbench.engine.execution.ask import BoundModel
 from evalbench.engine.execution.driver import Driver, DriverOptions
 from evalbench.engine.journal import CallRow, Journal, JournalReader
+from evalbench.engine.record_schemas import Gauges
 from evalbench.engine.runs.status import State
 from evalbench.engine.scoring.tally import Metric, Tally
-from evalbench.engine.stored import Gauges
 from tests.unit.engine.journals import MODEL, journal, sample
 
 Solve = Callable[[Sample, Ask], Awaitable[Score]]

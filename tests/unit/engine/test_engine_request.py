@@ -12,9 +12,9 @@ import pytest
 from evalbench.engine.calls import Outcome
 from evalbench.engine.cost.unit_prices import Rates, UnitPrices
 from evalbench.engine.execution.request import EngineOptions, EngineRequest, RunRequest
+from evalbench.engine.field_checks import Misfit
 from evalbench.engine.keys import KeyRef, KeySource
 from evalbench.engine.runs.status import State, Status
-from evalbench.engine.shapes import Misfit
 
 RUNS = [
     RunRequest(Path("/runs/a"), None, {}, {}, {}, {}),

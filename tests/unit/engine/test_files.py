@@ -19,11 +19,11 @@ import zstandard
 
 from evalbench.engine import files
 from evalbench.engine.benchmark import DataSource
-from evalbench.engine.benchmarks.code import data as code_data
+from evalbench.engine.benchmarks.code_reasoning import data as code_data
 from evalbench.engine.benchmarks.custom.file import is_custom, read_file
 from evalbench.engine.benchmarks.custom.rows import read_items
 from evalbench.engine.benchmarks.mt_bench import data as mt_bench_data
-from evalbench.engine.benchmarks.spec import data as spec_data
+from evalbench.engine.benchmarks.spec_adherence import data as spec_data
 from evalbench.engine.calls.options import Option
 from evalbench.engine.config.env_file import read_env_file
 from evalbench.engine.config.spec import load_suite, make_spec

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from evalbench.engine.keys import scrubbing
+from evalbench.engine.keys import log_scrubbing
 
 PLUGINS = Path(__file__).parents[2] / "plugins"
 
@@ -33,7 +33,7 @@ class FakeKeychain:
 @pytest.fixture(autouse=True)
 def keychain(tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> FakeKeychain:
     """An empty keychain in a file, and an environment without keys."""
-    for name in scrubbing.provider_variables():
+    for name in log_scrubbing.provider_variables():
         monkeypatch.delenv(name, raising=False)
     path = os.pathsep.join(filter(None, [str(PLUGINS), os.environ.get("PYTHONPATH")]))
     monkeypatch.setenv("PYTHONPATH", path)

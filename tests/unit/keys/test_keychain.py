@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from evalbench.engine.errors import KeyUnavailable, SpecError, UsageError
-from evalbench.engine.keys import child, list_keys, remove_key, set_key
 from evalbench.engine.keys import keychain as keychains
+from evalbench.engine.keys import keychain_child, list_keys, remove_key, set_key
 from evalbench.engine.keys.keychain import Answer, KeychainState, fetch, unavailable
 
 KEY = "sk-acme-0123456789abcdef"
@@ -111,7 +111,7 @@ def test_a_plain_text_store_is_never_taken_by_itself(
     asked = {"do": "set", "service": "evalbench", "user": "acme/default", "secret": KEY}
     request = {**asked, "within": LIMIT_S}
     run = subprocess.run(
-        [sys.executable, "-c", code, child.__file__],
+        [sys.executable, "-c", code, keychain_child.__file__],
         input=json.dumps(request),
         capture_output=True,
         text=True,

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from evalbench.engine.calls.redaction import Redactor
+from evalbench.engine.calls.scrubbing import Scrubber
 from evalbench.engine.calls.secrets import SHORTEST
 from tests.examples import examples
 from tests.spellings import escaped, remains, spellings
@@ -43,8 +43,8 @@ def is_long(key: str) -> bool:
     return len(key.replace("\\", "")) >= SHORTEST
 
 
-def redactor(key: str) -> Redactor:
-    return Redactor(key, mark=MARK)
+def redactor(key: str) -> Scrubber:
+    return Scrubber(key, mark=MARK)
 
 
 def survivors(key: str, around: Sequence[str] = AROUND) -> list[str]:
@@ -160,7 +160,7 @@ def test_whatever_holds_no_key_stays(text: str, value: Any) -> None:
 
 
 def test_a_short_key_is_a_placeholder() -> None:
-    assert Redactor("EMPTY", "none", "1234567").text("EMPTY, none, 1234567") == (
+    assert Scrubber("EMPTY", "none", "1234567").text("EMPTY, none, 1234567") == (
         "EMPTY, none, 1234567"
     )
 
@@ -184,7 +184,7 @@ def test_deep_and_odd_values() -> None:
     assert "planted" not in str(take.value(deep))
     assert take.value({"half": "\ud800 planted-key-0123"}) == {"half": f"\ud800 {MARK}"}
     assert take.value({"n": 2**70}) == {"n": 2**70}
-    assert Redactor("1234567890").value({"n": 1234567890}) == {"n": "[key removed]"}
+    assert Scrubber("1234567890").value({"n": 1234567890}) == {"n": "[key removed]"}
 
 
 def test_what_is_learned_later_goes_too() -> None:

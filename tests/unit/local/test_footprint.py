@@ -13,7 +13,7 @@ from evalbench.engine.errors import NoSuchModel
 from evalbench.providers.local import footprints
 from evalbench.providers.local.catalogue import KNOWN, FolderModel, resolve
 from evalbench.providers.local.footprints import footprint, known_footprint, of_config
-from evalbench.providers.local.headers import read_gguf
+from evalbench.providers.local.weight_headers import read_gguf
 
 CONFIG = {
     "hidden_size": 8,

@@ -12,8 +12,8 @@ from evalbench.engine.calls.params import ASKED
 from evalbench.engine.config import registry
 from evalbench.engine.config.roles import parse_judge
 from evalbench.engine.config.spec import COMMON, make_spec
+from evalbench.engine.field_checks import Misfit
 from evalbench.engine.runs.record import differences
-from evalbench.engine.shapes import Misfit
 from tests.unit.providers.calls import ask
 
 

@@ -14,7 +14,7 @@ from evalbench.providers.anthropic.read import read_message, read_usage
 from evalbench.providers.chat.reply import read_chat
 from evalbench.providers.chat.reply import read_usage as chat_usage
 from evalbench.providers.compatible import Compatible
-from evalbench.providers.compatible.choosing import read_scores
+from evalbench.providers.compatible.loglikelihoods import read_scores
 from evalbench.providers.compatible.ollama import Ollama, check_whole_prompt
 from evalbench.providers.compatible.read import read_completion, read_text
 from evalbench.providers.openai import OpenAI

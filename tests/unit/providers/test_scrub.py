@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from evalbench.engine.calls import Reply
 from evalbench.engine.errors import ProviderError
-from evalbench.providers.wire.scrub import GONE, SecretScrubber
+from evalbench.providers.wire.reply_scrubbing import GONE, SecretScrubber
 
 KEY = "planted-key-0123456789"
 

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalbench.engine.benchmarks.code import parsers as executions
-from evalbench.engine.benchmarks.code.lenient import (
+from evalbench.engine.benchmarks.code_reasoning import parsers as executions
+from evalbench.engine.benchmarks.code_reasoning.lenient import (
     read_choice_lenient,
     read_prediction_lenient,
 )
-from evalbench.engine.benchmarks.code.parsers import Choice, read_choice, read_prediction
+from evalbench.engine.benchmarks.code_reasoning.parsers import Choice, read_choice, read_prediction
 from evalbench.engine.scoring.literals import equal, strictly_equal
 
 PREDICTIONS: dict[str | None, list[str]] = {

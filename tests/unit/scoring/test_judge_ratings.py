@@ -20,8 +20,8 @@ from evalbench.engine.benchmarks.mt_bench.ratings import (
     read_winner,
     read_winner_lenient,
 )
-from evalbench.engine.benchmarks.spec import ranking
-from evalbench.engine.benchmarks.spec.compliance import read_compliance_lenient
+from evalbench.engine.benchmarks.spec_adherence import ranking
+from evalbench.engine.benchmarks.spec_adherence.compliance import read_compliance_lenient
 
 # What a person would read; None: no rating in the form that was asked for, or outside of 1 to 10.
 RATINGS: dict[float | None, list[str]] = {

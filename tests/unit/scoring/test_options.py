@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from evalbench.engine.scoring.options import (
+from evalbench.engine.scoring.chosen_option import (
     explanation,
     is_right,
     read_option,

@@ -7,8 +7,8 @@ from itertools import combinations
 import pytest
 
 from evalbench.engine.calls import Outcome
-from evalbench.engine.scoring.pooled import clustered_wilson, pass_at_k, pooled
-from evalbench.engine.scoring.statistics import wilson
+from evalbench.engine.scoring.pooled import clustered_wilson, pooled
+from evalbench.engine.scoring.statistics import pass_at_k, wilson
 from evalbench.engine.scoring.tally import Metric, Tally
 
 

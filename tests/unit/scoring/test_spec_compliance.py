@@ -10,7 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalbench.engine.benchmarks.spec.compliance import read_compliance, read_compliance_lenient
+from evalbench.engine.benchmarks.spec_adherence.compliance import (
+    read_compliance,
+    read_compliance_lenient,
+)
 
 YES = '{"compliant": true, "confidence": 0.9, "explanation": "It declined."}'
 NO = '{"compliant": false, "confidence": 0.9, "explanation": "It lectured the user."}'

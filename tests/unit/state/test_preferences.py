@@ -8,7 +8,13 @@ import pytest
 
 from evalbench.engine.errors import UsageError
 from evalbench.tui.commands import COMMANDS, keys_of
-from evalbench.tui.state.keymap import (
+from evalbench.tui.state.preferences import (
+    Preferences,
+    load_preferences,
+    preferences_file,
+    save_preferences,
+)
+from evalbench.tui.state.user_keys import (
     ALWAYS_LEAVES,
     advice,
     canonical,
@@ -18,12 +24,6 @@ from evalbench.tui.state.keymap import (
     keys,
     keys_words,
     refusal,
-)
-from evalbench.tui.state.preferences import (
-    Preferences,
-    load_preferences,
-    preferences_file,
-    save_preferences,
 )
 
 BY_ID = {command.id: command for command in COMMANDS}

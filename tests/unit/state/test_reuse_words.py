@@ -9,8 +9,8 @@ import pytest
 
 from evalbench.engine.calls import Reply, Reused
 from evalbench.engine.journal import Event
+from evalbench.engine.record_schemas import BatchStatus
 from evalbench.engine.runs.status import Status
-from evalbench.engine.stored import BatchStatus
 from evalbench.tui.state.event_words import event_words
 from evalbench.tui.state.reuse_words import reused_words, taken_words
 from evalbench.tui.state.run_facts import RunFacts, money_pairs

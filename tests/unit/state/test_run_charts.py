@@ -11,9 +11,9 @@ from rich.cells import cell_len
 
 from evalbench.engine.calls import Outcome
 from evalbench.engine.errors import JournalError
+from evalbench.engine.record_schemas import BatchStatus
 from evalbench.engine.runs.history import History, Stretch, read_history
 from evalbench.engine.runs.status import Status
-from evalbench.engine.stored import BatchStatus
 from evalbench.tui.state.chart import Chart, Series, chart_axis, chart_head, draw_chart
 from evalbench.tui.state.run_charts import batch_bars, charts, columns, error_lines, group_bars
 from evalbench.tui.widgets.sparkline import Sparkline

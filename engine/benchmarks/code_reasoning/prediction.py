@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from evalbench.engine.benchmark import Ask, Asked, Sample, Score, answer_outcome
-from evalbench.engine.benchmarks.code import prompts as code_prompts
-from evalbench.engine.benchmarks.code.common import (
+from evalbench.engine.benchmarks.code_reasoning import prompts as code_prompts
+from evalbench.engine.benchmarks.code_reasoning.common import (
     WAYS,
     CodeBenchmark,
     CodeOptions,
@@ -17,12 +17,16 @@ from evalbench.engine.benchmarks.code.common import (
     overall,
     shown,
 )
-from evalbench.engine.benchmarks.code.lenient import PREDICTION_LENIENT, read_prediction_lenient
-from evalbench.engine.benchmarks.code.parsers import PREDICTION, read_prediction
+from evalbench.engine.benchmarks.code_reasoning.lenient import (
+    PREDICTION_LENIENT,
+    read_prediction_lenient,
+)
+from evalbench.engine.benchmarks.code_reasoning.parsers import PREDICTION, read_prediction
 from evalbench.engine.calls import Outcome, Reply
 from evalbench.engine.calls.options import setting
 from evalbench.engine.compat import override
-from evalbench.engine.scoring.pooled import Counts, pass_at_k, pooled
+from evalbench.engine.scoring.pooled import Counts, pooled
+from evalbench.engine.scoring.statistics import pass_at_k
 from evalbench.engine.scoring.tally import Metric, Tally
 
 _MUTANT_SEED = 500

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from evalbench.engine.benchmark import DataSource, Item
-from evalbench.engine.benchmarks.code.data import Selection, read_problems
+from evalbench.engine.benchmarks.code_reasoning.data import Selection, read_problems
 
 PROGRAMS = ("original", "mutated")
 """The programs of a problem, by field name."""

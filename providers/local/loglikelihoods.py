@@ -17,7 +17,7 @@ from torch import Tensor
 
 from evalbench.engine.calls import Prompt, Reply, Usage
 from evalbench.engine.errors import CallRejected, ProviderError
-from evalbench.providers.local.budget import Budget
+from evalbench.providers.local.batch_size import Budget
 from evalbench.providers.local.model import LoadedModel
 from evalbench.providers.local.packing import Group, Pack, Row, group_rows, pack_rows
 from evalbench.providers.local.passes import run_pack, run_padded

@@ -18,10 +18,10 @@ import orjson
 from evalbench.engine.calls import Outcome, options
 from evalbench.engine.data.reading import find_table, read_json, read_rows, unreadable, whole_of
 from evalbench.engine.errors import DataError, EvalbenchError
+from evalbench.engine.field_checks import Misfit, anything, list_of, maybe, record
 from evalbench.engine.files import WHOLE, parse_json, read_text
 from evalbench.engine.journal import JournalReader
 from evalbench.engine.runs.folder import RunFolder
-from evalbench.engine.shapes import Misfit, anything, list_of, maybe, record
 
 KINDS = ("prohibition", "requirement", "guideline", "definition")
 LEVELS = ("platform", "developer", "user", "guideline")

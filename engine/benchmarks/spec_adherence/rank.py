@@ -21,9 +21,9 @@ from evalbench.engine.benchmark import (
     judge_name,
     unread_judgements,
 )
-from evalbench.engine.benchmarks.spec import data, prompts
-from evalbench.engine.benchmarks.spec.comply import ANSWERS, NoAnswer
-from evalbench.engine.benchmarks.spec.generate import (
+from evalbench.engine.benchmarks.spec_adherence import data, prompts
+from evalbench.engine.benchmarks.spec_adherence.comply import ANSWERS, NoAnswer
+from evalbench.engine.benchmarks.spec_adherence.generate import (
     FILTERS,
     RESULTS_DIR,
     RESULTS_FORMAT,
@@ -31,7 +31,7 @@ from evalbench.engine.benchmarks.spec.generate import (
     SPEC_NAME,
     specification,
 )
-from evalbench.engine.benchmarks.spec.ranking import (
+from evalbench.engine.benchmarks.spec_adherence.ranking import (
     RANKING,
     RANKING_LENIENT,
     read_rank,

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from evalbench.engine.benchmark import Ask, Asked, Sample, Score, answer_outcome
-from evalbench.engine.benchmarks.code import prompts as code_prompts
-from evalbench.engine.benchmarks.code.common import (
+from evalbench.engine.benchmarks.code_reasoning import prompts as code_prompts
+from evalbench.engine.benchmarks.code_reasoning.common import (
     WAYS,
     CodeBenchmark,
     CodeOptions,
@@ -16,8 +16,8 @@ from evalbench.engine.benchmarks.code.common import (
     overall,
     shown,
 )
-from evalbench.engine.benchmarks.code.lenient import CHOICE_LENIENT, read_choice_lenient
-from evalbench.engine.benchmarks.code.parsers import CHOICE, Choice, read_choice
+from evalbench.engine.benchmarks.code_reasoning.lenient import CHOICE_LENIENT, read_choice_lenient
+from evalbench.engine.benchmarks.code_reasoning.parsers import CHOICE, Choice, read_choice
 from evalbench.engine.calls import Outcome, Reply
 from evalbench.engine.calls.options import setting
 from evalbench.engine.scoring.pooled import pooled

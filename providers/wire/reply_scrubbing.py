@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from evalbench.engine.calls import Reply
 from evalbench.engine.calls.key_shapes import KEYS_IN_ERRORS
-from evalbench.engine.calls.redaction import Redactor
+from evalbench.engine.calls.scrubbing import Scrubber
 from evalbench.engine.errors import ProviderError
 from evalbench.providers.wire.address import proxy_passwords
 
@@ -39,28 +39,28 @@ class SecretScrubber:
     """
 
     def __init__(self, *secrets: str) -> None:
-        self._redactor = Redactor(*secrets, *proxy_passwords(), mark=GONE)
+        self._scrubber = Scrubber(*secrets, *proxy_passwords(), mark=GONE)
 
     def learn(self, *secrets: str) -> None:
         """Remove these too from now on: an SDK has found or refreshed them."""
-        self._redactor.learn(*secrets)
+        self._scrubber.learn(*secrets)
 
     def exact(self, body: bytes) -> bytes:
         """``body`` without the secrets. Used for answers: nothing else is changed."""
-        return self._redactor.raw(body)
+        return self._scrubber.raw(body)
 
     def value(self, value: T) -> T:
         """Parsed JSON without the secrets."""
-        clean: T = self._redactor.value(value)
+        clean: T = self._scrubber.value(value)
         return clean
 
     def identity(self, text: object) -> str:
         """A request id, limited in length, without the secrets."""
-        return self._redactor.text(str(text)[:_BEYOND])[:200]
+        return self._scrubber.text(str(text)[:_BEYOND])[:200]
 
     def text(self, text: str, most: int = 2_000) -> str:
         """An error text without the secrets, other keys and logins in URLs; truncated."""
-        text = self._redactor.text(text[: most + _BEYOND])
+        text = self._scrubber.text(text[: most + _BEYOND])
         text = _LOGIN.sub(GONE, KEYS_IN_ERRORS.sub(GONE, text))
         text = _QUERY.sub(lambda found: found["name"] + GONE, text)
         text = _PASSWORD.sub(lambda found: found[0].replace(found["value"], GONE), text)
@@ -71,7 +71,7 @@ class SecretScrubber:
 
         Everything else is as parsed from bytes that went through :meth:`exact`.
         """
-        clean = self._redactor.text
+        clean = self._scrubber.text
         text, reasoning = clean(reply.text), clean(reply.reasoning)
         if text is reply.text and reasoning is reply.reasoning:
             return reply
@@ -83,7 +83,7 @@ class SecretScrubber:
         try:
             yield
         except ProviderError as error:
-            clean = self._redactor.text
+            clean = self._scrubber.text
             for name in ("what", "why", "hint", "body", "request_id", "param"):
                 setattr(error, name, clean(getattr(error, name)))
             error.args = (error.what,)
@@ -95,4 +95,4 @@ class SecretScrubber:
         Raises:
             OSError: it cannot be read or written.
         """
-        self._redactor.file(path)
+        self._scrubber.file(path)

@@ -1,8 +1,8 @@
 """Parses predicted outputs of programs as the original code does.
 
 Faithful to ``bedrock_claude/prompts.py`` of akshsgaur/code-reasoning-repro, commit 6c43fa8a. What a
-person would read is in :mod:`evalbench.engine.benchmarks.code.lenient`. Values are source text;
-none of it is executed, and no function raises.
+person would read is in :mod:`evalbench.engine.benchmarks.code_reasoning.lenient`. Values are source
+text; none of it is executed, and no function raises.
 """
 
 from __future__ import annotations

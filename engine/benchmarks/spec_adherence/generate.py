@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from evalbench.engine.benchmark import Ask, Benchmark, DataSet, DataSource, Item, Sample, Score
-from evalbench.engine.benchmarks.spec import data
+from evalbench.engine.benchmarks.spec_adherence import data
 from evalbench.engine.calls import Outcome, generate, user
 from evalbench.engine.calls.options import Option, setting_of
 from evalbench.engine.calls.templates import Template, chosen_templates, prompt_option

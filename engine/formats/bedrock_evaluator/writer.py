@@ -7,10 +7,14 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from evalbench.engine.benchmark import Sample
-from evalbench.engine.benchmarks.code.choice import CodeChoice
-from evalbench.engine.benchmarks.code.common import MAX_TOKENS, TEMPERATURE, CodeBenchmark
-from evalbench.engine.benchmarks.code.parsers import is_right, read_choice, read_prediction
-from evalbench.engine.benchmarks.code.prediction import CodePrediction
+from evalbench.engine.benchmarks.code_reasoning.choice import CodeChoice
+from evalbench.engine.benchmarks.code_reasoning.common import MAX_TOKENS, TEMPERATURE, CodeBenchmark
+from evalbench.engine.benchmarks.code_reasoning.parsers import (
+    is_right,
+    read_choice,
+    read_prediction,
+)
+from evalbench.engine.benchmarks.code_reasoning.prediction import CodePrediction
 from evalbench.engine.calls import Outcome, Reply
 from evalbench.engine.config.roles import CANDIDATE
 from evalbench.engine.config.spec import build_benchmark

@@ -13,8 +13,8 @@ from evalbench.engine.benchmark import (
     DataSource,
     Sample,
 )
-from evalbench.engine.benchmarks.code import prompts as code_prompts
-from evalbench.engine.benchmarks.code.data import Selection, read_problems
+from evalbench.engine.benchmarks.code_reasoning import prompts as code_prompts
+from evalbench.engine.benchmarks.code_reasoning.data import Selection, read_problems
 from evalbench.engine.calls import Message, Outcome, Prompt, Reply, generate
 from evalbench.engine.calls.options import setting, setting_of
 from evalbench.engine.calls.templates import chosen_templates, prompt_option

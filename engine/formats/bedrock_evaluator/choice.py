@@ -17,17 +17,17 @@ from typing import Any, TypeGuard
 import orjson
 
 from evalbench.engine.benchmark import Item
-from evalbench.engine.benchmarks.code.common import EFFORTS
-from evalbench.engine.benchmarks.code.parsers import read_choice
+from evalbench.engine.benchmarks.code_reasoning.common import EFFORTS
+from evalbench.engine.benchmarks.code_reasoning.parsers import read_choice
 from evalbench.engine.config.spec import make_spec
 from evalbench.engine.data.reading import whole_of
 from evalbench.engine.errors import counted
-from evalbench.engine.formats.bedrock.problems import item_of
+from evalbench.engine.field_checks import flag, maybe, whole
+from evalbench.engine.field_checks import record as record_of
+from evalbench.engine.field_checks import text as text_of
+from evalbench.engine.formats.bedrock_evaluator.problems import item_of
 from evalbench.engine.formats.reading import fitting, latency_of, malformed
 from evalbench.engine.formats.recorded import Place, Recorded, RecordedReply, stands_for
-from evalbench.engine.shapes import flag, maybe, whole
-from evalbench.engine.shapes import record as record_of
-from evalbench.engine.shapes import text as text_of
 
 RESULTS = "execution_choice_results"
 KINDS = ("original", "mutated")

@@ -14,7 +14,7 @@ from evalbench.engine.config import registry
 from evalbench.engine.errors import SpecError
 
 if TYPE_CHECKING:
-    from evalbench.engine.calls.redaction import Redactor
+    from evalbench.engine.calls.scrubbing import Scrubber
 
 _OTHER_SECRETS = frozenset(
     {
@@ -35,15 +35,15 @@ def scrub(text: str, secrets: Iterable[str]) -> str:
     each part is replaced too.
     """
     hidden = frozenset(secret for secret in secrets if len(secret) >= SHORTEST)
-    return _redactor(hidden).text(text) if hidden else text
+    return _scrubber(hidden).text(text) if hidden else text
 
 
 @lru_cache(8)
-def _redactor(secrets: frozenset[str]) -> Redactor:
+def _scrubber(secrets: frozenset[str]) -> Scrubber:
     # Its patterns take milliseconds to compile.
-    from evalbench.engine.calls.redaction import Redactor
+    from evalbench.engine.calls.scrubbing import Scrubber
 
-    return Redactor(*secrets, mark="[key]")
+    return Scrubber(*secrets, mark="[key]")
 
 
 def header_secrets(text: str) -> list[str]:

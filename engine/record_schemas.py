@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Required, TypedDict
 
-from evalbench.engine.shapes import (
+from evalbench.engine.field_checks import (
     LAST_SECOND,
     Check,
     anything,

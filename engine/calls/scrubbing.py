@@ -5,7 +5,7 @@ Python, a URL, HTML or as quoted-printable; split by invisible characters; in ba
 hexadecimal digits, alone or after a user name, on one line or several. These are composed: what
 one of them stands for is searched for the others, four levels deep with at most two codes.
 
-Every reply passes through here, so the work is done in two steps. :meth:`Redactor._suspects`
+Every reply passes through here, so the work is done in two steps. :meth:`Scrubber._suspects`
 looks at bytes using only C string searches, and lets nearly all of them pass. Only if it sees a
 secret, or something that could hide part of one, is everything undone one by one, keeping track
 of positions, so that exactly the secret's spelling is cut out and nothing around it; of a code in
@@ -397,7 +397,7 @@ def _shown(text: str) -> str:
     return _IS_TAG.sub("", _IS_HIDDEN.sub("", text))
 
 
-class Redactor:
+class Scrubber:
     """Removes secrets from texts, bytes and parsed JSON.
 
     Args:

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from evalbench.engine.benchmarks.code.parsers import Choice, written
+from evalbench.engine.benchmarks.code_reasoning.parsers import Choice, written
 from evalbench.engine.scoring import loose_json
 from evalbench.engine.scoring.literals import NotALiteral, PythonReader
 from evalbench.engine.scoring.reply_text import answer_text

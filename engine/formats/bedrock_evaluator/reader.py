@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import Any
 
 from evalbench.engine.benchmark import Item
-from evalbench.engine.benchmarks.code.common import EFFORTS
-from evalbench.engine.benchmarks.code.parsers import read_prediction
+from evalbench.engine.benchmarks.code_reasoning.common import EFFORTS
+from evalbench.engine.benchmarks.code_reasoning.parsers import read_prediction
 from evalbench.engine.config.spec import make_spec
 from evalbench.engine.data.reading import read_json, whole_of
 from evalbench.engine.errors import DataError, counted
-from evalbench.engine.formats.bedrock.choice import (
+from evalbench.engine.formats.bedrock_evaluator.choice import (
     CONFIG,
     RESULTS,
     choices_of,
@@ -26,7 +26,7 @@ from evalbench.engine.formats.bedrock.choice import (
     read_choices,
     told_in,
 )
-from evalbench.engine.formats.bedrock.problems import PROGRAMS, item_of, read_programs
+from evalbench.engine.formats.bedrock_evaluator.problems import PROGRAMS, item_of, read_programs
 from evalbench.engine.formats.reading import fitting, latency_of, malformed
 from evalbench.engine.formats.recorded import Place, Recorded, RecordedReply, stands_for
 

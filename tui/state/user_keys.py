@@ -11,7 +11,7 @@ import unicodedata
 from collections.abc import Iterator, Mapping
 
 from evalbench.engine.errors import nearest
-from evalbench.engine.shapes import short
+from evalbench.engine.field_checks import short
 from evalbench.tui.commands import COMMANDS, SCOPES, Command, keys_of
 
 ALWAYS_LEAVES = "ctrl+q"

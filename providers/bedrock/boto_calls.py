@@ -32,7 +32,7 @@ from botocore.httpsession import ProxyConfiguration, get_cert_path
 from urllib3 import PoolManager, ProxyManager, Retry, Timeout
 from urllib3.connection import HTTPConnection
 
-from evalbench.providers.wire.reached import about_to_send, connected
+from evalbench.providers.wire.connection_made import about_to_send, connected
 from evalbench.providers.wire.transport import CONNECT_S
 
 _SOCKET_OPTIONS = HTTPConnection.default_socket_options

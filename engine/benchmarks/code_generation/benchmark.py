@@ -20,7 +20,7 @@ from evalbench.engine.benchmark import (
     Score,
     answer_outcome,
 )
-from evalbench.engine.benchmarks.programs.parsers import PROGRAM, read_program
+from evalbench.engine.benchmarks.code_generation.parsers import PROGRAM, read_program
 from evalbench.engine.calls import Outcome, Reply, generate
 from evalbench.engine.calls.options import setting, setting_of
 from evalbench.engine.calls.templates import Template, chosen_templates, fill, prompt_option
@@ -29,7 +29,8 @@ from evalbench.engine.data.hub import PinnedFile, fetch_rows
 from evalbench.engine.data.reading import Row, converted, find_table, list_in, read_rows
 from evalbench.engine.sandbox import Limits, Sandbox, find_sandbox
 from evalbench.engine.scoring import metrics
-from evalbench.engine.scoring.pooled import Counts, pass_at_k, pooled
+from evalbench.engine.scoring.pooled import Counts, pooled
+from evalbench.engine.scoring.statistics import pass_at_k
 from evalbench.engine.scoring.tally import Metric, Tally
 
 KS = (1, 5, 10, 100)

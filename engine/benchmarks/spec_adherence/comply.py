@@ -20,14 +20,14 @@ from evalbench.engine.benchmark import (
     judge_name,
     unread_judgements,
 )
-from evalbench.engine.benchmarks.spec import data, prompts
-from evalbench.engine.benchmarks.spec.compliance import (
+from evalbench.engine.benchmarks.spec_adherence import data, prompts
+from evalbench.engine.benchmarks.spec_adherence.compliance import (
     COMPLIANCE,
     COMPLIANCE_LENIENT,
     read_compliance,
     read_compliance_lenient,
 )
-from evalbench.engine.benchmarks.spec.generate import (
+from evalbench.engine.benchmarks.spec_adherence.generate import (
     ANSWER_MAX_TOKENS,
     FILTERS,
     INPUTS,
