@@ -64,6 +64,7 @@ class Settings(TypedDict, total=False):
     subset: Literal["2025", "2024", "challenge", "easy", "diamond", "main", "extended"] | None
 
     # bbh
+    shots: int | None
     group: str | Sequence[str] | None
 
     # code-choice
@@ -83,9 +84,6 @@ class Settings(TypedDict, total=False):
 
     # custom
     file: str | Path | None
-
-    # drop
-    shots: int | None
 
     # humaneval
     program_tokens: int | None

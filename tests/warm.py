@@ -90,7 +90,7 @@ def _module(words: Sequence[str]) -> tuple[str, list[str]] | None:
     after = list(words[words[:1] == ["-P"] :])
     if len(after) > 1 and after[0] == "-m" and after[1].startswith(_OURS):
         return after[1], after[2:]
-    if after != list(words) and after[0].endswith("/engine/keys/child.py"):
+    if after != list(words) and after[0].endswith("/engine/keys/keychain_child.py"):
         return _BY_PATH, after[1:]
     return None
 

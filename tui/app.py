@@ -71,7 +71,7 @@ _PAGES = {
     "machine": "MachinePage",
     "providers": "ProvidersPage",
     "batches": "BatchesPage",
-    "own": "OwnPage",
+    "custom_benchmark": "OwnPage",
     "models": "ModelsPage",
     "new": "NewRunPage",
     "settings": "SettingsPage",
@@ -354,7 +354,7 @@ class EvalbenchApp(AppInterface):
 
     async def action_own(self) -> None:
         """See ``commands.py``."""
-        await self.open_page("own")
+        await self.open_page("custom_benchmark")
 
     async def action_batches(self) -> None:
         """See ``commands.py``."""

@@ -76,7 +76,7 @@ FORMATS: dict[str, Format] = {
     ),
     "bedrock": Format(
         "the Bedrock evaluator's JSON; takes a run of each kind",
-        "bedrock.writer",
+        "bedrock_evaluator.writer",
         ("code-prediction", "code-choice"),
         ".json",
         together=True,

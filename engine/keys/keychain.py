@@ -21,7 +21,7 @@ from evalbench.engine.errors import KeyUnavailable
 from evalbench.engine.keys.log_scrubbing import strip_environment
 
 SERVICE = "evalbench"
-_CHILD = Path(__file__).with_name("child.py")
+_CHILD = Path(__file__).with_name("keychain_child.py")
 UNATTENDED_S = 3.0
 ATTENDED_S = 60.0
 _STARTING_S = 30.0
