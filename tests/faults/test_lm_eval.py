@@ -65,7 +65,7 @@ def sums(engines: Engines, tmp_path: Path) -> None:
     rows = [json.dumps({"a": number, "b": number * number + 100}) for number in range(DOCS)]
     data = tmp_path / "rows.jsonl"
     data.write_text("\n".join(rows))
-    index = {"sums": ["GROUP", str(tmp_path / "sums.yaml"), "", "", "", list(KINDS), False]}
+    index = {"sums": ["GROUP", str(tmp_path / "sums.yaml"), "", "", "", list(KINDS)]}
     for name, body in (*KINDS.items(), ("f1", F1)):
         file = tmp_path / f"{name}.yaml"
         file.write_text(
@@ -73,7 +73,7 @@ def sums(engines: Engines, tmp_path: Path) -> None:
             f"test_split: test\n{body}"
         )
         kind = body.split()[1]
-        index[name] = ["TASK", str(file), kind, "", "", [], False]
+        index[name] = ["TASK", str(file), kind, "", "", []]
     (tmp_path / "sums.yaml").write_text(f"group: sums\ntask: [{', '.join(KINDS)}]\n")
     index_path().parent.mkdir(parents=True)
     index_path().write_text(json.dumps(index))
