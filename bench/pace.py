@@ -256,6 +256,17 @@ class Outage(Server):
         return Overloaded("overloaded", status=503) if self.inside > 64 else None
 
 
+class ShortOutage(Server):
+    latency = 0.5
+    most_refused = None
+    calls = 2500
+
+    def refuses(self) -> ProviderError | None:
+        if 3 <= _now() < 12:
+            return Overloaded("down", status=503)
+        return Overloaded("overloaded", status=503) if self.inside > 64 else None
+
+
 REGIMES: dict[str, type[Server]] = {
     "a fifth 429 at random, a twentieth 500": Random429,
     "a fifth 503 and 529 at random": Random529,
@@ -271,6 +282,7 @@ REGIMES: dict[str, type[Server]] = {
     "tokens per minute, reported in headers": Tokens,
     "slower with load": Loaded,
     "down for a minute": Outage,
+    "down for nine seconds": ShortOutage,
 }
 
 

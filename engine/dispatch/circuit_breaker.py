@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
+from collections.abc import Callable
 
 from evalbench.engine.dispatch.base import Report
 from evalbench.engine.dispatch.retry import LONGEST_OUTAGE_S, wait_too_long
@@ -114,12 +115,16 @@ class CircuitBreaker:
     the run soon. One that refuses for load is up.
     """
 
-    def __init__(self, report: Report, wait_s: float | None = None) -> None:
+    def __init__(
+        self, report: Report, wait_s: float | None = None, *, back: Callable[[], None]
+    ) -> None:
         """``report`` receives the events at the start and end of an outage.
 
         ``wait_s``: seconds to wait for a server that was never reached.
+        ``back``: called at the end of an outage, before any other call is sent.
         """
         self._report = report
+        self._back = back
         self._contact = FirstContact(report, wait_s)
         self._answered = False
         self._since: float | None = None
@@ -201,6 +206,7 @@ class CircuitBreaker:
             return
         if self.on:
             self._report("provider-back", after_s=round(_now() - self._since, 1))
+            self._back()
         self._since = self._next = None
         self._pause = FIRST_PROBE_S
         self.wake()

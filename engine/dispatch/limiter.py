@@ -395,6 +395,17 @@ class Limiter:
         if count and not self.fixed:
             self._steer(answered=False)
 
+    def search_anew(self) -> None:
+        """Forget what was found, after an outage: its refusals say nothing about load.
+
+        The concurrency grows again from its current size.
+        """
+        self.wake()
+        self._recent.clear()
+        self._steering = Steering(self._steering.pace.part)
+        if not self._alone:
+            self._agree_on_rate()
+
     def wake(self) -> None:
         """Stop keeping permits unused, so that nothing waits for them."""
         for number, (timer, _) in list(self._kept.items()):

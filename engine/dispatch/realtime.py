@@ -68,7 +68,7 @@ class RealtimeDispatcher:
         self._waiting = 0
         self._retries = 0
         self._admission = Admission(meter.budget, report)
-        self._breaker = CircuitBreaker(report, wait_s)
+        self._breaker = CircuitBreaker(report, wait_s, back=limiter.search_anew)
         self._halted = asyncio.Event()
         self._ready = False
         self._single_flight = SingleFlight(provider.capabilities, report)

@@ -83,8 +83,9 @@ class Steering:
         pace: the request rate that was found.
     """
 
-    def __init__(self) -> None:
-        self.pace = Pace()
+    def __init__(self, part: float = 1.0) -> None:
+        """``part``: this engine's share of the rate that the key takes."""
+        self.pace = Pace(part)
         self.ramping = True
         self.always = 0.0
         self._last: _Level | None = None

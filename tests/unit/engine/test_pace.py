@@ -18,6 +18,7 @@ LIMITS: dict[type[pace.Server], tuple[float, float, float]] = {
     pace.Tokens: (10, 0.95, 0.01),
     pace.Cap: (32, 0.85, 0.05),
     pace.Queue: (40, 0.9, 0.0),
+    pace.ShortOutage: (83, 0.75, 0.12),
 }
 
 
