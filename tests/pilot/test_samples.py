@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 import sqlite3
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -26,7 +27,7 @@ from evalbench.engine.runs.status import State
 from evalbench.tui.app import EvalbenchApp
 from evalbench.tui.screens import starting
 from evalbench.tui.screens.choose import Choose
-from evalbench.tui.screens.sample import SamplePage
+from evalbench.tui.screens.sample import Everything, SamplePage
 from evalbench.tui.screens.samples import SamplesPage
 from evalbench.tui.state.preferences import Preferences, load_preferences
 from evalbench.tui.widgets.pairs import Pairs
@@ -519,22 +520,48 @@ async def test_ends_of_the_list_are_ends(engine: PretendEngine) -> None:
 
 
 @pytest.mark.parametrize("text", ["word " * 40_000, "x" * 70_000, "line\n" * 3500])
-async def test_the_end_of_a_very_long_reply_is_reached(engine: PretendEngine, text: str) -> None:
+async def test_the_end_of_a_very_long_reply_is_reached_at_once(
+    engine: PretendEngine, text: str
+) -> None:
     await put(engine, 1, (generate("Q"), Reply(f"{text}the very end")))
     async with one(engine, 1) as pilot:
         await until_shown(pilot, "reply")
         assert "the very end" not in shown(pilot.app)
         (long,) = pilot.app.screen.query(LongText)
-        left = long.left
-        assert 0 < left < len(text)
-        while long.left:
-            await pilot.press("end")
-            await until(pilot, lambda: long.left < left, "the next part")  # noqa: B023
-            left = long.left
+        assert 0 < long.left < len(text)
         await pilot.press("end")
         await until_shown(pilot, "the very end")
+        assert long.left > 0
+        whole = pilot.app.screen.query_one(Everything)
+        while whole.scroll_y:
+            top = whole.scroll_y
+            whole.scroll_relative(y=-40, animate=False)
+            await until(pilot, lambda: whole.scroll_y != top, "another page")  # noqa: B023
+        assert not long.left
         parts = [part._shown for part in long.query(Plain)]
         assert "".join("".join(parts).split()) == "".join(f"{text}the very end".split())
+
+
+async def test_a_long_reply_is_read_backwards_line_by_line(engine: PretendEngine) -> None:
+    text = "\n".join(f"line {n}." for n in range(1, 4001))
+    await put(engine, 1, (generate("Q"), Reply(text)))
+    async with one(engine, 1) as pilot:
+        await until_shown(pilot, "reply")
+        await pilot.press("end")
+        await until_shown(pilot, "line 4000.")
+        whole = pilot.app.screen.query_one(Everything)
+        whole.scroll_relative(y=-900, animate=False)
+        await until_shown(pilot, "line 3090.")
+        seen: list[int] = []
+        while not seen or seen[0] > 2900:
+            now = [int(n) for n in re.findall(r"line (\d+)\.", shown(pilot.app))]
+            assert now == list(range(now[0], now[-1] + 1))
+            assert not seen or now[-1] >= seen[0] - 1
+            seen = now
+            top = whole.scroll_y
+            await pilot.press("pageup")
+            await until(pilot, lambda: whole.scroll_y != top, "another page")  # noqa: B023
+            await pilot.pause()
 
 
 async def test_the_next_wrong_answer_and_the_next_error(engine: PretendEngine) -> None:

@@ -94,16 +94,50 @@ class Fold(Vertical, can_focus=True):
 class Everything(Scroll):
     """A sample's content. Long texts are laid out as the user scrolls to them."""
 
+    _at_work = _upwards = False
+
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
         """Prepare the next part before the end of the last one is reached."""
         super().watch_scroll_y(old_value, new_value)
+        if not self._at_work:
+            self._upwards = new_value < old_value
         self.call_after_refresh(self._go_on)
 
     async def _go_on(self) -> None:
-        end = self.region.bottom + self.size.height
+        above = self.region.y - self.size.height
+        below = self.region.bottom + self.size.height
         for text in self.query(LongText):
-            if text.left and text.region.bottom <= end:
+            gap = text.gap
+            if self._at_work or gap is None or not above <= gap.region.y <= below:
+                continue
+            if self._upwards and text.ends:
+                await self._keeping_place(text)
+            else:
                 await text.more()
+
+    async def _keeping_place(self, text: LongText) -> None:
+        """Lay out a part above what is read, which stays where it is."""
+        self._at_work = True
+        high = self.virtual_size.height
+
+        def stay() -> None:
+            more = self.virtual_size.height - high
+            self.scroll_to(y=self.scroll_y + more, animate=False, immediate=True)
+            self._at_work = False
+
+        await text.before()
+        self.call_after_refresh(stay)
+
+    def action_scroll_end(self) -> None:
+        """Go to the end at once: of a long text there, only the last part is laid out."""
+        self.call_next(self._end)
+
+    async def _end(self) -> None:
+        last = self.region.y - self.scroll_y + self.virtual_size.height - self.size.height
+        for text in self.query(LongText):
+            if text.gap and text.region.bottom >= last:
+                await text.before()
+        self.call_after_refresh(self.scroll_end, animate=False, immediate=True)
 
 
 class SamplePage(SeekingPage):

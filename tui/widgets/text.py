@@ -40,6 +40,20 @@ def _first(text: str, start: int) -> str:
     return kept
 
 
+def _last(text: str, end: int, least: int) -> str:
+    """The part of a text up to ``end`` that is laid out at a time, from ``least`` on."""
+    start = max(least, end - LONGEST)
+    kept = text[start:end]
+    if kept.count("\n") > MOST_LINES:
+        return "\n".join(kept.rsplit("\n", MOST_LINES)[1:])
+    if start > least:
+        # Cut between two lines or words, if there are any.
+        half = LONGEST // 2
+        cut = kept.find("\n", 0, half) + 1 or kept.find(" ", 0, half) + 1
+        kept = kept[cut:]
+    return kept
+
+
 def cell(text: str, width: int, *, right: bool = False) -> str:
     """One line of exactly ``width`` terminal cells, cut with an ellipsis.
 
@@ -95,7 +109,9 @@ class Plain(Static, LaidOutOnce):
 
 
 class LongText(Column):
-    """A text of any length. Everything after the first part is laid out by calls to :meth:`more`.
+    """A text of any length, laid out in parts: from its beginning on, and from its end back.
+
+    What is between them is laid out by calls to :meth:`more` and :meth:`before`.
 
     Attributes:
         left: number of characters that are not laid out yet.
@@ -111,13 +127,23 @@ class LongText(Column):
     def __init__(self, text: str, *, classes: str = "", exact: bool = False) -> None:
         """``exact``: whether its lines are a table and must not be wrapped."""
         super().__init__(classes=classes)
-        self._text, self._at = text, 0
+        self._text, self._at, self._end = text, 0, len(text)
         self._part_classes = "-exact" if exact else ""
 
     @property
     def left(self) -> int:
         """See the class."""
-        return len(self._text) - self._at
+        return self._end - self._at
+
+    @property
+    def ends(self) -> bool:
+        """Whether its end is laid out."""
+        return self._end < len(self._text)
+
+    @property
+    def gap(self) -> Plain | None:
+        """The line that says how much is left, between the two ends; None if nothing is."""
+        return next(iter(self.query(".left").results(Plain)), None)
 
     def compose(self) -> ComposeResult:
         """The first part, and how much is left."""
@@ -127,7 +153,7 @@ class LongText(Column):
 
     def _part(self) -> Plain:
         start = self._at
-        part = _first(self._text, start)
+        part = _first(self._text[: self._end], start)
         self._at += len(part)
         # The parts are separated by a new line anyway.
         shown = part[1:] if start and part[:1] in ("\n", " ") else part
@@ -137,12 +163,26 @@ class LongText(Column):
         return f"… {self.left:,} more characters: scroll on"
 
     async def more(self) -> None:
-        """Lay out the next part; does nothing while it is being made, or removed."""
-        note = next(iter(self.query(".left").results(Plain)), None)
-        if not self.left or note is None:
+        """Lay out the part before the gap; does nothing while it is being made, or removed."""
+        gap = self.gap
+        if not self.left or gap is None:
             return
-        await self.mount(self._part(), before=note)
+        await self.mount(self._part(), before=gap)
+        await self._tell(gap)
+
+    async def before(self) -> None:
+        """Lay out the part after the gap; the first time, that is the end of the text."""
+        gap = self.gap
+        if not self.left or gap is None:
+            return
+        part = _last(self._text, self._end, self._at)
+        self._end -= len(part)
+        shown = part[:-1] if part[-1:] in ("\n", " ") else part
+        await self.mount(Plain(shown, classes=self._part_classes), after=gap)
+        await self._tell(gap)
+
+    async def _tell(self, gap: Plain) -> None:
         if self.left:
-            note.show(self._left_words())
+            gap.show(self._left_words())
         else:
-            await note.remove()
+            await gap.remove()
