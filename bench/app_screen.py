@@ -4,11 +4,11 @@
 
 A real engine asks a model that answers after a while (``tests/plugins``), as
 many calls at once as give at least ``--rate`` calls a second where the machine
-can. The app watches it on a pseudo-terminal of 120×40, drawing normally and in low-bandwidth mode;
-besides it stands on Home with the run going on, and with none. Bytes are
-counted at the master's side; CPU time is user and system of app and guard,
-in percent of one processor. The first seconds (opening) do not count. Prints
-medians. Linux only.
+can. The app watches it on a pseudo-terminal of ``--width`` × ``--height`` cells
+(120×40), drawing normally and in low-bandwidth mode; besides it stands on Home
+with the run going on, and with none. Bytes are counted at the master's side;
+CPU time is user and system of app and guard, in percent of one processor. The
+first seconds (opening) do not count. Prints medians. Linux only.
 """
 
 from __future__ import annotations
@@ -34,9 +34,11 @@ _TARGETS = {"run page": (25.0, 5.0), "run page, low bandwidth": (4.0, None)}
 """Most KB/s and most percent of a core, by what is looked at."""
 
 
-def watch(words: list[str], env: dict[str, str], text: str, seconds: float) -> tuple[float, float]:
+def watch(
+    words: list[str], env: dict[str, str], text: str, seconds: float, size: tuple[int, int]
+) -> tuple[float, float]:
     """Bytes a second, and percent of a processor, once the app shows ``text`` and has settled."""
-    app = OnPty([sys.executable, "-m", "evalbench.tui.cli.main", *words], env, 120, 40)
+    app = OnPty([sys.executable, "-m", "evalbench.tui.cli.main", *words], env, *size)
     try:
         app.read(60, until=text)
         app.read(_SETTLE_S)
@@ -54,14 +56,21 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=15, help="of watching, each time")
     parser.add_argument("--rate", type=int, default=500, help="calls a second that are wanted")
+    parser.add_argument("--width", type=int, default=120, help="columns")
+    parser.add_argument("--height", type=int, default=40, help="rows")
     declare(parser)
     args = parser.parse_args()
     os.environ["SCRIPTED_LATENCY"] = str(_LATENCY_S)
     with own_home(_PLUGINS) as home:
-        tell(args.figures, measure(home, args.rounds, args.seconds, args.rate))
+        tell(
+            args.figures,
+            measure(home, args.rounds, args.seconds, args.rate, (args.width, args.height)),
+        )
 
 
-def measure(home: Path, rounds: int, seconds: float, rate: int) -> list[Figure]:
+def measure(
+    home: Path, rounds: int, seconds: float, rate: int, size: tuple[int, int]
+) -> list[Figure]:
     """Start the run, watch it in every way, print medians and give them."""
     from evalbench.engine.config.spec import make_spec
     from evalbench.engine.process.launch import launch_runs, stop_run
@@ -72,15 +81,15 @@ def measure(home: Path, rounds: int, seconds: float, rate: int) -> list[Figure]:
 
     def look(name: str, bandwidth: str, *words: str, text: str) -> None:
         draw(home, bandwidth)
-        found[name].append(watch(list(words), env, text, seconds))
+        found[name].append(watch(list(words), env, text, seconds, size))
 
     for _ in range(rounds):
         look("home, no run", "full", text="No runs yet" if not rates else "stopped")
-        size = int(_MORE * rate * 4 * (seconds + _SETTLE_S + 10))
+        samples = int(_MORE * rate * 4 * (seconds + _SETTLE_S + 10))
         spec = make_spec(
             "synthetic",
             "scripted/good",
-            options={"size": size},
+            options={"size": samples},
             concurrency=round(_MORE * rate * _LATENCY_S),
         )
         run = launch_runs(spec).runs[0]
@@ -94,7 +103,7 @@ def measure(home: Path, rounds: int, seconds: float, rate: int) -> list[Figure]:
         stop_run(run)
         while run.live_pid():
             time.sleep(0.1)
-    print(f"load {os.getloadavg()[0]:.1f}, {os.cpu_count()} processors, 120×40")
+    print(f"load {os.getloadavg()[0]:.1f}, {os.cpu_count()} processors, {size[0]}×{size[1]}")
     print(f"{statistics.median(rates):.0f} calls a second")
     figures = []
     for name, pairs in found.items():
