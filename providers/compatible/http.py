@@ -17,8 +17,8 @@ import orjson
 
 from evalbench.engine.compat import override
 from evalbench.engine.errors import ProviderError
-from evalbench.providers.wire.address import Address, proxy_for, tls
-from evalbench.providers.wire.connection_made import about_to_send, note_connections
+from evalbench.providers.wire.address import Address, tls
+from evalbench.providers.wire.connection_made import about_to_send
 from evalbench.providers.wire.exchange import Answered, Prepared
 from evalbench.providers.wire.per_loop import OnePerLoop
 from evalbench.providers.wire.reply_scrubbing import SecretScrubber
@@ -29,7 +29,7 @@ from evalbench.providers.wire.streams import (
     while_it_moves,
     write_all,
 )
-from evalbench.providers.wire.transport import CONNECT_S, connection_error
+from evalbench.providers.wire.transport import connection_error, open_session
 
 if TYPE_CHECKING:
     import aiohttp
@@ -138,20 +138,10 @@ class Http(FileCarrier):
             raise connection_error(error, self._title, self._address, self._scrub) from None
 
     async def _open(self) -> aiohttp.ClientSession:
-        client = await asyncio.to_thread(_aiohttp)
+        await asyncio.to_thread(_aiohttp)
         trusted = await asyncio.to_thread(tls, self._address.url)
         headers = {"Content-Type": "application/json", "User-Agent": "evalbench", **self._headers}
-        session: aiohttp.ClientSession = client.ClientSession(
-            connector=client.TCPConnector(
-                ssl=trusted, limit=0, ttl_dns_cache=300, keepalive_timeout=_IDLE_S
-            ),
-            headers=headers,
-            timeout=client.ClientTimeout(total=None, sock_connect=CONNECT_S),
-            cookie_jar=client.DummyCookieJar(),
-            proxy=proxy_for(self._address.url),
-        )
-        note_connections(session)
-        return session
+        return open_session(self._address.url, trusted, _IDLE_S, headers=headers)
 
 
 def _aiohttp() -> Any:

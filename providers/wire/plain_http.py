@@ -2,7 +2,7 @@
 
 Nearly all requests of a run are plain: a body of bytes, nothing streamed. For these, httpx2 takes
 longer to build a request, to send it through its own layers and to wrap the response than aiohttp
-takes to do the exchange. All others take the way of the SDK's own client.
+takes to do the exchange. Everything else goes through the SDK's own client.
 
 Exceptions are aiohttp's, which name a cause more faithfully (see
 :mod:`evalbench.providers.wire.transport`).
@@ -20,9 +20,8 @@ import httpx2
 from yarl import URL
 
 from evalbench.engine.compat import override
-from evalbench.providers.wire.address import proxy_for, tls
-from evalbench.providers.wire.connection_made import note_connections
-from evalbench.providers.wire.transport import CONNECT_S, IDLE_S, MOST_CONNECTIONS
+from evalbench.providers.wire.address import tls
+from evalbench.providers.wire.transport import CONNECT_S, IDLE_S, MOST_CONNECTIONS, open_session
 
 _LARGE = 1 << 20
 
@@ -84,11 +83,12 @@ class _PlainClient(httpx2.AsyncClient):
     ) -> httpx2.Response:
         if stream or not isinstance(request, PlainRequest):
             return await super().send(request, stream=stream, **how)
-        session = self.plain_session or self._open_session()
+        if self.plain_session is None:
+            self.plain_session = open_session(self.plain_address, self.plain_tls, IDLE_S)
         body: Any = request.content
         if len(body) > _LARGE:
             body = io.BytesIO(body)
-        async with session.request(
+        async with self.plain_session.request(
             request.method,
             request.plain_url,
             data=body,
@@ -100,21 +100,11 @@ class _PlainClient(httpx2.AsyncClient):
 
     @override
     async def aclose(self) -> None:
-        if self.plain_session is not None:
-            await self.plain_session.close()
-        await super().aclose()
-
-    def _open_session(self) -> aiohttp.ClientSession:
-        self.plain_session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(
-                ssl=self.plain_tls, limit=0, ttl_dns_cache=300, keepalive_timeout=IDLE_S
-            ),
-            timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_S),
-            cookie_jar=aiohttp.DummyCookieJar(),
-            proxy=proxy_for(self.plain_address),
-        )
-        note_connections(self.plain_session)
-        return self.plain_session
+        try:
+            if self.plain_session is not None:
+                await self.plain_session.close()
+        finally:
+            await super().aclose()
 
 
 def plain_client(own: type[httpx2.AsyncClient], url: str) -> httpx2.AsyncClient:

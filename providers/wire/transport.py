@@ -11,13 +11,17 @@ import os
 import re
 import ssl
 from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from evalbench.engine.errors import ConnectionFailed, ProviderError, RunFatal, system_limit
 from evalbench.engine.installed import install_command
 from evalbench.providers.wire.address import Address, ca_file, proxy_for
-from evalbench.providers.wire.connection_made import reached
+from evalbench.providers.wire.connection_made import note_connections, reached
 from evalbench.providers.wire.reply_scrubbing import SecretScrubber
+
+if TYPE_CHECKING:
+    import aiohttp
 
 CONNECT_S = 10.0
 """Connect timeout, in seconds."""
@@ -25,6 +29,33 @@ MOST_CONNECTIONS = 10_000
 """The highest concurrency that a run can have: an SDK's client must never queue."""
 IDLE_S = 30.0
 """How long an SDK's client keeps a connection without a request."""
+
+
+def open_session(url: str, trusted: Any, idle_s: float, **more: Any) -> aiohttp.ClientSession:
+    """A session for requests to one server, in the running event loop.
+
+    It never queues a request, keeps no cookies and limits only the time to connect.
+
+    Args:
+        url: the server's address, which decides about a proxy.
+        trusted: the certificates, see :func:`~evalbench.providers.wire.address.tls`.
+        idle_s: how long a connection is kept without a request.
+        more: further settings of the session.
+    """
+    import aiohttp
+
+    session = aiohttp.ClientSession(
+        connector=aiohttp.TCPConnector(
+            ssl=trusted, limit=0, ttl_dns_cache=300, keepalive_timeout=idle_s
+        ),
+        timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_S),
+        cookie_jar=aiohttp.DummyCookieJar(),
+        proxy=proxy_for(url),
+        **more,
+    )
+    note_connections(session)
+    return session
+
 
 _NEVER_CONNECTED = frozenset(
     {
