@@ -17,11 +17,11 @@ import orjson
 from evalbench.engine.benchmark import DataSource, Item
 from evalbench.engine.benchmarks.mt_bench.prompts import OWN, JudgePrompt
 from evalbench.engine.calls.templates import ORIGINAL, placeholders
+from evalbench.engine.data.fetching import fetch_once
 from evalbench.engine.data.hub import ANSWER_S, fetching
 from evalbench.engine.data.reading import find_table, list_in, read_rows, whole_of
 from evalbench.engine.errors import DataError
 from evalbench.engine.field_checks import maybe, number
-from evalbench.engine.paths import make_private, write_file
 
 SPACE = "lmsys/mt-bench"
 QUESTIONS = "data/mt_bench/question.jsonl"
@@ -173,7 +173,6 @@ _FASTCHAT = (
     "https://raw.githubusercontent.com/lm-sys/FastChat/"
     "0e6d3e4beaab66f4d3f93db72541a4abab8af28d/fastchat/llm_judge/data/judge_prompts.jsonl"
 )
-_LARGEST_PROMPTS = 1_000_000
 
 
 class JudgePrompts(NamedTuple):
@@ -216,25 +215,15 @@ def find_prompts(given: str, source: DataSource) -> JudgePrompts:
 
 def _fetched(source: DataSource) -> Path:
     """FastChat's file, downloaded unless it is in the cache."""
-    from urllib.request import urlopen
-
     kept = source.cache / PROMPTS
-    if kept.is_file():
-        return kept
-    if source.progress:
+    if source.progress and not kept.is_file():
         source.progress("fetching judge_prompts.jsonl of FastChat", 0, None)
-    try:
-        with urlopen(_FASTCHAT, timeout=30) as reply:
-            body = reply.read(_LARGEST_PROMPTS)
-        make_private(kept.parent)
-        write_file(kept, body)
-    except OSError as error:
-        raise DataError(
-            "FastChat's judge prompts could not be fetched",
-            why=str(error),
-            hint="check the network, or name the file: --judge-prompts judge_prompts.jsonl",
-        ) from None
-    return kept
+    return fetch_once(
+        _FASTCHAT,
+        kept,
+        "FastChat's judge prompts",
+        "check the network, or name the file: --judge-prompts judge_prompts.jsonl",
+    )
 
 
 def read_prompts(path: Path) -> JudgePrompts:

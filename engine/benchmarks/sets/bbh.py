@@ -11,20 +11,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import orjson
-
 from evalbench.engine.benchmark import DataSource
 from evalbench.engine.benchmarks.custom.rows import Numbered, Tables
+from evalbench.engine.data.fetching import fetch_once
 from evalbench.engine.errors import DataError
-from evalbench.engine.files import parse_json, read_plain
-from evalbench.engine.paths import make_private, write_file
+from evalbench.engine.files import read_plain
 
 FOLDER = "cot-prompts"
 _AUTHORS = (
     "https://raw.githubusercontent.com/suzgunmirac/BIG-Bench-Hard/"
     "9ee07bd481feebf959a6b59d61ea57bdcf30964d/cot-prompts"
 )
-_LARGEST = 1_000_000
 _HINT = "put the authors' folder cot-prompts beside the data, or ask without examples: --shots 0"
 _QUESTION = re.compile(r"\n\n(?=Q: )")
 _STEPS = "\nA: Let's think step by step."
@@ -90,17 +87,15 @@ def _texts(tasks: Sequence[str], source: DataSource) -> Mapping[str, str]:
         folder = source.path if source.path.is_dir() else source.path.parent
         if (folder / FOLDER).is_dir():
             return {task: _text(folder / FOLDER / f"{task}.txt") for task in tasks}
-    kept = source.cache / "bbh-cot-prompts.json"
-    if kept.is_file():
-        held: dict[str, str] = parse_json(read_plain(kept))
-        return held
     found = {}
     for number, task in enumerate(tasks):
-        if source.progress:
+        kept = source.cache / "bbh" / FOLDER / f"{task}.txt"
+        if source.progress and not kept.is_file():
             source.progress("fetching the examples of BIG-Bench Hard", number, len(tasks))
-        found[task] = _fetched(f"{_AUTHORS}/{task}.txt")
-    make_private(kept.parent)
-    write_file(kept, orjson.dumps(found))
+        address = f"{_AUTHORS}/{task}.txt"
+        found[task] = _text(
+            fetch_once(address, kept, "the solved examples of BIG-Bench Hard", _HINT)
+        )
     return found
 
 
@@ -109,18 +104,3 @@ def _text(path: Path) -> str:
         return read_plain(path).decode("utf-8", "replace")
     except OSError as error:
         raise DataError(f"{path} cannot be read", why=str(error), hint=_HINT) from None
-
-
-def _fetched(address: str) -> str:
-    from urllib.request import urlopen
-
-    try:
-        with urlopen(address, timeout=30) as reply:  # noqa: S310 (an address of ours)
-            found: bytes = reply.read(_LARGEST)
-    except OSError as error:
-        raise DataError(
-            "the solved examples of BIG-Bench Hard could not be fetched",
-            why=f"{address}: {error}",
-            hint=_HINT,
-        ) from None
-    return found.decode("utf-8", "replace")
