@@ -3,7 +3,7 @@
 There are two layouts. A :class:`Prefix` holds one computed prefix; any number of forward passes can
 continue from it without changing it. :class:`Slots` holds many sequences of different lengths in
 parallel and grows by one token each per decoding step: as rows of equal width or, on a CPU, in
-blocks of similar lengths, where nearly nothing is read but what was written.
+blocks of similar lengths, so that little padding is read.
 
 Tensors have the shape ``[batch, key/value heads, tokens, head size]``, one pair
 per layer.
@@ -28,7 +28,7 @@ ATTEND = "evalbench_blocks"
 """The name of :func:`attend` in transformers."""
 _SPECIAL = ("softcap", "s_aux", "position_bias", "sliding_window")
 _UNIT, _UNIT_APART = 128, 64
-"""Widths are multiples of it."""
+"""Widths are multiples of these many tokens: of one block, and of blocks for similar lengths."""
 
 
 def cache_argument(model: Any) -> str:
@@ -140,7 +140,8 @@ class _Block:
         room: width of the buffers in tokens.
         slots: which slot each row holds.
         layers: keys and values of each layer.
-        at: where the step writes in each row.
+        rows: the numbers of the rows in use.
+        at: where the step writes in each of them.
         width: tokens of the longest sequence, the step's included.
     """
 
@@ -149,7 +150,7 @@ class _Block:
         self._most = most
         self.slots: list[int] = []
         self.layers: list[tuple[Tensor, Tensor]] = []
-        self.at: Tensor = torch.empty(0, dtype=torch.long)
+        self.rows = self.at = torch.empty(0, dtype=torch.long)
         self.width = 0
 
     def add(self, slot: int, layers: Iterable[tuple[Tensor, Tensor]], length: int) -> None:
@@ -159,7 +160,8 @@ class _Block:
             if index == len(self.layers):
                 self.layers.append(self._empty(pair, 0))
             if row >= len(self.layers[index][0]):
-                self.layers[index] = self._grown(self.layers[index], row + 1)
+                rows = min(self._most, (row + 1) * 5 // 4)
+                self.layers[index] = self._grown(self.layers[index], rows)
             for buffer, one in zip(self.layers[index], pair, strict=True):
                 buffer[row, :, :length] = one[0, :, :length]
         self.slots.append(slot)
@@ -181,7 +183,9 @@ class _Block:
     def widen(self, room: int) -> None:
         """Make the buffers ``room`` tokens wide."""
         self.room = room
-        self.layers = [self._grown(pair, len(pair[0])) for pair in self.layers]
+        # One layer after the other: the old and the new buffers of all would take twice the memory.
+        for index, pair in enumerate(self.layers):
+            self.layers[index] = self._grown(pair, len(pair[0]))
 
     def _grown(self, pair: tuple[Tensor, Tensor], rows: int) -> tuple[Tensor, Tensor]:
         large = self._empty(pair, rows)
@@ -190,7 +194,6 @@ class _Block:
         return large
 
     def _empty(self, pair: tuple[Tensor, Tensor], rows: int) -> tuple[Tensor, Tensor]:
-        rows = min(self._most, rows + rows // 4)
         keys, values = (
             one.new_zeros((rows, one.shape[1], self.room, one.shape[3])) for one in pair
         )
@@ -223,10 +226,9 @@ class _SlotLayer(_Layer):
             rows = len(block.slots)
             pair = block.layers[self._index]
             # With several cards, each layer is on its own.
-            at = block.at.to(pair[0].device)
-            every = torch.arange(rows, device=at.device)
+            numbers, at = block.rows.to(pair[0].device), block.at.to(pair[0].device)
             for buffer, states, views in zip(pair, (key_states, value_states), found, strict=True):
-                buffer[every, :, at] = states[start : start + rows, :, 0]
+                buffer[numbers, :, at] = states[start : start + rows, :, 0]
                 views.append(buffer[:rows, :, : block.width])
             start += rows
         keys, values = found
@@ -297,9 +299,10 @@ class Slots:
         self.masks = []
         start = 0
         for block in self.blocks:
+            block.rows = torch.arange(len(block.slots), device=device)
             block.at = self.at[start : start + len(block.slots)]
             start += len(block.slots)
-            block.width = int(block.at.max()) + 1
+            block.width = max(self.lengths[slot] for slot in block.slots) + 1
             seen = (torch.arange(block.width, device=device) <= block.at[:, None])[:, None, None]
             if not self.apart:
                 return seen

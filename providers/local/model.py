@@ -30,7 +30,7 @@ class LoadedModel:
             plainly.
         plain_head: whether the logits are one matrix times the last hidden state.
         blocks: whether answers of different lengths attend in blocks, see :class:`.cache.Slots`.
-        onednn: whether oneDNN multiplies, see :mod:`.products`.
+        onednn: whether oneDNN multiplies, see :mod:`.matrix_products`.
         window: sliding window in tokens, 0 for none.
         window_by_layer: whether only some layers have the window.
         cache_name: name of the cache argument.

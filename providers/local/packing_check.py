@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import torch
@@ -43,7 +45,7 @@ def learn_packing(model: LoadedModel, quantize: str) -> bool:
         return False
     for model.masked_attention in ("sdpa", "eager"):
         for model.plain_head in (True, False):
-            if _reads_right(model, quantize):
+            if _holds(partial(_reads_right, model, quantize)):
                 return True
     return False
 
@@ -54,12 +56,7 @@ def learn_blocks(model: LoadedModel) -> bool:
         return False
     rows, _ = _sample(model)
     cut = tuple(Row(row.tokens[: len(row.tokens) - 2 * at], take=1) for at, row in enumerate(rows))
-    try:
-        return _same(model, _plain(model, cut), _step(model, cut))
-    except (TypeError, ValueError, RuntimeError, AttributeError, KeyError) as error:
-        if is_out_of_memory(error):
-            raise
-        return False
+    return _holds(lambda: _same(model, _plain(model, cut), _step(model, cut)))
 
 
 def _step(model: LoadedModel, rows: tuple[Row, ...]) -> Tensor:
@@ -86,17 +83,13 @@ def _same(model: LoadedModel, one: Tensor, other: Tensor) -> bool:
 
 
 def learn_products(model: LoadedModel) -> None:
-    """Have oneDNN multiply, unless that changes what the model computes."""
+    """Use oneDNN for matrix products, unless that changes what the model computes."""
     if not has_onednn(model.device):
         return
     rows, _ = _sample(model)
     plain = _plain(model, rows)
     packed = pack_products(model.network)
-    try:
-        model.onednn = _same(model, plain, _plain(model, rows))
-    except (TypeError, RuntimeError, AttributeError) as error:
-        if is_out_of_memory(error):
-            raise
+    model.onednn = _holds(lambda: _same(model, plain, _plain(model, rows)))
     if not model.onednn:
         unpack_products(packed)
 
@@ -123,13 +116,18 @@ def _reads_right(model: LoadedModel, quantize: str) -> bool:
     """
     rows, shared = _sample(model)
     (pack,) = pack_rows(Group(shared, rows), pack=shared * len(rows))
+    plain = _plain(model, rows)
+    prefix = extend(model, Prefix(()), rows[0].tokens[:shared], chunk=shared)
+    gap = _gap(plain, _run(model, prefix, pack))
+    if model.dtype == torch.float32 and quantize != "8bit":
+        return gap < _ROUNDING
+    return gap < _SHARE[quantize] * _gap(plain, _run(model, prefix, _leaking(pack)))
+
+
+def _holds(check: Callable[[], bool]) -> bool:
+    """The result of a check; False if the model cannot be run in that way at all."""
     try:
-        plain = _plain(model, rows)
-        prefix = extend(model, Prefix(()), rows[0].tokens[:shared], chunk=shared)
-        gap = _gap(plain, _run(model, prefix, pack))
-        if model.dtype == torch.float32 and quantize != "8bit":
-            return gap < _ROUNDING
-        return gap < _SHARE[quantize] * _gap(plain, _run(model, prefix, _leaking(pack)))
+        return check()
     except (TypeError, ValueError, RuntimeError, AttributeError, KeyError) as error:
         if is_out_of_memory(error):
             raise
