@@ -82,12 +82,6 @@ def flag(value: Any) -> None:
         raise Misfit("true or false", value)
 
 
-def mapping(value: Any) -> None:
-    """Accepts objects, whatever is in them."""
-    if not isinstance(value, dict):
-        raise Misfit("an object", value)
-
-
 def whole(low: int = 0, high: int = COUNT) -> Check:
     """Accepts integers, bounds included."""
 

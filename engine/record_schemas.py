@@ -19,7 +19,6 @@ from evalbench.engine.field_checks import (
     flag,
     grade,
     list_of,
-    mapping,
     matching,
     maybe,
     number,
@@ -262,7 +261,7 @@ _setting = maybe(either(text, flag, number(-(2.0**63), 2.0**64), list_of(anythin
 SPEC = record(
     {
         **dict.fromkeys(("benchmark", "model"), text),
-        "common": mapping,
+        "common": _object,
         **dict.fromkeys(("options", "provider_options"), table_of(_setting)),
         "filters": table_of(list_of(text)),
     }

@@ -244,11 +244,7 @@ KINDS: dict[str, ReplyKind] = {
             "the right option",
             _is_text,
             Parser(options.OPTION, options.read_option, options.is_right),
-            Parser(
-                options.OPTION_LENIENT,
-                options.read_option_lenient,
-                options.is_right,
-            ),
+            Parser(options.OPTION_LENIENT, options.read_option_lenient, options.is_right),
         ),
     )
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from string import ascii_uppercase
 from typing import Any
 
 import orjson
@@ -12,8 +13,6 @@ from evalbench.engine.calls import Outcome
 from evalbench.engine.config.roles import CANDIDATE
 from evalbench.engine.journal import CallRow
 from evalbench.engine.runs.reader import RunReader, SampleRecord, role_of
-
-LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 FIXED = {
     "run": str,
@@ -120,7 +119,7 @@ def gold_text(sample: Sample, detail: Mapping[str, Any], *, short: bool = False)
         place = next(
             (at for at, option in enumerate(shown_order(choices, detail)) if option == gold), None
         )
-        letter = "?" if place is None else LETTERS[place % 26]
+        letter = "?" if place is None else ascii_uppercase[place % 26]
         return letter if short else f"{letter}) {as_text(choices[gold])}"
     if isinstance(gold, list) and gold:
         return as_text(gold[0]) if short else " or ".join(map(as_text, gold))

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from string import ascii_uppercase
 from typing import Any, NamedTuple
 
 from evalbench.engine.benchmark import Sample
 from evalbench.engine.journal import ScoreRow
 from evalbench.engine.runs.browse import WAITING, SampleLine, headline
-from evalbench.engine.runs.rows import LETTERS, as_text, shown_order
+from evalbench.engine.runs.rows import as_text, shown_order
 from evalbench.tui.state.figures import OUTCOME_WORDS
 
 _QUESTIONS = ("question", "prompt", "instruction", "text")
@@ -85,7 +86,7 @@ def choice_words(sample: Sample, detail: Mapping[str, Any]) -> str:
     if not isinstance(choices, list):
         return ""
     shown = [as_text(choices[at]) for at in shown_order(choices, detail) if at < len(choices)]
-    return "\n".join(f"{LETTERS[at % 26]}) {text}" for at, text in enumerate(shown))
+    return "\n".join(f"{ascii_uppercase[at % 26]}) {text}" for at, text in enumerate(shown))
 
 
 def readings(detail: Mapping[str, Any]) -> list[tuple[str, str]]:

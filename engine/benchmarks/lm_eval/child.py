@@ -39,6 +39,7 @@ from evalbench.engine.benchmarks.lm_eval.bootstrap import (
     BOOTSTRAPPED,
     bootstrap_stderr,
 )
+from evalbench.engine.benchmarks.lm_eval.index import library_tasks
 
 _SEED = 1234
 """The library's default seed of few-shot examples and of NumPy; its own for Python is 0."""
@@ -56,12 +57,6 @@ class Refused(BaseException):
     def __init__(self, what: str, why: str = "", hint: str = "") -> None:
         super().__init__(what)
         self.told = {"error": what, "why": why, "hint": hint}
-
-
-def _tasks_folder() -> Path:
-    import lm_eval.tasks
-
-    return Path(lm_eval.tasks.__file__).resolve().parent
 
 
 def _forbid_code(base: Path) -> None:
@@ -128,7 +123,7 @@ class Session:
 
         given = self._settings
         if given["include_path"] and not given["unsafe_task_code"]:
-            _forbid_code(_tasks_folder())
+            _forbid_code(library_tasks())
         if given["unsafe_run_code"]:
             os.environ["HF_ALLOW_CODE_EVAL"] = "1"
         random.seed(0)
@@ -136,7 +131,7 @@ class Session:
         manager = TaskManager(
             include_path=given["include_path"] or None, include_defaults=False, metadata={}
         )
-        base = _tasks_folder()
+        base = library_tasks()
         own = {
             name: Entry(name, Kind[kind], base / path if path else None, None, set(members))
             for name, (kind, path, _, _, _, members) in given["index"].items()

@@ -23,7 +23,7 @@ def files_in(folder: Path) -> list[Path]:
 
 
 def read_task_files(base: Path, files: Iterable[Path]) -> dict[str, list[Any]]:
-    """Kind, file, output type, display name, data set, members and whether it runs code, by name.
+    """Kind, file, output type, display name, data set and members, by name.
 
     Files that are no task's, and those that cannot be read, are passed over.
 

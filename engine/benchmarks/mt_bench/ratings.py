@@ -196,11 +196,11 @@ def _stated_forms(said: str) -> tuple[re.Pattern[str], re.Pattern[str], re.Patte
 _WINNERS = _stated_forms(_SIDE)
 _VERDICTS = _stated_forms(_RIGHT)
 _DENIED = re.compile(
-    r"(?:\bnot|\bneither|\bnor|n['’]t|\brather than|\binstead of|\bover|\bthan|\bbeats"
-    r"|(?<![\w\"'/])>)"  # not the end of a tag
+    r"(?:\bnot|\bneither|\bnor|n['’]t|\brather than|\binstead of|\bover|\bthan|\bbeats|>)"
     r"(?:\s+(?:be|give|choose|a|an|the))?\s*[\"'“(]?$",
     re.IGNORECASE,
 )
+_TAGS_BEFORE = re.compile(r"(?:</?[A-Za-z][^<>]*>\s*)+$")
 _DENIED_AFTER = re.compile(
     r"[\"'”)]?\s+(?:is|was|came|comes|would be|seemed|seems)\s+(?:\w+\s+)?"
     r"(?:close|weaker|worse|wrong|tempting|not)\b",
@@ -261,7 +261,7 @@ _MOST_VERDICTS = 500
 
 
 def _is_stated(found: re.Match[str]) -> bool:
-    before = _before(found, 40)
+    before = _TAGS_BEFORE.sub("", _before(found, 40))
     after = (_DENIED_AFTER, _EXPLAINED)
     return not (
         _DENIED.search(before) or any(pattern.match(found.string, found.end()) for pattern in after)
