@@ -172,7 +172,7 @@ KINDS: dict[str, ReplyKind] = {
             "an index or a capital letter",
             _is_letter,
             Parser(letters.STRICT, _letter(letters.read_strict), _same_letter),
-            Parser(letters_lenient.LENIENT, _letter(letters_lenient.read_lenient), _same_letter),
+            Parser(letters.LENIENT, _letter(letters_lenient.read_lenient), _same_letter),
         ),
         ReplyKind(
             "mt-bench-single",

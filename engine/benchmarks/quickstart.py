@@ -27,8 +27,8 @@ from evalbench.engine.calls.templates import Template, chosen_templates, prompt_
 from evalbench.engine.data.reading import read_rows
 from evalbench.engine.scoring import metrics, numbers, short_answers
 from evalbench.engine.scoring.choices import read_choice
+from evalbench.engine.scoring.letters import LENIENT as LETTER_LENIENT
 from evalbench.engine.scoring.letters import LETTERS
-from evalbench.engine.scoring.letters_lenient import LENIENT as LETTER_LENIENT
 from evalbench.engine.scoring.tally import Metric, Tally
 
 _QUESTIONS = Path(__file__).with_name("quickstart.jsonl")

@@ -9,8 +9,6 @@ from itertools import islice
 
 from evalbench.engine.scoring import short_answers
 from evalbench.engine.scoring.letters import LETTERS
-from evalbench.engine.scoring.letters_lenient import read_lenient
-from evalbench.engine.scoring.letters_many import read_many
 from evalbench.engine.scoring.reply_text import before_next_question, spoken, without_markup
 
 _BEGINNING = 4000
@@ -39,9 +37,8 @@ def read_choice(reply: str, choices: Sequence[str]) -> int | None:
     lines = _outer_lines(text)
     if len(lines) == 1 and (same := _ends_with(lines[0], keys)) is not None:
         return same
-    read = read_lenient if len(choices) <= len(LETTERS) else read_many
-    place = read(text, len(choices))  # as spoken() leaves it: removing twice changes nothing
-    if place is not None:
+    # As spoken() leaves it: removing twice changes nothing.
+    if (place := _by_letter(text, len(choices))) is not None:
         return place
     for line in lines:
         if (same := _ends_with(line, keys)) is not None:
@@ -67,6 +64,16 @@ _LONGEST = 2000
 _TAKEN_BACK = re.compile(
     r"\b(?:wait|actually|correction|sorry|oops|instead|rather|should be|no,)", re.IGNORECASE
 )
+
+
+def _by_letter(text: str, options: int) -> int | None:
+    if options <= len(LETTERS):
+        from evalbench.engine.scoring.letters_lenient import read_lenient
+
+        return read_lenient(text, options)
+    from evalbench.engine.scoring.letters_many import read_many
+
+    return read_many(text, options)
 
 
 def _named(text: str, keys: Sequence[str]) -> int | None:

@@ -59,8 +59,6 @@ from evalbench.engine.scoring.reply_text import (
     without_markup,
 )
 
-LENIENT = "letter-lenient/9"
-
 # What a rule returns besides a letter or None (found nothing, try the next rule).
 _NO_CHOICE = ""
 

@@ -26,8 +26,6 @@ from evalbench.engine.scoring.reply_text import (
     without_markup,
 )
 
-MANY = "letter-many/5"
-
 _LONGEST = 8_000
 
 _TRIM = r"[\s.,;:!?()\[\]{}<>\"'“”‘’*_$-]*"

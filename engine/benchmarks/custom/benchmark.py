@@ -50,7 +50,6 @@ from evalbench.engine.calls.options import setting
 from evalbench.engine.errors import SpecError
 from evalbench.engine.limited import LimitedProcess, LimitExceeded
 from evalbench.engine.scoring import letters, metrics
-from evalbench.engine.scoring.letters_many import MANY
 from evalbench.engine.scoring.reply_text import answer_text
 from evalbench.engine.scoring.statistics import pass_at_k
 from evalbench.engine.scoring.tally import Metric, Tally
@@ -250,7 +249,7 @@ class Custom(Benchmark):
     def _reads(self, one: Scoring, sample: Sample) -> str:
         """The parser of the answer, with its version."""
         many = one.scorer == "choice" and len(sample.inputs["choices"]) > len(letters.LETTERS)
-        return MANY if many else SCORERS[one.scorer].reads
+        return letters.MANY if many else SCORERS[one.scorer].reads
 
     async def _read_math(self, one: Scoring, sample: Sample, reply: str) -> Read:
         """The answer by math-verify; the exact reading is the pattern's match, or the reply."""

@@ -18,7 +18,6 @@ from evalbench.engine.benchmarks.mt_bench.ratings import VERDICT
 from evalbench.engine.installed import install_command, missing_modules
 from evalbench.engine.scoring import (
     letters,
-    letters_lenient,
     numbers,
     numerals,
     short_answers,
@@ -97,7 +96,7 @@ class Scorer:
 
 
 SCORERS: Mapping[str, Scorer] = {
-    "choice": Scorer(letters_lenient.LENIENT),
+    "choice": Scorer(letters.LENIENT),
     "exact": Scorer(short_answers.LENIENT),
     "contains": Scorer("contains/1"),
     "numeric": Scorer(numbers.LENIENT),

@@ -33,7 +33,6 @@ from evalbench.engine.calls.options import setting, setting_of
 from evalbench.engine.calls.templates import ORIGINAL, Template, chosen_templates, prompt_option
 from evalbench.engine.errors import SpecError
 from evalbench.engine.scoring import letters, metrics
-from evalbench.engine.scoring.letters_lenient import LENIENT, read_lenient
 from evalbench.engine.scoring.tally import Metric, Tally
 
 Parser = Callable[[str, int], int | None]
@@ -151,7 +150,7 @@ class Mmlu(Benchmark):
     def templates(self) -> Any:
         """The prompts' fixed texts and the parsers' versions."""
         parsers = [name for name, _ in _FAITHFUL.get(self.family, {}).values()]
-        return [prompts.templates()[self.family], letters.LOGLIKELIHOOD, LENIENT, *parsers]
+        return [prompts.templates()[self.family], letters.LOGLIKELIHOOD, letters.LENIENT, *parsers]
 
     async def solve(self, sample: Sample, ask: Ask) -> Score:
         """Ask one question in the run's family and style."""
@@ -220,10 +219,12 @@ class Mmlu(Benchmark):
         )
 
     def _score_text(self, sample: Sample, shown: Shown, reply: Reply) -> Score:
+        from evalbench.engine.scoring.letters_lenient import read_lenient
+
         count = len(shown.options)
         place = read_lenient(reply.text, count)
         values = {"accuracy": _is_right(place, shown, sample)}
-        read = {LENIENT: place}
+        read = {letters.LENIENT: place}
         for value, (parser, read_letter) in _FAITHFUL[self.family].items():
             read[parser] = read_letter(reply.text, count)
             values[value] = _is_right(read[parser], shown, sample)
@@ -274,13 +275,17 @@ class Mmlu(Benchmark):
                 for value, (parser, _) in _FAITHFUL[self.family].items()
             ),
             metrics.share(
-                tally, (Outcome.UNPARSED,), "unparsed", f"Replies {LENIENT} could not read", group
+                tally,
+                (Outcome.UNPARSED,),
+                "unparsed",
+                f"Replies {letters.LENIENT} could not read",
+                group,
             ),
             metrics.rate(
                 metrics.scored_ok(tally),
                 "accuracy",
                 "accuracy_parsed",
-                f"Accuracy among replies {LENIENT} could read",
+                f"Accuracy among replies {letters.LENIENT} could read",
                 group,
             ),
         ]

@@ -13,7 +13,6 @@ from evalbench.engine.benchmark import Sample
 from evalbench.engine.benchmarks.custom.scorers import Read
 from evalbench.engine.scoring import numbers, short_answers
 from evalbench.engine.scoring.choices import read_choice
-from evalbench.engine.scoring.letters_many import read_many
 from evalbench.engine.scoring.reply_text import answer_text, without_markup
 
 _ANSWER_IS = re.compile(
@@ -38,6 +37,8 @@ def bbh(reply: str, sample: Sample) -> Read:
     said = _ANSWER_IS.findall(text)
     answer = said[-1] if said else text
     if re.fullmatch(r"\([A-Z]\)", target):
+        from evalbench.engine.scoring.letters_many import read_many
+
         place = read_many(text, 26)
         letter = None if place is None else f"({chr(ord('A') + place)})"
         return Read(letter, float(letter == target), strict)

@@ -13,8 +13,7 @@ from evalbench.engine.errors import counted
 from evalbench.engine.formats.files import Files
 from evalbench.engine.installed import require
 from evalbench.engine.runs.reader import RunReader, SampleSummary
-from evalbench.engine.scoring.letters import LETTERS, LOGLIKELIHOOD
-from evalbench.engine.scoring.letters_lenient import LENIENT
+from evalbench.engine.scoring.letters import LENIENT, LETTERS, LOGLIKELIHOOD
 
 _RESULTS = "results.parquet"
 _QUESTIONS = "questions.parquet"

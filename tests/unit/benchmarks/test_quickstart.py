@@ -16,7 +16,7 @@ from evalbench.engine.benchmarks.quickstart import Quickstart
 from evalbench.engine.calls import Outcome, Reply
 from evalbench.engine.data.reading import read_rows
 from evalbench.engine.scoring import numbers, short_answers
-from evalbench.engine.scoring.letters_lenient import LENIENT as LETTER_LENIENT
+from evalbench.engine.scoring.letters import LENIENT as LETTER_LENIENT
 from evalbench.engine.scoring.tally import Tally
 
 KINDS = {"choice": 16, "exact": 14, "arithmetic": 14, "code": 14, "yesno": 14}

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import math
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -595,3 +597,16 @@ def test_what_strict_reads_lenient_reads_too(reply: str) -> None:
 def test_a_very_long_reply_is_read_in_little_time(piece: str) -> None:
     # A quadratic pattern would need minutes here; the suite's time limit would end it.
     assert read_lenient(piece * 30_000 + "\nAnswer: C") in (2, None)
+
+
+def test_their_patterns_are_compiled_only_when_a_reply_is_read() -> None:
+    code = (
+        "import sys\n"
+        "import evalbench.engine.benchmarks.custom.benchmark\n"
+        "import evalbench.engine.benchmarks.mmlu.benchmark\n"
+        "import evalbench.engine.benchmarks.quickstart\n"
+        "import evalbench.engine.benchmarks.sets.rules\n"
+        "print([name for name in sys.modules if 'scoring.letters_' in name])"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == "[]"
