@@ -361,7 +361,7 @@ def test_an_experiment_keeps_what_an_older_parser_read(
     item = Item({"question": "q", "choices": ["w", "x"]}, 1, {"subject": "anatomy"})
     spec = make_spec("mmlu", "answers/claude", options={"family": "chat"})
     with monkeypatch.context() as earlier:
-        earlier.setattr("evalbench.engine.benchmarks.mmlu.benchmark.LENIENT", "letter-lenient/1")
+        earlier.setattr("evalbench.engine.scoring.letters.LENIENT", "letter-lenient/1")
         run = run_of(spec, [(item, {("candidate", "answer", 0): RecordedReply("B")})])
     exported(run.folder, tmp_path / "out")
     assert pq.read_table(tmp_path / "out" / "results.parquet")["predicted"].to_pylist() == [1]
