@@ -25,10 +25,11 @@ from evalbench.engine.calls import Outcome, Prompt, generate
 from evalbench.engine.calls.options import setting_of
 from evalbench.engine.calls.templates import Template, chosen_templates, prompt_option
 from evalbench.engine.data.reading import read_rows
-from evalbench.engine.scoring import metrics, numbers, short_answers
+from evalbench.engine.scoring import metrics, short_answers
 from evalbench.engine.scoring.choices import read_choice
 from evalbench.engine.scoring.letters import LENIENT as LETTER_LENIENT
 from evalbench.engine.scoring.letters import LETTERS
+from evalbench.engine.scoring.number_words import LENIENT as NUMBER_LENIENT
 from evalbench.engine.scoring.tally import Metric, Tally
 
 _QUESTIONS = Path(__file__).with_name("quickstart.jsonl")
@@ -101,7 +102,7 @@ class Quickstart(Benchmark):
 
     def templates(self) -> Any:
         """The instruction ending each kind of question, the token cap, the parsers' versions."""
-        parsers = [short_answers.EXACT, short_answers.LENIENT, numbers.LENIENT, LETTER_LENIENT]
+        parsers = [short_answers.EXACT, short_answers.LENIENT, NUMBER_LENIENT, LETTER_LENIENT]
         return [_ORDERS, _MAX_TOKENS, *parsers]
 
     async def solve(self, sample: Sample, ask: Ask) -> Score:
@@ -167,7 +168,10 @@ def _read(sample: Sample, reply: str) -> tuple[str | None, bool]:
     if kind == "choice":
         place = read_choice(reply, sample.inputs["choices"])
         read = None if place is None else LETTERS[place]
+    elif kind == "yesno":
+        read = short_answers.read_yes_no(reply)
     else:
-        reader = short_answers.read_yes_no if kind == "yesno" else numbers.read_number
-        read = reader(reply)
+        from evalbench.engine.scoring.numbers import read_number
+
+        read = read_number(reply)
     return read, read == gold[0]

@@ -5,6 +5,10 @@ How entries are written is told by :mod:`word_tables`. English has its own patte
 
 from __future__ import annotations
 
+LENIENT = "number-lenient/7"
+"""The parser in :mod:`numbers`. Import that when a reply is read, not before: its patterns take a
+twentieth of a second to compile."""
+
 DOUBT = {
     "de": "mindestens höchstens maximal minimal mehr_als weniger_als über unter fast knapp"
     " beinahe nahezu bis_zu nicht kein- zwischen oder vielleicht möglicherweise wenn könnte"

@@ -29,8 +29,6 @@ from evalbench.engine.scoring.numerals import Numeral, has_numeral, numerals, pl
 from evalbench.engine.scoring.reply_text import before_next_question, ends, spoken
 from evalbench.engine.scoring.word_tables import words
 
-LENIENT = "number-lenient/7"
-
 _LONGEST = 8_000
 _MOST_DIGITS = 300
 

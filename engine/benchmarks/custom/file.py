@@ -6,6 +6,7 @@ import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -260,8 +261,11 @@ def read_file(path: Path) -> CustomFile:
     return file
 
 
-def file_of(path: Path, body: Mapping[str, Any], text: str) -> CustomFile:
-    """Check the tables of a file; see :func:`read_file`."""
+def file_of(path: Path, body: Mapping[str, Any], text: str, *, ours: bool = False) -> CustomFile:
+    """Check the tables of a file; see :func:`read_file`.
+
+    The templates of files of ours are not parsed: a list of benchmarks would load Jinja for them.
+    """
     place = _Place(path, text)
     faults: list[FileFault] = []
     values = _values(place, body, faults)
@@ -277,7 +281,7 @@ def file_of(path: Path, body: Mapping[str, Any], text: str) -> CustomFile:
     wrong = {fault.key for fault in faults}
     faults += [
         fault
-        for fault in _problems(place, file)
+        for fault in chain(_problems(place, file), () if ours else _template_problems(place, file))
         if fault.section not in spoilt or (fault.key in place.keys and fault.key not in wrong)
     ]
     if faults:
@@ -421,7 +425,6 @@ def _problems(place: _Place, file: CustomFile) -> Iterator[FileFault]:
         yield from _reference_problems(place, file)
     if file.rubric and not file.asks_judges:
         yield place.wrong('is read by scorer = "judge" or "graded" only', "judge", "rubric")
-    yield from _template_problems(place, file)
 
 
 def _reference_problems(place: _Place, file: CustomFile) -> Iterator[FileFault]:

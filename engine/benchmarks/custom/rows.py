@@ -32,7 +32,6 @@ from evalbench.engine.data.media_headers import image_size, image_type
 from evalbench.engine.data.reading import SUFFIXES, Row, read_rows, shards
 from evalbench.engine.errors import DataError, nearest
 from evalbench.engine.limited import LimitedProcess, LimitExceeded, WorkFailed
-from evalbench.engine.scoring.numbers import parse_number
 
 Numbered = tuple[int, Row]
 _ROWS_AT_ONCE = 64
@@ -253,6 +252,8 @@ class _Reader:
             checked = self._filtered(checked)
         if not file.sort:
             return checked
+        from evalbench.engine.scoring.numbers import parse_number
+
         column = file.sort.removeprefix("-")
         found = list(checked)
         values = [row[column] for _, row in found]
@@ -559,10 +560,11 @@ class _Reader:
         if not found or any(_is_empty(one) for one in found):
             raise ValueError("one of its right answers is empty")
         texts = [_text(one) for one in found]
-        if "numeric" in file.scorers and (
-            wrong := next((text for text in texts if parse_number(text) is None), None)
-        ):
-            raise ValueError(f"its right answer is no number: {wrong[:60]!r}")
+        if "numeric" in file.scorers:
+            from evalbench.engine.scoring.numbers import parse_number
+
+            if wrong := next((text for text in texts if parse_number(text) is None), None):
+                raise ValueError(f"its right answer is no number: {wrong[:60]!r}")
         return texts
 
     def _image(self, column: str, value: Any) -> dict[str, str]:

@@ -8,6 +8,7 @@ import string
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import lru_cache
 from importlib.metadata import entry_points
 from string import ascii_uppercase
@@ -16,12 +17,7 @@ from typing import Any
 from evalbench.engine.benchmarks.custom import drop
 from evalbench.engine.benchmarks.mt_bench.ratings import VERDICT
 from evalbench.engine.installed import install_command, missing_modules
-from evalbench.engine.scoring import (
-    letters,
-    numbers,
-    numerals,
-    short_answers,
-)
+from evalbench.engine.scoring import letters, number_words, short_answers
 from evalbench.engine.scoring.choices import read_choice
 from evalbench.engine.scoring.reply_text import answer_text, without_markup
 
@@ -99,7 +95,7 @@ SCORERS: Mapping[str, Scorer] = {
     "choice": Scorer(letters.LENIENT),
     "exact": Scorer(short_answers.LENIENT),
     "contains": Scorer("contains/1"),
-    "numeric": Scorer(numbers.LENIENT),
+    "numeric": Scorer(number_words.LENIENT),
     "regex": Scorer("regex/1"),
     "math": Scorer("math-verify/1", package="math_verify"),
     "f1": Scorer("token-f1/1", graded=True),
@@ -213,8 +209,8 @@ def strictly_right(one: Scoring, found: str | None, gold: Any) -> bool:
     if one.scorer == "choice":
         return found.upper() == ascii_uppercase[gold]
     if one.scorer == "numeric":
-        value = numbers.parse_number(found.rstrip("."))
-        return value is not None and value in map(numbers.parse_number, gold)
+        value = _number(found.rstrip("."))
+        return value is not None and value in map(_number, gold)
     return found in gold
 
 
@@ -240,8 +236,10 @@ def normalized(text: str, names: Sequence[str]) -> str:
         text = short_answers.without_accents(text)
     if "case" in names:
         text = text.casefold()
-    if "numbers" in names and (value := numbers.parse_number(text)) is not None:
-        return numerals.plain_digits(value)
+    if "numbers" in names and (value := _number(text)) is not None:
+        from evalbench.engine.scoring.numerals import plain_digits
+
+        return plain_digits(value)
     if "punctuation" in names:
         text = "".join(c for c in text if c not in string.punctuation + "“”‘’«»…–—")
     if "articles" in names:
@@ -251,13 +249,20 @@ def normalized(text: str, names: Sequence[str]) -> str:
     return text.strip()
 
 
+def _number(text: str) -> Fraction | None:
+    """The value of a text that is only a number."""
+    from evalbench.engine.scoring.numbers import parse_number
+
+    return parse_number(text)
+
+
 def _same_number(answer: str, accepted: Sequence[str]) -> bool:
     """Whether both are the same number: ``70,000`` is 70000."""
     if not any(c.isdigit() for c in answer) or len(answer) > 40:
         return False
-    value = numbers.parse_number(answer)
+    value = _number(answer)
     return value is not None and any(
-        _is_number(right) and numbers.parse_number(right) == value for right in accepted
+        _is_number(right) and _number(right) == value for right in accepted
     )
 
 
@@ -290,14 +295,16 @@ def _contains(_: Scoring, reply: str, accepted: list[str]) -> Read:
 
 
 def _numeric(one: Scoring, reply: str, accepted: list[str]) -> Read:
-    read = numbers.read_number(reply)
+    from evalbench.engine.scoring.numbers import read_number
+
+    read = read_number(reply)
     strict = float(reply.strip() in accepted)
     if read is None:
         return Read(None, 0.0, strict)
     value = float(read)
     right = any(
         abs(value - float(gold)) <= max(one.tolerance, 1e-9) * abs(float(gold))
-        for gold in map(numbers.parse_number, accepted)
+        for gold in map(_number, accepted)
         if gold is not None
     )
     return Read(read, float(right), strict)

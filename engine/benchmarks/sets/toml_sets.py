@@ -26,7 +26,7 @@ from evalbench.engine.benchmarks.custom.rows import (
     split_beside,
 )
 from evalbench.engine.benchmarks.custom.scorers import Read, Scoring, missing_package
-from evalbench.engine.benchmarks.sets import bbh, rules
+from evalbench.engine.benchmarks.sets import bbh
 from evalbench.engine.benchmarks.sets import rows as set_rows
 from evalbench.engine.calls.options import Option, options_of, setting, setting_of
 from evalbench.engine.calls.templates import (
@@ -78,7 +78,7 @@ def _read(name: str) -> tuple[CustomFile, About]:
     body, text = read_tables(path)
     given = body.pop("set").items()
     about: dict[str, Any] = {key: tuple(v) if isinstance(v, list) else v for key, v in given}
-    return file_of(path, body, text), About(**about)
+    return file_of(path, body, text, ours=True), About(**about)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -227,7 +227,12 @@ class KnownSet(Custom):
 
     @cached_property
     def _rule(self) -> Callable[[str, Sample], Read] | None:
-        return getattr(rules, self.about.rule) if self.about.rule else None
+        if not self.about.rule:
+            return None
+        from evalbench.engine.benchmarks.sets import rules
+
+        rule: Callable[[str, Sample], Read] = getattr(rules, self.about.rule)
+        return rule
 
     @override
     async def _read(self, one: Scoring, sample: Sample, reply: str) -> Read:

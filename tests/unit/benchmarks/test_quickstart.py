@@ -15,7 +15,7 @@ from evalbench.engine.benchmarks import quickstart as module
 from evalbench.engine.benchmarks.quickstart import Quickstart
 from evalbench.engine.calls import Outcome, Reply
 from evalbench.engine.data.reading import read_rows
-from evalbench.engine.scoring import numbers, short_answers
+from evalbench.engine.scoring import number_words, short_answers
 from evalbench.engine.scoring.letters import LENIENT as LETTER_LENIENT
 from evalbench.engine.scoring.tally import Tally
 
@@ -178,4 +178,5 @@ def test_metrics_headline_strict_and_kinds() -> None:
 def test_a_parser_of_another_version_is_another_template() -> None:
     """So that a resume and a re-scoring see that replies may be read otherwise."""
     held = str(Quickstart({}).templates())
-    assert all(name in held for name in (numbers.LENIENT, LETTER_LENIENT, short_answers.LENIENT))
+    parsers = number_words.LENIENT, LETTER_LENIENT, short_answers.LENIENT
+    assert all(name in held for name in parsers)

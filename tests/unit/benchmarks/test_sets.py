@@ -13,6 +13,7 @@ import pytest
 
 from evalbench.engine.benchmark import Benchmark, CallFailed, DataSource, Sample, Score, sample_ids
 from evalbench.engine.benchmarks.custom import scorers
+from evalbench.engine.benchmarks.custom.file import file_of, read_tables
 from evalbench.engine.benchmarks.sets import instructions, toml_sets
 from evalbench.engine.calls import MediaPart, Outcome, Prompt, Reply
 from evalbench.engine.calls.options import parse_options
@@ -566,6 +567,17 @@ def test_ifeval_counts_prompts_and_instructions(tmp_path: Path) -> None:
     bad = {**row, "instruction_id_list": ["punctuation:no_comma", "keywords:every"]}
     with pytest.raises(DataError, match="keywords:every"):
         Made(tmp_path, "ifeval", {"train.jsonl": [bad]})
+
+
+def test_every_template_of_a_set_can_be_understood() -> None:
+    for name in benchmark_names():
+        kind = benchmark_class(name)
+        if issubclass(kind, toml_sets.KnownSet):
+            path = Path(toml_sets.__file__).with_name(f"{kind.name}.toml")
+            body, text = read_tables(path)
+            del body["set"]
+            # What lists them does not look.
+            file_of(path, body, text)
 
 
 def test_every_set_names_its_licence_its_source_and_a_revision() -> None:
