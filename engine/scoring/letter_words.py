@@ -288,11 +288,11 @@ AND = {
 }
 
 OPTION = {
-    "es": "opción opcion letra alternativa respuesta inciso afirmación enunciado apartado la el",
-    "fr": "option proposition réponse lettre affirmation choix la le l'option",
-    "de": "option antwort antwortmöglichkeit möglichkeit aussage buchstabe auswahl die",
-    "pt": "opção alternativa letra resposta afirmação afirmativa item assertiva a o itens",
-    "it": "opzione risposta alternativa lettera affermazione scelta la il l'opzione che",
+    "es": "opción opcion letra alternativa respuesta inciso afirmación enunciado apartado",
+    "fr": "option proposition réponse lettre affirmation choix l'option",
+    "de": "option antwort antwortmöglichkeit möglichkeit aussage buchstabe auswahl",
+    "pt": "opção alternativa letra resposta afirmação afirmativa item assertiva itens",
+    "it": "opzione risposta alternativa lettera affermazione scelta l'opzione",
     "nl": "optie antwoord stelling keuze",
     "sv": "alternativ svar svarsalternativ påstående",
     "da": "mulighed svarmulighed svar alternativ",
@@ -318,7 +318,16 @@ OPTION = {
     "zh": "选项 選項 项 項",
     "en": "option",
 }
-"""Nouns for an option, and articles that stand right before a letter."""
+"""Nouns for an option."""
+
+ARTICLE = {
+    "es": "la el",
+    "fr": "la le",
+    "de": "die",
+    "pt": "a o",
+    "it": "la il che",
+}
+"""Articles that stand right before a letter."""
 
 BECAUSE = {
     "es": "porque ya_que pues puesto_que dado_que debido",

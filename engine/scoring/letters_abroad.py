@@ -43,11 +43,6 @@ class Claim:
     strength: Strength
 
 
-def _nouns(entries: str) -> str:
-    """The entries that are no articles."""
-    return " ".join(entry for entry in entries.split() if len(entry) > 3 or not entry.isascii())
-
-
 _FOREIGN_SCRIPT = re.compile("[\u0370-\u1dff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 _ENGLISH = re.compile(
     r"\b(?:the|of|is|are|which|that|this|because|with|not|and|it|would|has|does|by|from)\b"
@@ -56,7 +51,7 @@ _FOREIGN = re.compile(
     r"\b(?:la|el|los|las|es|del|que|por|para|una|le|les|est|une|des|du|et|der|die|das|ist|und|nicht"
     r"|den|ein|eine|ich|zu|auf|os|um|uma|da|di|il|gli|che|lo|un|het|een|en|van|niet|dus|ik|ett|och"
     r"|att|det|som|og|ikke|til|jeg|jest|nie|na|je|se|este|nu|az|egy|nem|ei|ja|bu|ve|bir|yang"
-    r"|adalah|dan|ini|tidak|jadi|saya|na|do|ganz|klar|aber|wir|sie|mit|von|im|wird)\b"
+    r"|adalah|dan|ini|tidak|jadi|saya|do|ganz|klar|aber|wir|sie|mit|von|im|wird)\b"
 )
 _UNSPACED = re.compile("[\u0e00-\u0e7f\u3040-\u9fff\uac00-\ud7af]")
 _BEYOND_ASCII = re.compile(r"[^\W\d_a-z]")
@@ -103,7 +98,8 @@ _CAPITAL = rf"(?<![{_LATIN}0-9_+#&.'’])(?<![A-Za-z0-9]-)[A-Z]{_FOLLOWED}"
 _ONE = re.compile(
     rf"{_CAPITAL}|(?<=[(\[\"“])[a-z](?=[)\]\"”])|(?<![\w(])[a-z](?=\))|(?<=[ ])[bcdfg](?=[.!]?$)"
 )
-_AND, _OPTION = words(table.AND), words(table.OPTION)
+_AND = words(table.AND)
+_OPTION = f"{words(table.OPTION)}|{words(table.ARTICLE)}"
 _JOINT = re.compile(
     rf"{_CAPITAL}[)\].\"”]{{0,2}}(?:(?:\s?[,、/&+|]\s?(?:(?i:{_AND})\s?)?|\s?(?i:{_AND})\s?)"
     rf"(?:(?i:{_OPTION})[ ]?){{0,2}}[(\[\"“]?(?<![{_LATIN}0-9])[A-Z]{_FOLLOWED}"
@@ -114,7 +110,8 @@ _ARTICLE = re.compile(
     r"|stimmt|passt|convient|klopt|doğru|benar|là|đúng|och|und|og|et|e|y|o|ou|és|seçen\w*|şık\w*)\b)"
 )
 _BEFORE_LETTER = re.compile(r"[AEOY][ ][(\"“]?[A-Z]\b")
-_TERM = re.compile(
+# "Vitamin C", "plan B": letters that name no option
+TERM = re.compile(
     r"\b(?:[vw]itamin\w*|hepatit\w*|plan\w*|ti?yp\w*|tipo|clase|klass?e?\w*|gr[uo]u?p\w*"
     r"|p[uo]i?n[tk]\w*|serie|teil|parte?|note|витамин\w*|гепатит\w*|план\w*|точк\w*|групп\w*"
     r"|\w+型)[ ]?$",
@@ -132,24 +129,23 @@ _WRONG = re.compile(words(table.WRONG))
 _BECAUSE = re.compile(words(table.BECAUSE))
 _BUT = re.compile(words(table.BUT))
 _WEIGH = re.compile(words(table.WEIGH))
-_LITTLE = re.compile("|".join(words(one) for one in (table.OPTION, table.IS, table.SO, table.ONLY)))
-# "La alternativa que lo recoge es la C"
-_OPTION_NOUN = re.compile(
-    words({language: _nouns(entries) for language, entries in table.OPTION.items()})
+_LITTLE = re.compile(
+    "|".join(words(one) for one in (table.OPTION, table.ARTICLE, table.IS, table.SO, table.ONLY))
 )
-_IS_THAT = re.compile(
-    rf"\w\W[^\x01]*?(?:{words(table.IS)})[\s:—–-]*(?:(?:la|el|le|die|der|das|a|o|il|l['’]|de)\s)?"
+# "La alternativa que lo recoge es la C"
+_OPTION_NOUN = re.compile(words(table.OPTION))
+_IS_IT = (
+    rf"(?:{words(table.IS)})[\s:—–-]*(?:(?:la|el|le|die|der|das|a|o|il|l['’]|de)\s)?"
     r"[(\[\"“«*\s]*$"
 )
-_IS_END = re.compile(
-    rf"(?:{words(table.IS)})[\s:—–-]*(?:(?:la|el|le|die|der|das|a|o|il|l['’])\s)?[(\[\"“«*\s]*$"
-)
-_LETTERS = re.compile(r"[^\W_]")
-_CONTRARY = re.compile(rf"(?:{words(table.AFTER_NOT)})\s*$")
+_IS_END = re.compile(_IS_IT)
+_IS_THAT = re.compile(rf"\w\W[^\x01]*?{_IS_IT}")
+_LETTER_OR_DIGIT = re.compile(r"[^\W_]")
 _CLEFT = re.compile(r"(?:のは|ものは|것은|的是)\s*[「『(（\"“]?$")
 _AFTER_NOT = words(table.AFTER_NOT)
+_ENDS_DENIED = re.compile(rf"(?:{_AFTER_NOT})\s*$")
 _CLAUSE = re.compile(
-    rf"(?:[;；，、,](?=\s)|[；，、])\s*|(?={words(table.BUT)})|(?P<contrary>{_AFTER_NOT})"
+    rf"(?:[;；，、,](?=\s)|[；，、])\s*|(?={words(table.BUT)})|(?:{_AFTER_NOT})"
     rf"|(?=(?:{words(table.AND_NOT)}))"
 )
 # Words that contain others of the tables.
@@ -268,11 +264,11 @@ def _tokens(sentence: str) -> list[_Token]:
     spans = [(one.start, one.end) for one in found]
     for one in _ONE.finditer(sentence):
         inside = any(start <= one.start() < end for start, end in spans)
-        begins = not re.search(r"[^\W_]", sentence[max(0, one.start() - 2) : one.start()])
+        begins = not _LETTER_OR_DIGIT.search(sentence, max(0, one.start() - 2), one.start())
         article = begins and (
             _ARTICLE.match(sentence, one.start()) or _BEFORE_LETTER.match(sentence, one.start())
         )
-        term = _TERM.search(sentence, max(0, one.start() - 16), one.start())
+        term = TERM.search(sentence, max(0, one.start() - 16), one.start())
         if not inside and not term and not (article and _starts(sentence, one.start())):
             found.append(_Token(one[0].upper(), *one.span()))
     return sorted(found, key=lambda one: one.start)
@@ -313,8 +309,8 @@ def _of_sentence(sentence: str, offset: int, *, outer: bool, others: bool) -> It
             for claim in _of_clause(mine, context):
                 yield Claim(claim.letter, claim.at + offset, claim.strength)
         ground = ground or because is not None
-        if _LETTERS.search(clause):
-            contrary = _CONTRARY.search(clause) is not None
+        if _LETTER_OR_DIGIT.search(clause):
+            contrary = _ENDS_DENIED.search(clause) is not None
         denied = denied or _NOT.search(clause) is not None
         leads = so or _CHOOSE.search(clause) or _ONLY.search(clause)
         led = not any(one.letter for one in mine) and (led or leads is not None)

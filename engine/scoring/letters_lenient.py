@@ -38,12 +38,13 @@ Of a reply of more than 10,000 characters the first and the last 5,000 are read.
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections import deque
 from itertools import islice
 
+from evalbench.engine.scoring.letter_text import ASKS_LATER, CAPITAL, clean
 from evalbench.engine.scoring.letters import LETTERS
 from evalbench.engine.scoring.letters_abroad import (
+    TERM,
     Claim,
     Strength,
     begins_text,
@@ -51,12 +52,6 @@ from evalbench.engine.scoring.letters_abroad import (
     denies,
     is_abroad,
     weighs,
-)
-from evalbench.engine.scoring.reply_text import (
-    answer_text,
-    before_next_question,
-    ends,
-    without_markup,
 )
 
 # What a rule returns besides a letter or None (found nothing, try the next rule).
@@ -70,8 +65,8 @@ def read_lenient(reply: str, options: int = 4) -> int | None:
         reply: the model's answer.
         options: the number of options, at most 7.
     """
-    text = _clean(reply)
-    if (anew := _ASKS_LATER.search(text)) and text[: anew.start()].strip():
+    text = clean(reply)
+    if (anew := ASKS_LATER.search(text)) and text[: anew.start()].strip():
         before = read_lenient(text[: anew.start()], options)
         if before is not None:
             return before
@@ -81,170 +76,6 @@ def read_lenient(reply: str, options: int = 4) -> int | None:
             at = LETTERS.find(found) if found else -1
             return at if 0 <= at < options else None
     return None
-
-
-# Letterlike signs, full-width, circled, parenthesized, squared and mathematical letters.
-_DRESSED_RANGES = (
-    *((0x2100, 0x2150), (0x249C, 0x24EA), (0xFF21, 0xFF5B)),
-    *((0x1D400, 0x1D6A4), (0x1F110, 0x1F14A)),
-)
-_DRESSED = {
-    code: plain
-    for first, end in _DRESSED_RANGES
-    for code in range(first, end)
-    if (plain := unicodedata.normalize("NFKC", chr(code)).strip("()")) in {*LETTERS, *"abcdefg"}
-} | {first + at: letter for first in (0x1F150, 0x1F170) for at, letter in enumerate(LETTERS)}
-_EMOJI = dict.fromkeys([*range(0x2600, 0x27C0), *range(0x1F300, 0x1FB00), 0x2B50, 0x20E3], " ")
-# "✅ B) Paris" among options without a tick, or with a cross.
-_TICKED = re.compile(
-    r"^[ \t]*[-*•]?[ \t]*[✅✔✓☑][ \t]*\**[(\[]?([A-G])(?![A-Za-z0-9])", re.MULTILINE
-)
-_TICKED_AFTER = re.compile(
-    r"^[ \t]*[-*•]?[ \t]*\**[(\[]?([A-G])[)\].:](?![A-Za-z0-9])[^\n✅✔✓☑]{0,200}[✅✔✓☑]\**[ \t]*$",
-    re.MULTILINE,
-)
-_CROSS = re.compile("[❌✗✘✖]")
-_TICKED_BESIDE = re.compile(r"(?<![A-Za-z0-9])([A-G])[).:]?[ \t|]*[✅✔✓☑]")
-_TAG = r"(?:final[_ -]?)?(?:answer|ans|result|option|choice|output|response|letter|solution)|final"
-_BOXED = re.compile(rf"\\(?:boxed|fbox)\s*(?=\{{)|<(?:{_TAG})>", re.IGNORECASE)
-_END_ANSWER = re.compile(rf"</(?:{_TAG})>", re.IGNORECASE)
-_TICKED_BEFORE = re.compile(r"[✅✔✓☑][ \t|]*\(?([A-G])(?![A-Za-z0-9])")
-_MARK_OR_LETTER = re.compile(r"([❌✗✘✖✅✔✓☑])|(?<![A-Za-z0-9])[A-G](?![A-Za-z0-9])")
-_BOX_EMPTY = re.compile(r"☐|(?<!\w)(?:\[ \]|\( \))")
-_BOX_TICKED = re.compile(r"(?<!\w)(?:\[[xX]\]|\([xX]\))")
-
-
-def _ticked(text: str) -> str:
-    """The text with an answer in place of the one ticked option among crossed ones."""
-    first = _MARK_OR_LETTER.search(text)
-    pattern = _TICKED_BEFORE if first and first[1] else _TICKED_BESIDE
-    return pattern.sub(r"answer: \1. ", text) if len(pattern.findall(text)) == 1 else text
-
-
-# The first letters of alphabets in which options are named as well.
-_NATIVE = str.maketrans(
-    "أبجدهאבגדהกขคงจकखगघअबसदকখগঘΑΒΓΔΕアイウエ가나다라",
-    "ABCDEABCDEABCDEABCDABCDABCDABCDEABCDABCD",
-)
-_NATIVE_MARKS = "\u064b-\u065f\u0900-\u0903\u093a-\u094f\u0981-\u0983\u09bc-\u09cd\u0e31-\u0e4e"
-_NATIVE_LETTER = re.compile(
-    rf"(?<![\w{_NATIVE_MARKS}])(?:(?:ال)?([أبجدهאבגדהกขคงจकखगघअबसदকখগঘ])|([ΑΒΓΔΕ]))ـ?"
-    rf"(?![\w{_NATIVE_MARKS}]|['’׳]\w)['’׳]?"
-)
-# "答えはウ", "정답은 '나'입니다"
-_NATIVE_ANSWER = re.compile(
-    r"((?:答え|正解|解答|正答)[はが:]\s?[「『(\"']?|(?:정답|답)[은:]\s{0,3}[「(\"']?\s?)([アイウエ가나다라])"
-    r"(?=[」』)\"'\s.。]|です|である|입니다|이다|번|$)"
-)
-# А is the first letter, whether Cyrillic or Latin is meant; В could be the second or the third.
-_CYRILLIC = re.compile(
-    r"(?:(?i:ответ|вариант|букв|пункт|відповідь|варіант|літер|отговор)\w*[\s:—–*(«\"-]{1,5}"
-    r"|^[(«\"]?(?=.\)))([АБГС])(?!\w)",
-    re.MULTILINE,
-)
-_CYRILLIC_PLAIN = str.maketrans("АБГС", "ABDC")
-_CYRILLIC_LIST = re.compile(r"^[ \t]*[(]?[БГ][).]", re.MULTILINE)
-_CYRILLIC_OPTION = re.compile(r"(?<!\w)([АБВГД])(?=[).](?:\s|$))")
-_CYRILLIC_ORDER = str.maketrans("АБВГД", "ABCDE")
-# The first letter, as Persian calls it
-_ALEF = re.compile(r"(?:(?<=گزینه)|(?<=گزینهٔ)|(?<=پاسخ)|(?<=جواب)|^)([\s:(]{0,3})الف(?=\W|$)")
-
-
-def _in_latin(text: str) -> str:
-    """The text with Latin letters for those of other alphabets that stand alone.
-
-    A reply that is only a Greek letter, which may be a typing error, stays as it is.
-    """
-    if text.isascii() or _CAPITAL.search(text):
-        return text
-    if len(text) > 1 or not "Α" <= text <= "Ω":
-        text = _NATIVE_LETTER.sub(lambda found: (found[1] or found[2]).translate(_NATIVE), text)
-    text = _ALEF.sub(r"\1A", text)
-    text = _NATIVE_ANSWER.sub(lambda found: f"{found[1]} {found[2].translate(_NATIVE)} ", text)
-    if _CYRILLIC_LIST.search(text):
-        return _CYRILLIC_OPTION.sub(lambda found: found[1].translate(_CYRILLIC_ORDER), text)
-    return _CYRILLIC.sub(lambda found: found[0][:-1] + found[1].translate(_CYRILLIC_PLAIN), text)
-
-
-_STRUCK = re.compile(r"~~(?=\S)[^~\n]{1,300}~~")
-_QUOTED = re.compile(r"[\"'“”‘’«»]\s*([A-Ga-g][.)]?)\s*[\"'“”‘’«»]")
-_BULLET = re.compile(
-    r"^[ \t]*(?:[-*•·+–—][ \t]+(?=\S)|\d{1,2}(?:[.)][ \t]+|[ \t]?-[ \t]?)"
-    r"(?=\(?[A-Ga-g]\)?[.:]?[ \t]*$))",
-    re.MULTILINE,
-)
-
-
-# Longer than any that belongs to an answer; the patterns below would be slow on very long ones.
-_LONGEST = 8_000
-_RUN_OF_MARKS = re.compile(r"[\W_]{61,}")
-
-
-def _undressed(text: str) -> str:
-    """The text with ASCII letters for circled, squared and full-width ones.
-
-    A lone full-width letter stays as it is: it is as likely a typing error.
-    """
-    return text if len(text) == 1 and "Ａ" <= text <= "ｚ" else text.translate(_DRESSED)
-
-
-def _one_turn(text: str) -> str:
-    """The text without marks of chat templates such as ``[/INST]``, up to a next user's turn."""
-    text = text.removeprefix("<bos>").lstrip()
-    if text.startswith(("[INST]", "[/INST]")):
-        text = text.partition("[/INST]")[2]
-    return text.partition("[INST]")[0].strip()
-
-
-def _without_table_edges(text: str) -> str:
-    if "|" not in text:
-        return text
-    return "\n".join(
-        line.strip(" \t|") if line.lstrip().startswith("|") else line for line in text.split("\n")
-    )
-
-
-# A letter, and below it another question with its options.
-_ASKS_ANEW = re.compile(
-    r"\s*([(*]{0,3}[A-G][).:*]{0,3}(?:"
-    r"[ ][^\n]{1,200})?)\n[^\n]{0,300}\n?[^\n]{10,400}\?\s*\n\s*\(?A[).:][ ]"
-)
-
-
-# A question with options after an answer.
-_ASKS_LATER = re.compile(
-    r"\n[^\n]{10,400}\n\s*\(?A[).:][^\n]{1,200}\n\s*\(?B[).:][^\n]{1,200}\n\s*\(?C[).:]"
-)
-
-
-def _clean(reply: str) -> str:
-    head, _ = before_next_question(_one_turn(ends(answer_text(reply), _LONGEST)))
-    text = _RUN_OF_MARKS.sub(lambda run: f"{run[0][:30]}\n{run[0][-30:]}", head)
-    if anew := _ASKS_ANEW.match(text):
-        text = anew[1]
-    text = _undressed(text)
-    if _BOX_EMPTY.search(text):
-        text = _BOX_TICKED.sub("✅", _BOX_EMPTY.sub("❌", text))
-    text = _TICKED.sub(r"answer: \1", text)
-    if len(_TICKED_AFTER.findall(text)) == 1:
-        text = _TICKED_AFTER.sub(r"answer: \1", text)
-    elif _CROSS.search(text):
-        text = _ticked(text)
-    text = text.translate(_EMOJI)
-    text = _END_ANSWER.sub("\n", _BOXED.sub(" answer: ", text))
-    text = _QUOTED.sub(lambda quoted: f" {quoted[1]} ", without_markup(_STRUCK.sub(" ", text)))
-    text = (
-        text.lstrip(":： ")
-        .replace("（", "(")
-        .replace("）", ")")
-        .replace("：", ":")
-        .replace("【", " ")
-        .replace("】", ": ")
-        .replace("。", ". ")
-        .replace("．", ". ")
-        .replace("，", ", ")
-    )
-    return _in_latin(_BULLET.sub("", _without_table_edges(text)).strip())
 
 
 _OPEN = r"[(\[<«“‘\"']*[ \t]*"
@@ -479,7 +310,6 @@ def _last_labels(nouns: re.Pattern[str], text: str) -> int:
     return starts[0] if len(starts) == _MOST_LABELS else 0
 
 
-_CAPITAL = re.compile(r"(?<![A-Za-z])[A-G](?![A-Za-z])")
 _DEPENDS = re.compile(
     r"\bif\b[^.\n]{1,160}\b(?:otherwise|else)\b[^.\n]{0,60}?(?<![A-Za-z])[A-G](?![A-Za-z])",
     re.IGNORECASE,
@@ -490,7 +320,7 @@ def _conditional(text: str) -> str | None:
     """No choice where the last sentence names one letter for each of two cases."""
     start = max(text.rfind("\n"), text.rfind(". ", 0, -1), len(text) - 400) + 1
     sentence = text[start:]
-    letters = set(_CAPITAL.findall(sentence))
+    letters = set(CAPITAL.findall(sentence))
     return _NO_CHOICE if len(letters) > 1 and _DEPENDS.search(sentence) else None
 
 
@@ -507,10 +337,10 @@ _MOST_TAKEN_BACK = 20
 def _taken_back(text: str) -> str | None:
     """What a reply comes to after it took back what it had said, as in "B. Wait, … So A"."""
     backs = deque((found.end() for found in _TAKES_BACK.finditer(text)), maxlen=_MOST_TAKEN_BACK)
-    if not backs or not _CAPITAL.search(text, 0, backs[-1]):
+    if not backs or not CAPITAL.search(text, 0, backs[-1]):
         return None
     rest = text[backs[-1] :].strip()
-    if not _CAPITAL.search(rest):
+    if not CAPITAL.search(rest):
         return None
     for rule in (_labelled, _last_line, _claimed):
         if found := rule(rest):
@@ -909,7 +739,7 @@ def _by_text(text: str) -> str | None:
     if count < 3 or _DANGLES.search(text):
         return None
     rest = _SENTENCE_END.split(text[found[count - 1].end() :].strip())[-1].rpartition("\n")[2]
-    if _CAPITAL.search(rest) or denies(rest) or _SAYS_NOT.search(rest):
+    if CAPITAL.search(rest) or denies(rest) or _SAYS_NOT.search(rest):
         return None
     rest = rest.casefold()
     named = {one[1]: _DASH.split(one[2])[0].strip(" .,;:*\"'").casefold() for one in found[:count]}
@@ -967,7 +797,7 @@ def _mentioned(text: str) -> str | None:
         letters |= set(_BRACKETED.findall(text))
     if labelled := _END_OF_LINE.search(text):
         letters.add(labelled[1])
-    if not letters and len(named := _NAMED.findall(text)) == 1 == len(_CAPITAL.findall(text)):
+    if not letters and len(named := _NAMED.findall(text)) == 1 == len(CAPITAL.findall(text)):
         letters.add("".join(named[0]))
     letters.discard(None)
     if not letters:
@@ -980,11 +810,6 @@ _LONGEST_LONE = 80
 _NOT_ENGLISH = re.compile(
     r"[^\x00-\x7f]|\b(?:la|el|que|seja|sea|por|il|che|sia|das|der|ich|ist|est|jest|bence|oikea"
     r"|es|muss|meiner|nach|moim|zdaniem|cevab\w*|vastaus|svaret|det|het|ini|yang|adalah|je|er|este)\b",
-    re.IGNORECASE,
-)
-_NAMES_NO_OPTION = re.compile(
-    r"\b(?:[vw]itamin\w*|hepatit\w*|plan\w*|ti?yp\w*|tipo|clase|klass?e?\w*|gr[uo]u?p\w*|p[uo]i?n[tk]\w*"
-    r"|serie|teil|parte?|note|витамин\w*|гепатит\w*|план\w*|точк\w*|групп\w*|\w+型)[ ]?$",
     re.IGNORECASE,
 )
 _ARTICLE = re.compile(r"(?<!.)A[ ][a-zà-ÿ]", re.DOTALL)
@@ -1007,7 +832,7 @@ def _lone_abroad(text: str) -> str | None:
         for one in _ALONE.finditer(text)
         if not _ARTICLE.match(text, one.start()) or _JOINED.match(text, one.end())
     ]
-    if len(found) != 1 or _NAMES_NO_OPTION.search(text[: found[0].start()]):
+    if len(found) != 1 or TERM.search(text[: found[0].start()]):
         return None
     if begins_text(text[found[0].end() :]):
         return None
