@@ -69,14 +69,14 @@ _NAMED = re.compile(
     r"|\b[èé]\b|\bes\b|\best\b"
     r"|\bist\b|\blautet\b|\bto\b|\bbrzmi\b|\blà\b|هي|هو|คือ|は|은|는|是|(?<=cevap)|(?<=yanıt)"
     r"|(?<=उत्तर)|(?<=जवाब))"
-    r"[^\w\n]*(?:(?:a|an|probably|clearly|definitely|simply|therefore|thus|clear|resounding"
-    rf"|most likely)\W+){{0,3}})(?:(?:(?P<yes>{_YES}|true|{_TRUE})|(?P<no>{_NO}|否|ไม่|false"
+    r"[^\w\n]*+(?:(?:a|an|probably|clearly|definitely|simply|therefore|thus|clear|resounding"
+    rf"|most likely)\W++){{0,3}})(?:(?:(?P<yes>{_YES}|true|{_TRUE})|(?P<no>{_NO}|否|ไม่|false"
     rf"|{_FALSE}))"
     rf"{_COPULA}(?!\w){_ANSWERS})",
     re.IGNORECASE,
 )
 _MARKED = re.compile(
-    r"(?:\\boxed\s?\{(?:\\text(?:bf)?\s?\{)?|<(?:final_)?answer>)\W*"
+    r"(?:\\boxed\s?\{(?:\\text(?:bf)?\s?\{)?|<(?:final_)?answer>)\W*+"
     rf"(?:(?P<yes>{_YES}|true|{_TRUE})|(?P<no>{_NO}|false|{_FALSE}))(?!\w)",
     re.IGNORECASE,
 )
