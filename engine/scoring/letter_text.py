@@ -153,6 +153,9 @@ ASKS_LATER = re.compile(
 )
 
 
+_NAME = re.compile(r"\b(option|choice|answer|opt)_([A-Ga-g])(?!\w)", re.IGNORECASE)  # "option_b"
+
+
 def clean(reply: str) -> str:
     """The text of a reply in which the rules look for a letter; see the module docstring."""
     head, _ = before_next_question(_one_turn(ends(answer_text(reply), _LONGEST)))
@@ -168,6 +171,8 @@ def clean(reply: str) -> str:
     elif _CROSS.search(text):
         text = _ticked(text)
     text = text.translate(_EMOJI)
+    if "_" in text:
+        text = _NAME.sub(r"\1 \2", text)
     text = _END_ANSWER.sub("\n", _BOXED.sub(" answer: ", text))
     text = _QUOTED.sub(lambda quoted: f" {quoted[1]} ", without_markup(_STRUCK.sub(" ", text)))
     text = (

@@ -140,50 +140,52 @@ CHOOSE = {
 SO = {
     "es": "por_lo_tanto por_tanto así_que asi_que entonces luego en_conclusión conclusión"
     " por_consiguiente de_ahí finalmente en_resumen sino sin_duda definitivamente en_definitiva"
-    " por_ende así_pues es_decir claramente por_eso",
+    " por_ende así_pues es_decir claramente por_eso en_realidad",
     "fr": "donc ainsi par_conséquent en_conclusion conclusion finalement en_résumé d'où"
     " sans_hésiter sans_doute sans_aucun_doute alors par_élimination mais_plutôt en_somme bref"
-    " clairement",
+    " clairement en_réalité en_fait",
     "de": "also daher somit folglich deshalb demnach damit schlussfolgerung fazit letztlich"
-    " sondern zusammenfassend endgültig eindeutig deswegen mithin insgesamt demzufolge",
+    " sondern zusammenfassend endgültig eindeutig deswegen mithin insgesamt demzufolge"
+    " in_wirklichkeit tatsächlich",
     "pt": "portanto logo assim então conclusão em_conclusão desse_modo dessa_forma desta_forma"
     " finalmente e_sim mas_sim sem_dúvida por_isso por_conseguinte ou_seja deste_modo por_fim"
-    " enfim dessa_maneira por_eliminação",
+    " enfim dessa_maneira por_eliminação na_verdade na_realidade",
     "it": "quindi dunque pertanto perciò allora in_conclusione conclusione di_conseguenza bensì"
-    " senza_dubbio per_esclusione infine per_questo ovvero cioè in_definitiva",
+    " senza_dubbio per_esclusione infine per_questo ovvero cioè in_definitiva in_realtà",
     "nl": "dus daarom derhalve bijgevolg concluderend conclusie kortom maar_wel zonder_twijfel"
-    " uiteindelijk vandaar zodoende",
+    " uiteindelijk vandaar zodoende eigenlijk",
     "sv": "alltså därför således därmed slutsats sammanfattningsvis utan_tvekan följaktligen",
     "da": "altså derfor således dermed konklusion uden_tvivl følgelig",
     "no": "altså derfor dermed konklusjon uten_tvil følgelig",
     "pl": "więc zatem dlatego czyli stąd toteż podsumowując wniosek ostatecznie lecz tylko_że"
-    " w_takim_razie reasumując bez_wątpienia w_związku_z_tym wobec_tego",
+    " w_takim_razie reasumując bez_wątpienia w_związku_z_tym wobec_tego w_rzeczywistości naprawdę",
     "cs": "tedy takže proto závěr nakonec celkově tudíž bezpochyby",
     "ro": "deci așadar prin_urmare astfel concluzie în_concluzie aşadar în_consecință"
     " fără_îndoială",
     "hu": "tehát így ezért következésképpen összegezve vagyis",
     "fi": "siis joten näin_ollen siksi lopuksi johtopäätös eli",
     "tr": "dolayısıyla bu_nedenle bu_yüzden o_halde o_hâlde yani sonuç sonuçta öyleyse"
-    " bundan_dolayı böylece şüphesiz demek_ki bu_durumda özetle",
+    " bundan_dolayı böylece şüphesiz demek_ki bu_durumda özetle aslında",
     "id": "jadi oleh_karena_itu maka dengan_demikian kesimpulan kesimpulannya sehingga"
-    " karena_itu akhirnya melainkan tanpa_ragu singkatnya",
-    "vi": "vậy do_đó vì_vậy vì_thế nên như_vậy tóm_lại suy_ra cho_nên mà_là do_vậy bởi_vậy",
+    " karena_itu akhirnya melainkan tanpa_ragu singkatnya sebenarnya",
+    "vi": "vậy do_đó vì_vậy vì_thế nên như_vậy tóm_lại suy_ra cho_nên mà_là do_vậy bởi_vậy"
+    " thực_ra thực_tế",
     "ru": "значит следовательно поэтому таким_образом итак вывод стало_быть отсюда в_итоге"
-    " исходя_из_этого без_сомнения в_результате соответственно",
-    "uk": "отже тому таким_чином висновок значить звідси",
+    " исходя_из_этого без_сомнения в_результате соответственно на_самом_деле",
+    "uk": "отже тому таким_чином висновок значить звідси насправді",
     "el": "άρα επομένως συνεπώς οπότε τελικά συμπέρασμα συμπερασματικά έτσι",
     "ar": "إذن إذا_فالإجابة إذًا إذاً لذلك لذا وبالتالي بالتالي وعليه وهكذا بل وإنما خلاصة"
-    " الخلاصة ولذلك ولذا ومن_ثم نستنتج باختصار أي",
+    " الخلاصة ولذلك ولذا ومن_ثم نستنتج باختصار أي في_الحقيقة في_الواقع",
     "fa": "بنابراین پس در_نتیجه نتیجه لذا بلکه",
     "he": "לכן ולכן מכאן לסיכום אלא כלומר מסקנה",
-    "hi": "इसलिए अतः तो इस_प्रकार बल्कि निष्कर्षतः अत: इसलिये यानी अंततः",
+    "hi": "इसलिए अतः तो इस_प्रकार बल्कि निष्कर्षतः अत: इसलिये यानी अंततः वास्तव_में",
     "bn": "তাই সুতরাং অতএব অর্থাৎ",
-    "th": "ดังนั้น เพราะฉะนั้น จึง สรุป แต่เป็น ฉะนั้น นั่นคือ",
+    "th": "ดังนั้น เพราะฉะนั้น จึง สรุป แต่เป็น ฉะนั้น นั่นคือ จริงๆ_แล้ว",
     "ja": "したがって 従って よって ゆえに 故に 以上 つまり なので だから 結論 結局 そのため"
-    " すなわち このため ということ ため、 ので、",
-    "ko": "따라서 그러므로 그래서 결론 즉 결국 그렇다면 고로 그러니 므로 아니라",
+    " すなわち このため ということ ため、 ので、 実際は 実は",
+    "ko": "따라서 그러므로 그래서 결론 즉 결국 그렇다면 고로 그러니 므로 아니라 사실은 실제로는",
     "zh": "因此 所以 故 综上 綜上 由此 可见 可見 结论 結論 于是 於是 从而 從而 而是 即 也就是"
-    " 最终 最終 总之 總之 因而 得出 可得 得到 可知 那么 那麼 推出",
+    " 最终 最終 总之 總之 因而 得出 可得 得到 可知 那么 那麼 推出 其实 其實 实际上 實際上",
 }
 
 ONLY = {

@@ -28,7 +28,8 @@ errors. Zero-width marks and emoji are ignored.
 
 Text that begins a new question ends the reply. A reply that only weighs options one by
 one, or was cut while it did or before the letter, chooses none; nor does one that says it
-depends, cannot decide, or only asks.
+depends, cannot decide, or only asks. A letter that was only thought of ("I was going to say A"),
+that holds under a condition, or is taken back without another is none.
 
 Of a reply of more than 10,000 characters the first and the last 5,000 are read. Of more than
 300 words for an answer (``answer``, ``option``) the last 300 can be labels, and of more than
@@ -177,7 +178,27 @@ _SUPPOSES = re.compile(
 _OTHERS_SAY = re.compile(
     r"\b(?:people|students|others|many|some|you|one)\b[ ](?:might|may|could|often|commonly"
     r"|would)?[ ]?"
-    r"(?:think|choose|say|pick|believe|answer|assume|guess|select)\b[^.\n]{0,20}$",
+    r"(?:think|choose|say|pick|believe|answer|assume|guess|select)\b[^.,;\n]{0,20}$",
+    re.IGNORECASE,
+)
+# "I was going to say A", "at first I thought it was A"
+_ONCE_THOUGHT = re.compile(
+    r"\b(?:was[ ](?:going|about|tempted|inclined)[ ]to|(?:would|could|might)[ ]have"
+    r"|(?:first|initially|originally|almost|nearly)[ ](?:I[ ])?)[ ]?"
+    r"(?:thought|think|said|say|chose|chosen|choose|picked?|gone|go|went|guess(?:ed)?|believed?"
+    r"|answer(?:ed)?|select(?:ed)?)\b[^.,;\n]{0,20}$",
+    re.IGNORECASE,
+)
+# "The option that can be eliminated first is A"
+_SET_ASIDE = re.compile(
+    r"\b(?:eliminated?|excluded?|discard(?:ed)?|dismiss(?:ed)?|reject(?:ed)?|rule[ds]?[ ]out)\b"
+    r"[^.,;:\n]{0,20}[ ]is[ ][(]?$",
+    re.IGNORECASE,
+)
+# "If the gas were ideal, the answer would be C"
+_UNDER_CONDITION = re.compile(
+    r"(?:^|[.!?;\n][ ]*)(?:but[ ]|however,?[ ])?(?:if|were|had)\b[^.;\n]{3,160}"
+    r"\b(?:would|could|might)(?:[ ]have)?[ ](?:be|been)\b[^.,;\n]{0,30}$",
     re.IGNORECASE,
 )
 _BUT_IS_NOT = re.compile(
@@ -188,10 +209,15 @@ _BUT_IS_NOT = re.compile(
 def _is_supposed(found: re.Match[str]) -> bool:
     """Whether a letter is right only under a condition, or for others: "would be A if …"."""
     text, end = found.string, found.end("letter")
-    before = text[max(0, found.start("letter") - 40) : found.start("letter")]
+    start = found.start("letter")
+    before = text[max(0, start - 40) : start]
     if _SUPPOSES.match(text, end):
         return "would" in text[max(0, end - 40) : end + 10]
-    return _OTHERS_SAY.search(before) is not None or _BUT_IS_NOT.match(text, end) is not None
+    if _UNDER_CONDITION.search(text, max(0, start - 240), start):
+        return True
+    if any(said.search(before) for said in (_OTHERS_SAY, _ONCE_THOUGHT, _SET_ASIDE)):
+        return True
+    return _BUT_IS_NOT.match(text, end) is not None
 
 
 def _sign_before(text: str, start: int) -> str:
@@ -212,13 +238,20 @@ def _newest(
         letter = None if _is_supposed(match) else _chosen(match, set_off=set_off)
         if letter is None:
             continue
-        if not _ASKS.match(text, match.end("letter")):
-            return letter, match.start("letter")
-        asked = asked or (letter, match.start("letter"))
+        start, end = match.span("letter")
+        if not _ASKS.match(text, end):
+            return letter, start
+        if not _ASKS_WHETHER.search(text, max(0, start - 120), start):
+            asked = asked or (letter, start)
     return asked
 
 
 _ASKS = re.compile(r"[)\]*]*[ ]?[?？]")
+_ASKS_WHETHER = re.compile(
+    r"(?:^|[.!?\n])\s{0,3}(?:(?:so|but|or|and),?[ ])?(?:could|might|is|would|can|should)\b"
+    r"[^.!?\n]*$",
+    re.IGNORECASE,
+)
 
 
 def _last(
@@ -251,12 +284,15 @@ _NOUN = (
     r"|答案|(?:correct|right|best)[ ]one)"
 )
 # Words between the noun and its verb, as in "answer to this question is"; a negation ends them.
-_GAP = r"(?:[ \t]+(?!(?:not|cannot|options?|choices?)\b)[^\s.:;!?,()=]+(?<!n['’]t)){0,10}?"
+_GAP = (
+    r"(?:[ \t]+(?!(?:not|cannot|options?|choices?|eliminated|excluded|discarded|dismissed|rejected"
+    r"|ruled)\b)[^\s.:;!?,()=]+(?<!n['’]t)){0,10}?"
+)
 _FILL = (
     r"(?:(?:the|option|choice|letter|answer|number|likely|most|probably|clearly|definitely|indeed"
     r"|therefore|thus|simply|actually|still|hence|correct|right|best|statement|conclusion|response"
     r"|that|description|last|first|second|third|fourth|one|of[ ]course|certainly|undoubtedly"
-    r"|surely)"
+    r"|surely|exactly|precisely)"
     r"(?:[ \t,#]+|:\s+)|\#){0,4}"
 )
 _IS = r"\b(?:is|was|(?:would|should|must|will|has[ ]to|seems[ ]to|appears[ ]to)[ ]be)\b"
@@ -270,7 +306,8 @@ _LABEL = re.compile(
 _NOUNS = re.compile(rf"(?<![A-Za-z]){_NOUN}", re.IGNORECASE)
 _MOST_LABELS = 300
 _HEADING = re.compile(
-    r"^[ \t]*(?:(?:final|correct|my)[ ])*(?:answer|ans\.?|correct:)(?:\s+|\s*(?=[#(]))"
+    r"^[ \t]*(?:(?:(?:final|correct|my)[ ])*(?:answer|ans\.?)|(?:correct|final):)"
+    r"(?:\s+|\s*(?=[#(]))"
     rf"(?:(?:option|choice)[ ]|\#)?{_LETTER}",
     re.IGNORECASE | re.MULTILINE,
 )
@@ -332,10 +369,20 @@ _TAKES_BACK = re.compile(
     re.IGNORECASE,
 )
 _MOST_TAKEN_BACK = 20
+# "Hmm, that can't be right either." at the end, with no other letter
+_WITHDRAWN = re.compile(
+    r"(?:^|[.!?…\n])\s{0,3}(?=[hwnao])(?:hmm+|wait|no|actually|oops|hold[ ]on)\b[^.!?\n]{0,30}\b"
+    r"(?:that|this|it)(?:['’]s|[ ](?:is|was|cannot[ ]be|can['’]t[ ]be))[ ]"
+    r"(?:not[ ](?:right|correct)|wrong|incorrect|right(?<=be[ ]right)|correct(?<=be[ ]correct))"
+    r"(?:[ ]either)?[.!]*\s*$",
+    re.IGNORECASE,
+)
 
 
 def _taken_back(text: str) -> str | None:
     """What a reply comes to after it took back what it had said, as in "B. Wait, … So A"."""
+    if (back := _WITHDRAWN.search(text)) and CAPITAL.search(text, 0, back.start()):
+        return _NO_CHOICE
     backs = deque((found.end() for found in _TAKES_BACK.finditer(text)), maxlen=_MOST_TAKEN_BACK)
     if not backs or not CAPITAL.search(text, 0, backs[-1]):
         return None
@@ -528,6 +575,7 @@ _RIGHT = (
     r"(?:(?:the|most|likely|probably|clearly|definitely|indeed|therefore|only|also|actually|truly"
     r"|really|certainly|obviously|thus|in[ ]fact|my|our|your|final)[ ]){0,4}"
     r"(?:correct|(?<=(?:my|ur|al)[ ])(?:choice|pick|selection|option)|(?<=must[ ]be[ ])true"
+    r"|(?:credited|intended|expected|accepted|official)(?=[ ](?:answer|response|choice|option))"
     r"|what[ ]remains|closest|right|best|better|appropriate|answer"
     r"|(?<=the[ ])one(?=[.!,]|[ \t]*$)|(?<=most[ ])(?:accurate|suitable|plausible|likely"
     r"|reasonable|logical|fitting|consistent))\b"
@@ -546,6 +594,12 @@ _ONLY_ONE = re.compile(
     rf"{_FIRST_LETTER}(?i:{_CLOSE}*[ ]is[ ]the[ ]only[ ](?:one|option|choice|answer|statement"
     r"|letter)[ ](?:that|which)(?![ ](?:is|does|do|can|could|would)?[ ]?(?:not|n['’]t|wrong"
     r"|incorrect|false|fails|cannot|contradicts)))"
+)
+_ONLY_SAYS = re.compile(
+    rf"\bonly[ ](?:(?:option|choice|statement|answer)[ ])?{_LETTER}\)?[ ](?!is\b|was\b|has\b)"
+    r"[a-z]{3,12}s\b(?![^.\n]*(?:\b(?:but|however|wrong|incorrect|while|not)\b|n['’]t))"
+    r"[^.\n]*[.!]?\s*$",
+    re.IGNORECASE,
 )
 _ONLY = re.compile(
     rf"\bonly[ ](?:(?:option|choice|statement|answer)[ ])?{_LETTER}"
@@ -569,21 +623,25 @@ _CHOOSES = re.compile(
     r"|match(?:es|ing)?|corresponds?[ ]to|agrees?[ ]with"
     r"|(?:supports?|favou?rs?|suggests?|in[ ]favou?r[ ]of|meant|mean)"
     r"|(?<!anything[ ])(?<!everything[ ])(?<!all[ ])(?<!nothing[ ])but(?:[ ](?:rather|instead))?"
+    r"|we[ ]get(?=[ ][(]?[A-G][)]?[.!]?\s*$)"
     r"|decided?[ ](?:on|for)|bubble[ ]in|(?:stick|sticking|went|gone|reply|respond)[ ]with"
     r"|circle|tick|choosing|selecting|picking|(?:example|instance)[ ]of|meaning|implying"
     r"|(?:closest|nearest)[ ]to"
     r"|tips[ ](?:it|the[ ](?:scales?|balance))[ ](?:to|towards?)|assigned[ ]to|the[ ]one[ ]in"
     r"|submit|enter|fill[ ]in|recommend|propose|deem|stand[ ]by"
-    r"|it['’]s|that['’]s|(?<!\bas[ ])is|(?<!n['’]t[ ])(?<!not[ ])be|so|thus|therefore|hence|ergo"
+    r"|it['’]s|that['’]s|(?<!\bas[ ])(?<!\bso[ ])(?<!neither[ ])(?<!nor[ ])is"
+    r"|(?<!n['’]t[ ])(?<!not[ ])be|so|thus|therefore|hence|ergo"
     r"|probably|most[ ]likely"
     r"|definitely)"
-    rf"[,:]?\s+{_FILL}{_LETTER}",
+    r"(?:[,:]\s+|[ \t]+|\s+(?![(]?[A-G][).:][ \t]*\S))"
+    rf"{_FILL}{_LETTER}",
     re.IGNORECASE,
 )
 
 
 _RIGHT_WORDS = (
     *("correct", "right", "best", "better", "most", "appropriate", "answer", "choice", "pick"),
+    *("credited", "intended", "expected", "accepted", "official"),
     *("closest", "must be", "what remains", "selection", "option", "the one"),
 )
 
@@ -602,7 +660,7 @@ def _claimed(text: str) -> str | None:
     if found is None:
         found = _called_right(text)
     if found is None and "only" in lower:
-        found = _last(text, _ONLY_ONE, _ONLY)
+        found = _last(text, _ONLY_ONE, _ONLY, _ONLY_SAYS)
     return found if found is not None else _working(text)
 
 
@@ -616,13 +674,18 @@ def _called_right(text: str) -> str | None:
 
 
 _WORKS = re.compile(
-    rf"(?m)(?<!nor[ ]){_FIRST_LETTER}(?i:\)?(?:[ ][\"“][^\"”\n]{{1,80}}[\"”])?[ ](?=[abcfhimsw])"
+    rf"(?m)(?<!nor[ ]){_FIRST_LETTER}(?i:\)?(?:[ ][\"“][^\"”\n]{{1,80}}[\"”])?[ ]{{1,2}}"
+    r"(?=[abcfhimsw])"
     r"(?:(?:(?:correctly|best|clearly)[ ])?(?:works|fits|holds"
     r"|satisfies|makes[ ](?:the[ ]most[ ])?sense|matches|checks[ ]out|corresponds|meets)"
     r"|(?:states|says|expresses|captures|reflects|describes)[ ](?:exactly[ ])?(?:that|this|it)"
     r"(?=[.!]$)|is[ ]the[ ](?:most[ ][a-z]{4,15}|best|only[ ][a-z]{4,15})[ ]"
     r"(?:answer|option|choice|statement|one)"
-    r"|(?:best|correctly|accurately)[ ][a-z]{3,12}s|is[ ]what[ ](?:we[ ](?:want|need"
+    r"|(?:best|better|correctly|accurately)[ ][a-z]{3,12}s|fits[ ][^.\n]{1,60}[ ]be(?:tter|st)"
+    r"|is[ ](?:\w+ly[ ])?(?:stronger|preferable|superior|more[ ](?:accurate|precise|plausible"
+    r"|appropriate|likely|convincing)(?!,?[ ]but\b))"
+    r"|is[ ]what[ ](?:I(?:['’]d|[ ]would)?[ ](?:pick|choose"
+    r"|select|say|go)|we[ ](?:want|need"
     r"|are[ ]looking)|the[ ]\w+[ ](?:supports?|says?|shows?|states?|describes?)))\b)"
 )
 
@@ -669,8 +732,9 @@ _UNDECIDED = re.compile(
     r"\b(?:can(?:not|['’]t)[ ](?:tell|decide)|torn|undecided|either[ ]way)\b", re.IGNORECASE
 )
 _VERDICT = (
-    r"(?:(?P<no>incorrect|not[ ](?:correct|right|true)|wrong|false|no)"
-    r"|(?P<yes>correct|right|true|yes))"
+    r"(?:(?P<no>incorrect|not[ ](?:correct|right|true)|wrong|false|no|too[ ][a-z]{3,9}"
+    r"|(?:doesn['’]t|does[ ]not)[ ](?:fit|match|work|hold)|fails)"
+    r"|(?P<yes>correct|right|true|yes|matches|fits|works))"
 )
 _VERDICTS_INLINE = re.compile(
     r"(?:^|[.;,][ ]|\n|(?<=[a-z])[ ](?=\())(?:(?:and|but)[ ])?(?:(?:option|choice|statement)[ ])?"
@@ -766,6 +830,10 @@ _WEIGHS = re.compile(
     re.IGNORECASE,
 )
 _SO_DOES = re.compile(r"\b(?:so|neither|nor)[ ](?:does|do|is|are)[ ]$", re.IGNORECASE)
+# "24 (option C), not 22 (option B)"
+_NOT_THIS = re.compile(
+    r",[ ](?:and[ ])?(?:not|rather[ ]than|instead[ ]of)\b[^.,;:()\n]{0,40}\(?$", re.IGNORECASE
+)
 _MENTION = re.compile(rf"\b(?=[oc])(?:option|choice)[ ]{_LETTER}", re.IGNORECASE)
 _ASKED = re.compile(r"[^.!?\n]{1,80}\?")
 _BRACKETED = re.compile(r"\(([A-G])\)")
@@ -786,6 +854,7 @@ def _mentioned(text: str) -> str | None:
         for found in _MENTION.finditer(text)
         if not _WEIGHS.search(text, max(0, found.start() - 40), found.start())
         and not _SO_DOES.search(text, max(0, found.start() - 16), found.start())
+        and not _NOT_THIS.search(text, max(0, found.start() - 60), found.start())
         and not (is_abroad(text) and weighs(text[max(0, found.start() - 40) : found.start()]))
         and not (
             _WEIGHED.match(text, found.end())

@@ -33,7 +33,7 @@ _BARE = re.compile(rf"{_TRIM}(?:option|answer|choice)?{_TRIM}([A-Za-z]){_TRIM}",
 _BOXED = re.compile(r"\\(?:boxed|fbox)\s*\{\s*(?:\\text\s*\{)?|<(?:final_)?answer>", re.IGNORECASE)
 _END_ANSWER = re.compile(r"</(?:final_)?answer>", re.IGNORECASE)
 _LABELLED = re.compile(
-    r"(?:\b(?i:answer|choice|option|respuesta|réponse|antwort|resposta|risposta|odpowiedź|cevap"
+    r"(?:\b(?i:answer|choice|option|candidate|respuesta|réponse|antwort|resposta|risposta|odpowiedź|cevap"
     r"|ответ)"
     r"\b|(?i:đáp[ ]án)|الإجابة|उत्तर|คำตอบ|答案|答え|正解|정답|답)[^\n.:=()]{0,40}?"
     r"(?:\b(?:is|es|est|ist|è|é|to|là)\b|:|：|=|->|→|—|是|为|為|は|[은는]|คือ|هي)"
@@ -42,7 +42,9 @@ _LABELLED = re.compile(
     r"(?P<joined>[)\]*}]*[ ]*(?:or|and|,|/)[ ]*[(\[*]*[A-Z](?![\w'’]))?"
 )
 _OPENS = re.compile(r"\s*[(\[*]{0,3}([A-Z])\*{0,2}[).:\]]")
-_RIGHT = re.compile(r"\b([B-HJ-Z])\)?[ ]is[ ](?:the[ ])?(?:correct|right|best)\b")
+_RIGHT = re.compile(
+    r"(?<!whether[ ])(?<!if[ ])\b([A-Z])\)?[ ]is[ ](?:the[ ])?(?:correct|right|best)\b"
+)
 _CHOSEN = re.compile(
     r"(?i:(?<!not[ ])(?<!n['’]t[ ])\b(?:choose|select|pick|go[ ]with"
     r"|(?:(?:think|believe|guess)[ ](?:that[ ])?)?(?:it|that)(?:['’]s|[ ]is)|so|thus|hence"
