@@ -129,7 +129,7 @@ def _all() -> Iterator[tuple[str, int]]:
 
 @cache
 def _names() -> dict[str, int]:
-    return dict(_all())
+    return {name.casefold(): value for name, value in _all()}
 
 
 _MARKS = "\u064b-\u065f\u0900-\u0963"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -30,7 +31,8 @@ _DOUBT = re.compile(
     r"|(?<!difference\s)(?<!distance\s)between|not|never|cannot|almost|nearly|unsure|uncertain|unclear|unknown|depend(?:s|ing)"
     r"|doubt\w*|wrong|incorrect|false|mistaken?|mistakes|error|instead|rather|vs|versus|assum(?:e|es|ing)"
     r"|suppos(?:e|ing)|guess(?:ing)?|such\sas|for\s(?:example|instance)|at\s(?:the\s)?(?:\w+\s)?(?:least"
-    r"|most|earliest|latest)|(?<!add\s)(?<!adds\s)(?<!added\s)up\sto|somewhere|except|bounds?|(?:exit|status)\scode"
+    r"|most|earliest|latest)|(?<!add\s)(?<!adds\s)(?<!added\s)(?<!round\s)(?<!rounds\s)"
+    r"(?<!rounded\s)(?<!rounding\s)up\sto|somewhere|except|bounds?|(?:exit|status)\scode"
     r"|give\sor\stake|and\scounting|out\sof|tempt\w+|may(?!\s\d)|na[iï]ve|intuitive(?:ly)?"
     r"|obvious|used\sto|too|although|though|however|despite|until|otherwise|at\sfirst|earlier"
     r"|previous(?:ly)?|formerly|thought|seems?|seemed|appears?|appeared|claims?|claimed|says?|said"
@@ -91,7 +93,8 @@ RESULT = re.compile(
     r"(?<![<>≤≥!=])=(?!=)|[≈→⇒⟹]"
     r"|\b(?:equals|is\sequal\sto|(?<!her\s)totals|totall?ing|(?<!\bto\s\w{3}\s)(?<!\bto\s\w{4}\s)(?<!\bto\s\w{5}\s)(?:for\s)?a\s(?:grand\s)?total\sof"
     r"|(?:comes|works|worked)\s(?:out\s)?to|adds?\sup\sto|sums?\sto|amounts?\sto|leaving"
-    r"|which\sleaves|yields|results\sin|rounds?\s(?:up\s|down\s)?to"
+    r"|which\sleaves|(?<=,\s)making(?=\s[$€£]?\d)|(?:together|altogether|in\s(?:total|all)),?\s(?:that|it|this)"
+    r"(?:['’]s|\s(?:is|makes))|yields|results\sin|rounds?\s(?:up\s|down\s)?to"
     r"|(?:we|i|you)\s(?:get|obtain)|(?<=\d)\s(?:gives|leaves|makes|yields)"
     r"|\b(?:add|subtract|multiply|divide)\b[^.;=\d]{0,20}\d[^.;=]{0,40}?\s(?:to|and)\sget|ergibt|ergeben|égale(?:nt)?)\b|等于",
     re.IGNORECASE,
@@ -116,7 +119,8 @@ _CONTRAST = re.compile(
     r"(?:\s\w+)?\)?(?=\W*$)"
 )
 _CHECK_INSIDE = re.compile(
-    r"[;,(–—]\s*(?:double[- ])?(?:check(?:ing)?|verif(?:y|ication|ying)|proof)\b.*",
+    r"[;,(–—]\s*(?:(?:and\s)?(?:(?:we|you|i|one)\s(?:can\s|could\s|may\s)?|let['’]?s\s|to\s))?"
+    r"(?:double[- ])?(?:check(?:ing)?|verif(?:y|ication|ying)|proof)\b.*",
     re.IGNORECASE | re.DOTALL,
 )
 # "5 hours to read 120 pages"
@@ -134,6 +138,7 @@ _SHARE_OF = re.compile(
     r"(?:\d+\s?/\s?\d+|(?:\w+[ -])?(?:half|halves|thirds?|quarters?|fourths?|fifths?))\sof\b",
     re.IGNORECASE,
 )
+_SHARE = re.compile(r"\b(?:fraction|portion|proportion|share)\b", re.IGNORECASE)
 _OPERATOR_BEFORE = re.compile(
     r"(?:[\d)%]\s*[-+]|[*/×÷·^√]|\b(?:(?:half|third|quarter|fraction|multiple|root"
     r"|square|cube|sum|average|mean|product|difference|quotient)\sof"
@@ -333,6 +338,8 @@ def _chosen(text: str, found: Sequence[Numeral]) -> Numeral | None:
         if _AND.search(text, found[0].end, last.start):
             return None  # "Ann needs 10 days and Bob needs 10 days"
         return None if any(_is_operand(text, number) for number in found) else last
+    if known := _before_known(text, found):
+        return known
     before = text[: last.start]
     copula = _COPULA.search(before)
     if (
@@ -346,6 +353,25 @@ def _chosen(text: str, found: Sequence[Numeral]) -> Numeral | None:
     ):
         return None
     return last
+
+
+_KNOWN_BEFORE = re.compile(r"\b(?:the|these|those|all|his|her|their|its)\s$", re.IGNORECASE)
+_NOUN_AFTER = re.compile(r"\s[A-Za-z]{3,}")
+_COMPARED = re.compile(r"\b(?:than|times|per|of|each|another|plus|minus|and)\b", re.IGNORECASE)
+
+
+def _before_known(text: str, found: Sequence[Numeral]) -> Numeral | None:
+    """The first number, if all others name what is known: "350 dollars from the 27 lamps"."""
+    first, *others = found
+    between = text[first.end : others[-1].start]
+    if _COMPARED.search(between) or _CLAUSE_BREAK.search(between) or _is_operand(text, first):
+        return None
+    known = all(
+        _KNOWN_BEFORE.search(text, max(0, one.start - 12), one.start)
+        and _NOUN_AFTER.match(text, one.end)
+        for one in others
+    )
+    return first if known else None
 
 
 # Vowel signs and marks of scripts that write them apart from letters
@@ -386,7 +412,7 @@ def _stands_alone(text: str, number: Numeral) -> bool:
 def _is_operand(text: str, number: Numeral) -> bool:
     return bool(
         _OPERATOR.match(text, number.end)
-        or _SHARE_OF.match(text, number.start)
+        or (_SHARE_OF.match(text, number.start) and not _SHARE.search(text, 0, number.start))
         or _OPERATOR_BEFORE.search(text, max(0, number.start - 24), number.start)
     )
 
@@ -408,6 +434,8 @@ def _result(text: str, found: Sequence[Numeral], signs: Sequence[re.Match[str]])
     if sign[0] in "=≈" and _UNSOLVED.search(left):
         return None
     before = [number for number in found if number.end <= sign.start()]
+    if sign[0].lower() == "making" and not _comes_to(before, first.value):
+        return None  # "She works 8 hours, making $15 an hour"
     if len(signs) > 1 and _converts(text, before, sign, first):
         return None
     if sign[0] in "→⇒⟹" and len(before) == 1 and not re.search(r"[^\W\d]", text[: sign.start()]):
@@ -424,6 +452,12 @@ def _result(text: str, found: Sequence[Numeral], signs: Sequence[re.Match[str]])
             if results and results.isdisjoint(operands(text[start : sign.start()])):
                 return None
     return first
+
+
+def _comes_to(parts: Sequence[Numeral], value: Fraction | None) -> bool:
+    """Whether a value is the sum or the product of several numbers."""
+    values = [part.value for part in parts if part.value is not None]
+    return len(values) == len(parts) > 1 and value in (sum(values), math.prod(values))
 
 
 _UNIT = re.compile(r"\s?(?!(?:x|times)\b)[a-zA-Z]+")

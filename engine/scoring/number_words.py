@@ -5,7 +5,7 @@ How entries are written is told by :mod:`word_tables`. English has its own patte
 
 from __future__ import annotations
 
-LENIENT = "number-lenient/7"
+LENIENT = "number-lenient/8"
 """The parser in :mod:`numbers`. Import that when a reply is read, not before: its patterns take a
 twentieth of a second to compile."""
 

@@ -240,7 +240,7 @@ _MONEY_AFTER = re.compile(
 )
 _ORDINAL = re.compile(r"(?:st|nd|rd|th|s|er|ème|º|ª)\b", re.IGNORECASE)
 _COMPOUND = re.compile(r"-[A-Za-z]")
-_EXPONENT = re.compile(r"[eE]([+-]?\d{1,3})(?![\w.])")
+_EXPONENT = re.compile(r"[eE]([+-]?\d{1,3})(?!\w|\.\d)")
 _TEN_POWER = re.compile(r"\s?[×x*·⋅]\s?10\s?\^\s?[({]?\s?([+-]?\d{1,3})\s?[)}]?(?!\d)")
 _RAISED_TO = re.compile(r"\s?\^\s?[({]?\s?(-?\d{1,4})\s?[)}]?(?![\d.]|\s?[/^])")
 _OVER = re.compile(r"\s?/\s?(\d{1,20})(?![\d.,]*\d)(?!\s?/)")
@@ -309,8 +309,8 @@ _DOZEN = re.compile(
     re.IGNORECASE,
 )
 _UNKNOWN = re.compile(
-    r"\.√|\s?[*·×]?\s?(?:[√πθλ]|\\|(?:[xyznjb]|[ai](?!\s[A-Za-z])|pi|sqrt)(?![A-Za-z'’]))"
-    r"|\s?[-+*×÷/]\s?[xyzn](?![A-Za-z])|[\u0304\u0305\ue005]"
+    r"\.√|\s?[*·×]?\s?(?:[√πθλ]|\\|(?:[xyznjb]|[ai](?!\s[A-Za-z])|pi|sqrt)(?![^\W\d_]|['’]))"
+    r"|\s?[-+*×÷/]\s?[xyzn](?![^\W\d_])|[\u0304\u0305\ue005]"
 )
 _ATTACHED = re.compile(r"(?:[A-Za-z]{2,12}|[mghsLlWVACFKNJdw])(?:[/^²³]\w{1,5})?(?![A-Za-z0-9_])")
 _CLOCK_OR_RANGE = re.compile(

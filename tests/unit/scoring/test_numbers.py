@@ -58,7 +58,12 @@ DOUBTFUL = (
     *("Tom has 42 and Ann has 43.", "So Tom has 42, and Ann has 43.", "42 (43 with tax)"),
     *("First, 6 * 7 = 42.", "She buys 42 apples. She then sells", "The total is 40 +"),
     *("a = 42, b = 43", "20 + 22 = 42\n3 + 4 = 7", "mindestens 42", "1.042 Stück sind da"),
-    *("42 hours and 30 minutes", "0.42 = 42%", "The answer is 42. However, it could be 43."),
+    *(
+        "The total is 42 because 20 + 25 = 45.",
+        "42 hours and 30 minutes",
+        "0.42 = 42%",
+        "The answer is 42. However, it could be 43.",
+    ),
     *("The answer is 42.\nSo he has 43.", "42\nSo he has 43 in total.", "Question 42"),
 )
 
