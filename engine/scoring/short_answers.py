@@ -19,7 +19,7 @@ from evalbench.engine.scoring.reply_text import (
     without_markup,
 )
 
-LENIENT = "short-answer-lenient/6"
+LENIENT = "short-answer-lenient/7"
 EXACT = "short-answer-exact/1"
 
 _YES = r"yes|yeah|yep|yup|s[íì]|oui|ja|sim|tak|evet|có|да|نعم|हाँ|हां|ใช่|是的?|对|對|はい|네|예"
@@ -107,8 +107,21 @@ _THIS = (
     r"|그것은"
     r"|[这這](?:[个個])?(?:是|[说說]法(?:是)?)?|[说說]法)\s*)?"
 )
+_NOT_TRUE = (
+    rf"(?:{_WHO} (?:is|was)(?: not|n['’]t) |not )(?:true|correct|right)"
+    r"|(?:(?:eso|esto) )?no es (?:cierto|verdad|correcto|verdadero)"
+    r"|(?:(?:isso|isto) )?não é (?:verdade|corret[oa]|cert[oa]|verdadeir[oa])"
+    r"|(?:(?:ce|cela|ça) )?n['’]est pas (?:vrai|exact|correct|juste)"
+    r"|(?:das|es) ist nicht (?:wahr|richtig|korrekt)|non è (?:vero|corretto|esatto|giusto)"
+    r"|(?:to )?nie(?: jest)? (?:prawd[aą]|prawdziwe)|(?:это )?не (?:правда|верно|так)"
+    r"|(?:det är|dat is|det er) (?:inte|niet|ikke) (?:sant|waar|sandt|rätt|juist)"
+    r"|(?:bu )?doğru değil(?:dir)?|(?:điều (?:đó|này) )?không (?:đúng|chính xác)"
+    r"|(?:هذا )?(?:غير|ليس) صحيح(?:ا|ً|اً|ة)?|(?:यह )?(?:सही|सच) नहीं(?: है)?|ไม่(?:ถูกต้อง|จริง)"
+    r"|[这這]?(?:不是真的|不是[对對]的|是不[对對]的|[并並]不正[确確])|正しく(?:ない|ありません)(?:です)?"
+    r"|(?:맞|그렇)지 않(?:습니다|아요|다)"
+)
 _WHOLE = re.compile(
-    r"\W*(?:(?:so|thus|hence|therefore|well|yes|no|indeed|in conclusion),?\s){0,2}"
+    r"\W*(?:(?:so|thus|hence|therefore|well|yes|indeed|in conclusion),?\s|no,\s){0,2}"
     r"(?:(?:result|output|verdict|conclusion|response|judge?ment|decision)\W{1,4})?"
     r"(?:(?P<yes>true|correct|right|y|absolutely|always|affirmative"
     r"|certainly|definitely|of course|sure|indeed|i agree|das stimmt"
@@ -123,7 +136,7 @@ _WHOLE = re.compile(
     rf"|{_CLAIM} (?:does not|doesn['’]t) hold|{_WHO} (?:{_DOES}(?: not|n['’]t)|can(?:not|['’]t)"
     rf"|won['’]t)|(?:wrong|false|incorrect), {_WHO} {_DOES}(?: not|n['’]t)|(?:natürlich"
     rf"|selbstverständlich|überhaupt|das stimmt) nicht|pas du tout"
-    rf"|en absoluto|{_THIS}(?:{_FALSE}){_COPULA}))\W*",
+    rf"|en absoluto|{_NOT_TRUE}|{_THIS}(?:{_FALSE}){_COPULA}))\W*",
     re.IGNORECASE,
 )
 _SENTENCE_END = re.compile(r"(?<=[.!?。！？])\s+|\n+")

@@ -16,7 +16,7 @@ from typing import Literal
 from evalbench.engine.scoring.reply_text import answer_text, without_markup
 
 RATING = "fastchat-rating/1"
-RATING_LENIENT = "rating-lenient/5"
+RATING_LENIENT = "rating-lenient/6"
 WINNER = "fastchat-winner/1"
 WINNER_LENIENT = "winner-lenient/5"
 VERDICT = "verdict/3"
@@ -59,9 +59,11 @@ _NUMBER = (
     r"(?:\s*(?:/|out\s+of)\s*(?P<of>[0-9]{1,3})(?:\.0)?)?"
 )
 _LABEL = r"(?:rating|score|grade|mark|评分|得分|分数)"
+# "a[[3]]" takes a part of a list.
+_NO_INDEX = r"(?:(?<![A-Za-z0-9_)\]])|(?<=rating)|(?<=score)|(?<=boxed))"
 # What follows "/" or "out of" is the scale.
 _RATED = re.compile(
-    rf"(?<!/)(?<!/\s)(?<!out of )\[\s*\[\s*{_NUMBER}\s*\]\s*\]",
+    rf"(?<!/)(?<!/\s)(?<!out of ){_NO_INDEX}\[\s*\[\s*{_NUMBER}\s*\]\s*\]",
     re.IGNORECASE,
 )
 _LABELLED = re.compile(
