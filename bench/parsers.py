@@ -29,6 +29,7 @@ from evalbench.engine.benchmarks.custom.scorers import Scoring, read_reply
 from evalbench.engine.benchmarks.mt_bench.ratings import read_verdict
 from evalbench.engine.benchmarks.parsers import KINDS, Parser
 from evalbench.engine.scoring import chosen_option, letters, number_words, numbers, short_answers
+from evalbench.engine.scoring.letters_many import read_many
 from evalbench.engine.scoring.literals import equal, strictly_equal
 
 CHOICES = ("Yes", "No", "X axis", "Y axis", "-5 MPa")
@@ -175,6 +176,7 @@ def readers() -> Mapping[str, Reader]:
     found |= {
         letters.SEED_LATER: letters.read_first,
         letters.SIMPLE_EVALS: letters.read_simple_evals,
+        letters.MANY: partial(read_many, options=10),
         number_words.LENIENT: numbers.read_number,
         "short answer, yes or no": short_answers.read_yes_no,
         "short answer, phrase": short_answers.read_phrase,

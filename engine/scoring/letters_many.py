@@ -28,7 +28,7 @@ from evalbench.engine.scoring.reply_text import (
 
 _LONGEST = 8_000
 
-_TRIM = r"[\s.,;:!?()\[\]{}<>\"'“”‘’*_$-]*"
+_TRIM = r"[\s.,;:!?()\[\]{}<>\"'“”‘’*_$-]*+"
 _BARE = re.compile(rf"{_TRIM}(?:option|answer|choice)?{_TRIM}([A-Za-z]){_TRIM}", re.IGNORECASE)
 _BOXED = re.compile(r"\\(?:boxed|fbox)\s*\{\s*(?:\\text\s*\{)?|<(?:final_)?answer>", re.IGNORECASE)
 _END_ANSWER = re.compile(r"</(?:final_)?answer>", re.IGNORECASE)
