@@ -267,6 +267,25 @@ class ShortOutage(Server):
         return Overloaded("overloaded", status=503) if self.inside > 64 else None
 
 
+class SlowOutage(Rate):
+    """Answers take three seconds, and the outage begins before the rate is known well."""
+
+    rate = 20.0
+    latency = 3.0
+    most_refused = None
+    calls = 1500
+    down = 20.0
+
+    def refuses(self) -> ProviderError | None:
+        if self.down <= _now() < self.down + 9:
+            return Overloaded("down", status=503)
+        return super().refuses()
+
+
+class QuickOutage(SlowOutage):
+    latency = 0.02
+
+
 REGIMES: dict[str, type[Server]] = {
     "a fifth 429 at random, a twentieth 500": Random429,
     "a fifth 503 and 529 at random": Random529,
@@ -283,6 +302,8 @@ REGIMES: dict[str, type[Server]] = {
     "slower with load": Loaded,
     "down for a minute": Outage,
     "down for nine seconds": ShortOutage,
+    "20 a second of 3 s, down for nine seconds": SlowOutage,
+    "20 a second of 20 ms, down for nine seconds": QuickOutage,
 }
 
 

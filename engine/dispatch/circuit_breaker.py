@@ -2,8 +2,9 @@
 
 When only refusals and failed connections come back, retrying every call would use up its
 attempts within a minute, and then the run's samples one after another. So after five seconds
-of that, all calls wait and one at a time is sent as a probe, less and less often; the first
-sign of life releases all. Attempts during that time do not count.
+of that, all calls wait and one at a time is sent as a probe, less and less often: the end of an
+outage is noticed within a fifth of its time. The first sign of life releases all. Attempts during
+that time do not count.
 """
 
 from __future__ import annotations
@@ -11,7 +12,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import Callable
 
 from evalbench.engine.dispatch.base import Report
 from evalbench.engine.dispatch.retry import LONGEST_OUTAGE_S, wait_too_long
@@ -30,6 +30,8 @@ OPENS_AFTER_S = 5.0
 """Seconds of nothing but such failures that make an outage."""
 FIRST_PROBE_S = 1.0
 LONGEST_PROBE_WAIT_S = 60.0
+_PROBE_SHARE = 0.2
+"""Of the outage so far, until the next probe."""
 LONGEST_S = LONGEST_OUTAGE_S
 """A longer outage ends the run; it can be resumed."""
 _MOMENT_S = 0.001
@@ -115,21 +117,17 @@ class CircuitBreaker:
     the run soon. One that refuses for load is up.
     """
 
-    def __init__(
-        self, report: Report, wait_s: float | None = None, *, back: Callable[[], None]
-    ) -> None:
+    def __init__(self, report: Report, wait_s: float | None = None) -> None:
         """``report`` receives the events at the start and end of an outage.
 
         ``wait_s``: seconds to wait for a server that was never reached.
-        ``back``: called at the end of an outage, before any other call is sent.
         """
         self._report = report
-        self._back = back
         self._contact = FirstContact(report, wait_s)
         self._answered = False
         self._since: float | None = None
         self._next: float | None = None
-        self._pause = FIRST_PROBE_S
+        self._first_wait = FIRST_PROBE_S
         self._probing = False
         self._changed = asyncio.Event()
         self.why = ""
@@ -196,8 +194,8 @@ class CircuitBreaker:
         if not self.on:
             self._since = now
             self.why = error.what
-        self._next = now + min(self._pause, left)
-        self._pause = min(_LONGEST_FIRST_KNOCK_S, 2 * self._pause)
+        self._next = now + min(self._first_wait, left)
+        self._first_wait = min(_LONGEST_FIRST_KNOCK_S, 2 * self._first_wait)
         self.wake()
 
     def _close(self) -> None:
@@ -206,9 +204,7 @@ class CircuitBreaker:
             return
         if self.on:
             self._report("provider-back", after_s=round(_now() - self._since, 1))
-            self._back()
         self._since = self._next = None
-        self._pause = FIRST_PROBE_S
         self.wake()
 
     def _failed(self, error: ProviderError) -> None:
@@ -216,7 +212,8 @@ class CircuitBreaker:
         self._since = now if self._since is None else self._since
         if now - self._since < OPENS_AFTER_S:
             return
-        pause = max(self._pause, error.retry_after or 0.0)
+        usual = min(max(FIRST_PROBE_S, _PROBE_SHARE * (now - self._since)), LONGEST_PROBE_WAIT_S)
+        pause = max(usual, error.retry_after or 0.0)
         left = self._since + LONGEST_S - now
         if pause > left:
             if pause == error.retry_after:
@@ -233,7 +230,6 @@ class CircuitBreaker:
             until = round(time.time() + left)
             self._report("provider-down", reason=type(error).__name__, what=error.what, until=until)
         self._next = now + pause
-        self._pause = min(LONGEST_PROBE_WAIT_S, 2 * self._pause)
         self.wake()
 
 
@@ -247,12 +243,15 @@ class Attempt:
         self._unless = unless
         self._is_probe = False
 
-    async def __aenter__(self) -> None:
+    async def __aenter__(self) -> bool:
+        """Returns whether it waited until an outage was over."""
         breaker = self._breaker
         if breaker._contact.since is None:
             breaker._contact.begin()
-        if breaker._next is not None:
-            self._is_probe = await breaker.wait_for_permission(self._unless)
+        if breaker._next is None:
+            return False
+        self._is_probe = await breaker.wait_for_permission(self._unless)
+        return not self._is_probe
 
     async def __aexit__(self, _kind: object, error: BaseException | None, _where: object) -> None:
         breaker = self._breaker

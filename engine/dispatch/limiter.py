@@ -131,11 +131,11 @@ class Limiter:
         self._shared_limits = shared_limits
         self._next = 0.0
         self._paused_until = 0.0
-        self._steering = Steering()
+        self._in_flight: dict[object, float] = {}
+        self._steering = Steering(self._in_flight)
         self._takes_s = 0.0
         self._answered = False
         self._refused = False
-        self._out = 0
         self._left = inf
         self.reported: RateLimits | None = None
         self._numbers = itertools.count()
@@ -187,7 +187,7 @@ class Limiter:
         Returns:
             0 if it was taken, else seconds until a retry.
         """
-        if self._counts_left and self._left < 1 and self._out > 0:
+        if self._counts_left and self._left < 1 and self._in_flight:
             return _LOOK_S
         if self._paced and (wait := self._steering.pace.wait(now)) > 0:
             return wait
@@ -242,7 +242,7 @@ class Limiter:
     @property
     def in_flight(self) -> int:
         """Calls that were sent and have not returned."""
-        return self._out
+        return len(self._in_flight)
 
     def succeeded(
         self, limits: RateLimits | None, took_s: float = 0.0, tokens: int | None = None
@@ -395,14 +395,23 @@ class Limiter:
         if count and not self.fixed:
             self._steer(answered=False)
 
-    def search_anew(self) -> None:
-        """Forget what was found, after an outage: its refusals say nothing about load.
+    def answered(self, sent: float, beside: int) -> None:
+        """Record that a call was answered that was sent then, beside so many others in flight.
 
-        The concurrency grows again from its current size.
+        If it is the first that was accepted after an outage, what was known before holds again.
         """
+        self._steering.was_answered(beside, self._held_back)
+        now = asyncio.get_running_loop().time()
+        known = self._steering.outage_before(sent, now)
+        if known is None:
+            return
         self.wake()
         self._recent.clear()
-        self._steering = Steering(self._steering.pace.part)
+        if not self._alone:
+            # Another engine may have gone back to its rate just now.
+            self._agree_on_rate()
+        size = self.semaphore.size
+        self._changed(size, self._steering.resume(known, size, now))
         if not self._alone:
             self._agree_on_rate()
 
@@ -529,26 +538,33 @@ class Permit:
         self._weight = weight
         self._unless = unless
         self._beside = 0
-        self._sent = 0.0
+        self._sent: float | None = None
 
-    async def __aenter__(self) -> None:
+    async def __aenter__(self) -> Permit:
         await self._limiter.semaphore.take(self._weight)
         try:
             await self._limiter.until_allowed(self._unless)
         except BaseException:
             self._limiter.semaphore.give(self._weight)
             raise
-        self._beside = self._limiter._out
-        self._sent = asyncio.get_running_loop().time()
-        self._limiter._out += 1
-        self._limiter._steering.sent(self._sent)
         self._limiter._left -= 1
+        return self
+
+    def sent(self) -> None:
+        """Record that the call is sent now: it is in flight until the permit is given back."""
+        limiter = self._limiter
+        self._beside = limiter.in_flight
+        self._sent = asyncio.get_running_loop().time()
+        limiter._in_flight[self] = self._sent
+        limiter._steering.sent(self._sent)
 
     async def __aexit__(self, _kind: object, error: BaseException | None, _where: object) -> None:
-        self._limiter._out -= 1
-        if isinstance(error, RateLimited | Overloaded):
-            self._limiter.keep(self._weight, self._beside, self._sent)
-        else:
+        limiter = self._limiter
+        if self._sent is not None:
+            del limiter._in_flight[self]
+            if isinstance(error, RateLimited | Overloaded):
+                limiter.keep(self._weight, self._beside, self._sent)
+                return
             if error is None:
-                self._limiter._steering.was_answered(self._beside, self._limiter._held_back)
-            self._limiter.semaphore.give(self._weight)
+                limiter.answered(self._sent, self._beside)
+        limiter.semaphore.give(self._weight)

@@ -80,6 +80,12 @@ class Pace:
         self.rate = rate
         self._floor = min(self._floor, rate * _FALL)
 
+    def resume(self, rate: float) -> None:
+        """Keep a rate that was found earlier, unless this one is higher; infinite: none."""
+        if rate > self.rate:
+            self.rate, self._step, self._eager = rate, _LEAST, False
+            self.judged()
+
     def judged(self, least: float = 0.0) -> None:
         """Let the rate fall further, to ``least``: it was judged what it brought so far."""
         self._floor = max(least, self.rate * _FALL)

@@ -68,7 +68,7 @@ class RealtimeDispatcher:
         self._waiting = 0
         self._retries = 0
         self._admission = Admission(meter.budget, report)
-        self._breaker = CircuitBreaker(report, wait_s, back=limiter.search_anew)
+        self._breaker = CircuitBreaker(report, wait_s)
         self._halted = asyncio.Event()
         self._ready = False
         self._single_flight = SingleFlight(provider.capabilities, report)
@@ -126,10 +126,14 @@ class RealtimeDispatcher:
         """One attempt, from waiting for a permit to settling its cost."""
         tried.attempts += 1
         async with (
-            self._limiter.turn(tried.weight, unless=self._halted),
-            self._breaker.turn(unless=self._halted),
+            self._limiter.turn(tried.weight, unless=self._halted) as permit,
+            self._breaker.turn(unless=self._halted) as waited,
         ):
+            if waited:
+                # Those that were held back during an outage are not sent all at once.
+                await self._limiter.until_allowed(self._halted)
             reservation = await self._admitted(call, tried)
+            permit.sent()
             try:
                 clock = asyncio.get_running_loop().time
                 started, left = time.perf_counter(), clock()

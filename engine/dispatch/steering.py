@@ -12,11 +12,15 @@ the concurrency is steered, else the rate (:mod:`evalbench.engine.dispatch.pacin
 
 Below a number that was too high, the search continues by bisection; then it holds, and the next
 step up is tried less and less often while it keeps failing.
+
+An outage says nothing about load. It shows only when it is over: for a while, none of the calls
+that were sent was accepted. Then what was known before its first refusal holds again.
 """
 
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Mapping
 from math import ceil, inf, sqrt
 from typing import NamedTuple
 
@@ -35,8 +39,14 @@ _DOUBT = 2.5
 """Standard deviations by which more are refused than chance would have it."""
 _SURELY = 0.25
 """This many refusals are judged at once if their share is this far above the baseline."""
-_NOBODY = 0.95
-"""Above this share of refusals the provider is down, which no concurrency fixes."""
+_OUTAGE_S, _SURE_OUTAGE_S = 1.0, 5.0
+"""No call was accepted for so long: an outage, if several would have been; in any case."""
+_MUCH_LONGER = 3.0
+_MISSED = 6
+"""So many calls are several."""
+_MOST_REFUSALS = 1024
+_PROVED = 20
+"""After this many answers, another outage is believed: a low limit refuses at times as well."""
 _MOST_ALWAYS = 0.4
 _LONGEST_REST = 16
 _FEWEST_TIMED = 3
@@ -74,6 +84,23 @@ class Refusal(NamedTuple):
     of: int
 
 
+class Known(NamedTuple):
+    """What was known of a model's limits when a call was refused.
+
+    Attributes:
+        sent: when that call was sent.
+        taken: answers a second lately; 0 if that is not known.
+    """
+
+    sent: float
+    taken: float
+    size: int
+    rate: float
+    always: float
+    ramping: bool
+    too_much: int | None
+
+
 class Steering:
     """Counts outcomes and decides how to change the concurrency.
 
@@ -83,9 +110,10 @@ class Steering:
         pace: the request rate that was found.
     """
 
-    def __init__(self, part: float = 1.0) -> None:
-        """``part``: this engine's share of the rate that the key takes."""
-        self.pace = Pace(part)
+    def __init__(self, in_flight: Mapping[object, float] | None = None) -> None:
+        """``in_flight``: when each of the calls in flight was sent."""
+        self._in_flight = {} if in_flight is None else in_flight
+        self.pace = Pace()
         self.ramping = True
         self.always = 0.0
         self._last: _Level | None = None
@@ -100,8 +128,11 @@ class Steering:
         self._rest = 0
         self._patience = 1
         self._step = 1
-        self._down: int | None = None
-        self._sound = 0
+        self._refusals: deque[Known] = deque()
+        self._refusing_s = 0.0
+        self._rate = 0.0
+        self._held = 0
+        self._proof = _PROVED
         self._passed_over = 0
         self._judged = 0
         self._most = self._most_before = self._counted = 0
@@ -109,6 +140,7 @@ class Steering:
         self._by_number = False
         self._accepted = 0
         self._since: tuple[float, int] | None = None
+        self._cut_at: tuple[float, int] | None = None
 
     def heard(
         self,
@@ -135,11 +167,10 @@ class Steering:
             self._passed_over -= 1
             self._begun = self._counted_since = now
             return 0
-        if answered and self._down is not None:
-            was, self._down = self._down, None
+        if self._nobody_answers(now):
             self._answered = self._refused = 0
-            self._begun, self._due = now, max(_FEWEST, 2 * was)
-            return max(0, was - size)
+            self._begun = now
+            return 0
         if self._begun is None:
             self._begun = now
         if answered:
@@ -164,7 +195,8 @@ class Steering:
             least = self._trial.rate / self.pace.part if self._trial else 0.0
             self.pace.judged(least * _LEAST_LEFT_TRIED)
             return change
-        return 1 if answered and self.ramping and wanted and 3 * kept <= size else 0
+        rises = self.ramping or size < self._held
+        return 1 if answered and rises and wanted and 3 * kept <= size else 0
 
     def paused(self, size: int) -> None:
         """Note a pause of all calls: the next outcomes do not reflect a single concurrency."""
@@ -186,11 +218,58 @@ class Steering:
             beside: how many others were in flight when it was sent.
             paced: whether calls are held back by the pace.
         """
+        self._proof += 1
         if paced:
             self.pace.answered(self.always)
         self._most, self._counted = max(self._most, beside), self._counted + 1
         if self._counted >= 2 * _FEWEST_PACED:
             self._most_before, self._most, self._counted = self._most, 0, 0
+
+    def outage_before(self, sent: float, now: float) -> Known | None:
+        """What was known before an outage, if one was over when this answered call was sent."""
+        refusals = self._refusals
+        if not refusals or refusals[0].sent >= sent:
+            return None
+        first = last = refusals[0]
+        while refusals and refusals[0].sent < sent:
+            last = refusals.popleft()
+        return first if self._proof >= _PROVED and self._is_outage(first, last, now) else None
+
+    def resume(self, known: Known, size: int, now: float) -> int:
+        """Go back to what was known before an outage; returns how much to grow at once.
+
+        The concurrency begins at half of what it was and grows as in the first seconds.
+        """
+        self.paused(0)
+        self._passed_over = self._proof = 0
+        self._begun = self._counted_since = now
+        self._least, self._since = inf, None
+        self._refusals.clear()
+        self.always, self.ramping = known.always, known.ramping
+        self._too_much = known.too_much
+        self._held = known.size
+        if known.rate == inf and known.taken and not known.ramping:
+            # Not all that waited are sent at once.
+            self.pace.begin(known.taken / self.pace.part, now)
+        else:
+            self.pace.resume(known.rate)
+        return max(0, known.size // 2 - size)
+
+    def _nobody_answers(self, now: float) -> bool:
+        """Whether no call that was sent since a refusal was accepted, as far as is known."""
+        refusals = self._refusals
+        return bool(refusals) and self._is_outage(refusals[0], refusals[-1], now)
+
+    def _is_outage(self, first: Known, last: Known, now: float) -> bool:
+        """Whether all calls were refused for long, of those that were sent between these two.
+
+        A call that is in flight for much longer than refusals take was accepted.
+        """
+        if not _lasts(first, last.sent):
+            return False
+        until = now - _MUCH_LONGER * self._refusing_s
+        accepted = (sent for sent in self._in_flight.values() if first.sent < sent < until)
+        return _lasts(first, min(accepted, default=last.sent))
 
     @property
     def _most_beside(self) -> int:
@@ -204,6 +283,14 @@ class Steering:
         is lowered at once, and where many calls in flight are refused, the others need not be
         waited for.
         """
+        self._refusing_s = max(now - refusal.sent, 0.9 * self._refusing_s)
+        if len(self._refusals) < _MOST_REFUSALS:
+            self._rate = self._answer_rate(size, now) or self._rate
+            taken = self.pace.rate * self.pace.part if self.pace.found else self._rate
+            self._refusals.append(
+                Known(refusal.sent, taken, size, self.pace.rate, self.always, self.ramping,
+                      self._too_much)
+            )  # fmt: skip
         self._least = min(self._least, refusal.beside)
         self._accepted -= 1
         if refusal.refused == 1 or self._since is None:
@@ -215,7 +302,7 @@ class Steering:
             self.pace.refused(now, refusal.sent, self.always)
             return 0
         many = self._are_many(refusal.refused, refusal.of)
-        if not many or self._passed_over > 0 or self._down is not None:
+        if not many or self._passed_over > 0 or self._nobody_answers(now):
             return 0
         rate = self._taken(size, now)
         requests, were = self._pooled(refusal.of, refusal.refused)
@@ -261,8 +348,6 @@ class Steering:
     def _judge(self, size: int, wanted: bool, took: float, now: float, paced: bool) -> int:
         refused, count = self._refused, self._answered + self._refused
         share, sent, rate = refused / count, count / took, self._answered / took
-        if share >= _NOBODY:
-            return self._nobody_answers(size)
         if (trial := self._trial) is not None:
             trial.answered += self._answered
             trial.refused += refused
@@ -290,7 +375,6 @@ class Steering:
             if self._trial is None:
                 self._trial = Trial(*self._pooled(0, 0), sent, rate, size, self.always)
             return 0 if paced else self._cut(size, share, now)
-        self._sound = size
         if refused < usual - doubt / 2:
             self.always += 0.2 * (share - self.always)
         return self._raise(size) if wanted and not paced else 0
@@ -333,13 +417,6 @@ class Steering:
         since = times[first - 1] if first else times[0] if full else self._counted_since
         return (len(times) - first) / max(now - since, 1e-6)
 
-    def _nobody_answers(self, size: int) -> int:
-        """Send less and less; the first answer restores the previous level."""
-        self._down = self._down or max(size, self._sound)
-        self.pace = Pace(self.pace.part)
-        self._times.clear()
-        return self._less(size, 1 - SHRINK)
-
     def _cut(self, size: int, share: float, now: float, *, elsewhere: bool = False) -> int:
         rate = self._taken(size, now)
         self._by_number = self._most_beside < self._least < inf
@@ -354,13 +431,15 @@ class Steering:
             )
             self._search_below(size)
         self._passed_over = size
-        self.ramping = False
+        self._cut_at = now, self._accepted
+        self.ramping, self._held = False, 0
         self._times.clear()
         self._least, self._since = inf, None
         return change
 
     def _keep_to(self, number: int, size: int) -> int:
         """Keep to so many calls in flight: another one was refused, and fewer never were."""
+        self._held = 0
         self._search_below(number + 1)
         return max(1, min(number, size - 1)) - size
 
@@ -378,6 +457,12 @@ class Steering:
         had been saved up.
         """
         rate = self._answer_rate(size, now)
+        if self._cut_at is not None:
+            # Answers of what was sent in bursts are yet to come, all at once.
+            began, accepted = self._cut_at
+            accepted = self._accepted - accepted
+            bursts = accepted / max(now - began, 1.0) if accepted >= _FEWEST else 0.0
+            rate = bursts if bursts > 2 * rate else rate
         if self._since is not None:
             began, accepted = self._since
             took = now - began
@@ -416,3 +501,9 @@ class Steering:
             self._rest -= 1
             return 0
         return 1
+
+
+def _lasts(first: Known, until: float) -> bool:
+    """Whether an outage lasted from a first refusal until then, if all calls were refused."""
+    took = until - first.sent
+    return took >= _SURE_OUTAGE_S or (took >= _OUTAGE_S and took * first.taken >= _MISSED)

@@ -23,7 +23,8 @@ async def keep_busy(
     async def worker() -> None:
         while now() < end:
             try:
-                async with limiter.turn():
+                async with limiter.turn() as permit:
+                    permit.sent()
                     await call()
                     limiter.succeeded(None)
             except (RateLimited, Overloaded) as refusal:

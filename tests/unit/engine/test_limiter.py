@@ -223,7 +223,8 @@ class Crowd:
         self.tasks = [asyncio.create_task(self._call()) for _ in range(size)]
 
     async def _call(self) -> None:
-        async with self.limiter.turn():
+        async with self.limiter.turn() as permit:
+            permit.sent()
             await self.go.wait()
 
     async def end(self) -> None:
@@ -270,7 +271,8 @@ async def refuse(limiter: Limiter, calls: int) -> None:
     """Send calls of which each is refused."""
 
     async def one() -> None:
-        async with limiter.turn():
+        async with limiter.turn() as permit:
+            permit.sent()
             error = Overloaded("full")
             limiter.refused(error)
             raise error
@@ -297,7 +299,8 @@ async def test_a_refused_call_keeps_its_place_for_as_long_as_an_answer_takes() -
     limiter.succeeded(None, 2.0)
 
     async def refused_call() -> None:
-        async with limiter.turn():
+        async with limiter.turn() as permit:
+            permit.sent()
             limiter.refused(RateLimited("slow down"))
             raise RateLimited("slow down")
 

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import random
+from math import inf
+
 import pytest
 
 from bench import pace
+from evalbench.engine.errors import ProviderError, RateLimited
 
 # Answers a second that the limit allows, the least share of them that is reached while it is
 # still searched for, and the most refusals.
@@ -18,7 +22,7 @@ LIMITS: dict[type[pace.Server], tuple[float, float, float]] = {
     pace.Tokens: (10, 0.95, 0.01),
     pace.Cap: (32, 0.85, 0.05),
     pace.Queue: (40, 0.9, 0.0),
-    pace.ShortOutage: (83, 0.75, 0.12),
+    pace.ShortOutage: (83, 0.85, 0.12),
 }
 
 
@@ -33,3 +37,36 @@ def test_what_is_found_is_near_the_best(
     assert found.answered == kind.calls
     assert found.rate > share * best
     assert found.refused <= most
+
+
+class Rate20(pace.SlowOutage):
+    calls = 1000
+
+
+class Cap16(Rate20):
+    """Refuses what is more than 16 calls at once, not what is more than a rate."""
+
+    def __init__(self, dice: random.Random) -> None:
+        super().__init__(dice)
+        self.calls = round(50 * 16 / self.latency)
+        self.bucket = pace.Bucket(1e9)
+
+    def refuses(self) -> ProviderError | None:
+        if self.inside > 16:
+            return RateLimited("too many concurrent requests", status=429)
+        return super().refuses()
+
+
+@pytest.mark.parametrize(
+    ("kind", "latency"),
+    [(Rate20, 0.02), (Rate20, 0.5), (Rate20, 3.0), (Cap16, 0.5), (Cap16, 3.0)],
+)
+def test_an_outage_takes_little_more_than_its_own_time(
+    kind: type[pace.SlowOutage], latency: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kind, "latency", latency)
+    for seed in range(6):
+        monkeypatch.setattr(kind, "down", 20.0)
+        took = pace.measure(kind, None, seed).seconds
+        monkeypatch.setattr(kind, "down", inf)
+        assert took - pace.measure(kind, None, seed).seconds < 9 + 1.5 + 2.5 * latency

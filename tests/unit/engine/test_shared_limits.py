@@ -366,7 +366,8 @@ class Key:
     async def call(self, limiter: Limiter) -> bool:
         """Ask; whether it was answered. A refusal comes at once."""
         try:
-            async with limiter.turn():
+            async with limiter.turn() as permit:
+                permit.sent()
                 if self.inside >= self.bears:
                     self.refused += 1
                     await asyncio.sleep(0.01)
