@@ -20,17 +20,12 @@ from evalbench.engine.installed import install_command
 from evalbench.providers.local.cache import cache_argument
 from evalbench.providers.local.catalogue import FolderModel
 from evalbench.providers.local.chat import ChatTemplate
+from evalbench.providers.local.fast_paths import choose_fast_paths, layer_kinds
 from evalbench.providers.local.footprints import footprint
 from evalbench.providers.local.matrix_products import multiplies, widen_products
 from evalbench.providers.local.memory import free_bytes, limit_device
 from evalbench.providers.local.model import LoadedModel
 from evalbench.providers.local.options import LocalOptions
-from evalbench.providers.local.packing_check import (
-    layer_kinds,
-    learn_blocks,
-    learn_packing,
-    learn_products,
-)
 from evalbench.providers.local.threads import choose_threads
 from evalbench.providers.local.vision_config import configuration, sees
 
@@ -96,10 +91,7 @@ def load(folder: Path, settings: LocalOptions, sharing: int = 1) -> LoadedModel:
         cache_name=cache_argument(network.get_decoder()),
     )
     parameters = int(network.num_parameters())
-    model.packs = learn_packing(model, quantize)
-    model.blocks = model.packs and learn_blocks(model)
-    if model.packs and products == dtype and not settings.memory_limit:
-        learn_products(model)
+    choose_fast_paths(model, quantize, onednn=products == dtype and not settings.memory_limit)
     model.tokens_run = 0
     model.info = {
         "device": _device_name(device),

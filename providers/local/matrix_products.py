@@ -1,13 +1,14 @@
 """Matrix products that are faster on x86 CPUs than torch's default.
 
-In float32 torch calls MKL, which uses only AVX2 on AMD's processors, and in any format it arranges
-a layer's weights anew for each product. oneDNN, which comes with torch, keeps them arranged: with
-AVX-512 a product of 32 rows takes 2.3 times less in float32 and 1.3 times less in bfloat16.
+*Packed*: in float32 torch calls MKL, which uses only AVX2 on AMD's processors, and in any format it
+rearranges a layer's weights for each product. oneDNN, which comes with torch, multiplies by weights
+that were packed, that is rearranged, once: with AVX-512 a product of 32 rows takes 2.3 times less
+in float32 and 1.3 times less in bfloat16.
 
-Some CPUs cannot multiply 16-bit numbers. There, torch multiplies number by number and is seven
-times slower than in float32. The weights stay as they are; one piece of them at a time is widened,
-which is lossless, and multiplied in float32. Sums are float32 either way and each result is rounded
-once.
+*Widened*: some CPUs cannot multiply 16-bit numbers. There, torch multiplies number by number and is
+seven times slower than in float32. The weights stay as they are; one piece of them at a time is
+widened, which is lossless, and multiplied in float32. Sums are float32 either way and each result
+is rounded once.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ import torch
 from torch import Tensor
 from transformers.pytorch_utils import Conv1D
 
-from evalbench.providers.local.memory import is_limited, trim
+from evalbench.providers.local.memory import FileMappings, is_limited, trim
 
 _PIECE = 1 << 20
 """Weights widened at once on a CPU: 4 MB, which fits its caches (0.25 to 4 million perform alike, a
@@ -28,8 +29,8 @@ whole large layer takes up to four times as long)."""
 _PIECE_ON_CARDS = 1 << 24
 _FEW_ROWS = 8
 """With fewer rows than this, reading the weights dominates, and 16-bit ones are half the size."""
-_ARRANGED_FOR = 512
-"""Rows for which weights are arranged; one row is no slower than if arranged for one."""
+_PACKED_FOR = 512
+"""Rows for which weights are packed; one row is no slower than if packed for one."""
 
 
 def product(rows: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
@@ -55,37 +56,41 @@ def has_onednn(device: torch.device) -> bool:
 
 
 def pack_products(network: Any) -> list[Any]:
-    """Arrange the weights of linear layers for oneDNN.
+    """Pack the weights of linear layers for oneDNN.
 
-    The arranged weights replace the others, whose memory is freed. Left alone are weights used
+    The packed weights replace the others, whose memory is freed. Left alone are weights used
     elsewhere too, and the output head.
 
     Returns:
-        The layers, for :func:`unpack_products`.
+        The layers, for :func:`unpack_products`; none if oneDNN fails on one of them.
     """
     uses = Counter(id(one) for _, one in network.named_parameters(remove_duplicate=False))
     head = network.get_output_embeddings()
-    packed = []
+    files = FileMappings()
+    layers: list[Any] = []
     for layer in network.modules():
         kind = _PACKED.get(type(layer))
         if kind is None or layer is head or uses[id(layer.weight)] > 1:
             continue
         if layer.weight.dtype in (torch.float32, torch.bfloat16):
-            layer.__class__ = kind
-            layer.pack()
-            packed.append(layer)
-    # A file that weights are mapped from stays in memory as long as one of them is.
+            try:
+                kind.pack(layer, files)
+            except RuntimeError:
+                unpack_products(layers)
+                return []
+            layers.append(layer)
+    # A file counts as this process's memory until nothing refers to it.
     for weight in network.parameters():
-        weight.data = weight.data.clone()
+        if files.hold(weight):
+            weight.data = weight.data.clone()
     trim()
-    return packed
+    return layers
 
 
 def unpack_products(layers: list[Any]) -> None:
     """Undo :func:`pack_products`."""
     for layer in layers:
         layer.unpack()
-        layer.__class__ = next(kind for kind, packed in _PACKED.items() if type(layer) is packed)
 
 
 def widened_product(
@@ -154,45 +159,57 @@ class _WideConv1D(Conv1D):  # type: ignore[misc]
 
 
 class _Packed(torch.nn.Module):  # type: ignore[misc]
-    """A linear layer whose weights are arranged for oneDNN.
+    """A linear layer whose weights are packed for oneDNN.
 
     It has no ``weight``: a model that multiplies by it without calling the layer fails at once.
     """
 
-    weight: Tensor
+    plain: type
     bias: Tensor | None
 
-    def pack(self) -> None:
-        """Replace the weights."""
-        arrange = torch.ops.mkldnn._reorder_linear_weight
-        self.packed = arrange(self._transposed(self.weight.detach()).contiguous(), _ARRANGED_FOR)
-        del self.weight
+    @classmethod
+    def pack(cls, layer: Any, files: FileMappings) -> None:
+        """Make a plain layer a packed one; it stays as it is if that fails.
+
+        Raises:
+            RuntimeError: oneDNN cannot pack its weights.
+        """
+        weight = layer.weight.detach()
+        straight = cls._transposed(weight).contiguous()
+        packed = torch.ops.mkldnn._reorder_linear_weight(straight, _PACKED_FOR)
+        del layer.weight
+        layer.packed = packed
+        layer.__class__ = cls
+        files.drop(weight)
 
     def unpack(self) -> None:
-        """Replace them by what they were."""
+        """Make it a plain layer again."""
         weight = self._transposed(self.packed.to_dense()).contiguous()
-        self.weight = torch.nn.Parameter(weight, requires_grad=False)
         del self.packed
+        self.weight = torch.nn.Parameter(weight, requires_grad=False)
+        self.__class__ = self.plain
 
     def forward(self, input: Tensor) -> Tensor:  # noqa: A002
-        """One product with the arranged weights."""
+        """One product with the packed weights."""
         return product(input, self.packed, self.bias)
 
     @staticmethod
     def _transposed(weight: Tensor) -> Tensor:
-        """From ``[outputs, inputs]`` to what the layer holds, and back."""
+        """From what the layer holds to ``[outputs, inputs]``, and back."""
         return weight
 
 
 class _PackedLinear(_Packed, torch.nn.Linear):  # type: ignore[misc]
-    pass
+    plain = torch.nn.Linear
 
 
 class _PackedConv1D(_Packed, Conv1D):  # type: ignore[misc]
+    plain = Conv1D
+
     @staticmethod
     def _transposed(weight: Tensor) -> Tensor:
         return weight.T
 
 
-_PACKED: dict[type, type] = {torch.nn.Linear: _PackedLinear, Conv1D: _PackedConv1D}
+_PACKED: dict[type, type[_Packed]] = {one.plain: one for one in (_PackedLinear, _PackedConv1D)}
 _WIDENED: dict[type, type] = {torch.nn.Linear: _WideLinear, Conv1D: _WideConv1D}

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import bisect
 import contextlib
 import ctypes
 import gc
+import mmap
 import resource
 import sys
 from pathlib import Path
@@ -12,6 +14,7 @@ from typing import Any
 
 import psutil
 import torch
+from torch import Tensor
 
 _SIGNS = (
     "out of memory",
@@ -123,6 +126,45 @@ def trim() -> None:
     """Give main memory that this process has freed back to the system, where the C library can."""
     with contextlib.suppress(OSError, AttributeError):
         ctypes.CDLL(None).malloc_trim(0)
+
+
+class FileMappings:
+    """What of this process's memory was mapped from files when this was made.
+
+    Weights are mapped from a model's files, whose pages then count as memory of this process.
+    Where the system does not tell, nothing is.
+    """
+
+    def __init__(self) -> None:
+        self._starts: list[int] = []
+        self._ends: list[int] = []
+        with contextlib.suppress(OSError):
+            for line in Path("/proc/self/maps").read_text().splitlines():
+                span, _, _, _, inode, *_ = line.split()
+                if inode != "0":
+                    begin, end = span.split("-")
+                    self._starts.append(int(begin, 16))
+                    self._ends.append(int(end, 16))
+
+    def hold(self, tensor: Tensor) -> bool:
+        """Whether a tensor is part of a file."""
+        if tensor.device.type != "cpu":
+            return False
+        at = bisect.bisect_right(self._starts, tensor.data_ptr()) - 1
+        return at >= 0 and tensor.data_ptr() + tensor.nbytes <= self._ends[at]
+
+    def drop(self, tensor: Tensor) -> None:
+        """Give back the pages of a tensor that is part of a file.
+
+        If it is used again, they are read from the file: what was written to it is lost.
+        """
+        if self.hold(tensor):
+            page = mmap.PAGESIZE
+            begin = -(-tensor.data_ptr() // page) * page
+            end = (tensor.data_ptr() + tensor.nbytes) // page * page
+            if begin < end:
+                advise = ctypes.CDLL(None).madvise
+                advise(ctypes.c_void_p(begin), ctypes.c_size_t(end - begin), mmap.MADV_DONTNEED)
 
 
 def bytes_per_token(config: Any, dtype: torch.dtype) -> tuple[int, int]:

@@ -86,6 +86,83 @@ def test_weights_used_twice_are_not_packed() -> None:
     assert network[1].weight is network[0].weight
 
 
+def test_a_model_that_onednn_cannot_pack_is_multiplied_by_torch(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import torch
+
+    from evalbench.providers.local import loading
+
+    arrange = torch.ops.mkldnn._reorder_linear_weight
+    packed: list[torch.Tensor] = []
+
+    def fails_at_last(weight: torch.Tensor, rows: int) -> torch.Tensor:
+        if len(packed) == 20:
+            raise RuntimeError("could not create a primitive descriptor")
+        packed.append(weight)
+        return arrange(weight, rows)
+
+    folder = make_llama(tmp_path)
+    wanted = loading.load(folder, settings("float32"))
+    monkeypatch.setattr(torch.ops.mkldnn, "_reorder_linear_weight", fails_at_last)
+    model = loading.load(folder, settings("float32"))
+    assert len(packed) == 20
+    assert (model.onednn, model.packs, model.blocks) == (False, True, True)
+    assert {type(one).__name__ for one in model.network.modules()}.isdisjoint({"_PackedLinear"})
+    for name, weight in model.network.named_parameters():
+        if name in dict(wanted.network.named_parameters()):
+            assert torch.equal(weight, wanted.network.get_parameter(name)), name
+
+
+@pytest.mark.skipif(not Path("/proc/self/smaps").exists(), reason="the system does not tell")
+def test_while_weights_are_packed_their_file_leaves_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import torch
+    from safetensors.torch import load_file, save_file
+
+    from evalbench.providers.local.matrix_products import pack_products, unpack_products
+
+    class Network(torch.nn.Sequential):  # type: ignore[misc]
+        def get_output_embeddings(self) -> Any:
+            return self[-1]
+
+    network = Network(*(torch.nn.Linear(1024, 1024, bias=False) for _ in range(5)))
+    made = {name: weight.detach().clone() for name, weight in network.named_parameters()}
+    file = tmp_path / "model.safetensors"
+    save_file(made, file)
+    network.load_state_dict(load_file(file), assign=True)
+    assert all(bool(weight.isfinite().all()) for weight in network.parameters())
+    arrange = torch.ops.mkldnn._reorder_linear_weight
+    held = []
+
+    def watched(weight: torch.Tensor, rows: int) -> torch.Tensor:
+        held.append(resident(file))
+        return arrange(weight, rows)
+
+    monkeypatch.setattr(torch.ops.mkldnn, "_reorder_linear_weight", watched)
+    layers = pack_products(network)
+    size = 1024 * 1024 * 4
+    assert held[0] >= 5 * size
+    assert held[3] <= held[0] - 3 * size + 64 * 1024
+    assert resident(file) == 0
+    unpack_products(layers)
+    assert len(layers) == 4
+    for name, weight in network.named_parameters():
+        assert torch.equal(weight, made[name]), name
+
+
+def resident(file: Path) -> int:
+    """Bytes of a file that are in this process's memory."""
+    found, ours = 0, False
+    for line in Path("/proc/self/smaps").read_text().splitlines():
+        if not line.split(maxsplit=1)[0].endswith(":"):
+            ours = line.endswith(str(file))
+        elif ours and line.startswith("Rss:"):
+            found += 1024 * int(line.split()[1])
+    return found
+
+
 def test_where_allocations_may_fail_products_are_those_of_torch(tmp_path: Path) -> None:
     import resource
 
