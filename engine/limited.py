@@ -24,7 +24,7 @@ from typing import Any
 SECONDS = 3.0
 """CPU seconds for one piece of work."""
 MEGABYTES = 512
-"""Memory limit of the child."""
+"""Memory limit of the child, above what it needs to load its libraries."""
 
 _AT_ONCE_MS = 5
 _ENDS_WITHIN_S = 5.0
@@ -139,24 +139,43 @@ def serve(work: Callable[[Any], Any], load: Callable[[Any], None] = lambda piece
 
     Args:
         work: makes the result of a piece.
-        load: imports what a piece needs; this is not counted, or a slow machine would fail the
-            first piece.
+        load: imports what a piece needs. Neither its time nor its memory is counted: a slow machine
+            would fail the first piece, and one with many processors any piece, since libraries of
+            mathematics reserve addresses for each of them.
     """
     seconds, megabytes = float(sys.argv[1]), int(sys.argv[2])
     pipe = os.fdopen(os.dup(1), "wb", buffering=0)
     os.dup2(2, 1)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    with suppress(ValueError, OSError):  # macOS defines this limit but does not accept it
-        resource.setrlimit(resource.RLIMIT_AS, (megabytes << 20, megabytes << 20))
     signal.signal(signal.SIGPROF, signal.SIG_DFL)
+    loaded, memory = 0, resource.RLIM_INFINITY
     for line in sys.stdin.buffer:
         for piece in json.loads(line):
+            _limit_memory(resource.RLIM_INFINITY)
             with suppress(Exception):  # the work itself will say what is wrong
                 load(piece)
+            if len(sys.modules) > loaded:
+                loaded, memory = len(sys.modules), _mapped() + (megabytes << 20)
+            _limit_memory(memory)
             signal.setitimer(signal.ITIMER_PROF, seconds)
             told = _told(work, piece)
             signal.setitimer(signal.ITIMER_PROF, 0)
             pipe.write(told)
+
+
+def _mapped() -> int:
+    """The size of this process's address space, in bytes; 0 where the system does not say."""
+    with suppress(OSError), open("/proc/self/statm", encoding="ascii") as file:
+        return int(file.read().split()[0]) * resource.getpagesize()
+    return 0
+
+
+def _limit_memory(size: int) -> None:
+    hard = resource.getrlimit(resource.RLIMIT_AS)[1]
+    if hard != resource.RLIM_INFINITY:
+        size = hard if size == resource.RLIM_INFINITY else min(size, hard)
+    with suppress(ValueError, OSError):  # macOS defines this limit but does not accept it
+        resource.setrlimit(resource.RLIMIT_AS, (size, hard))
 
 
 def _told(work: Callable[[Any], Any], piece: Any) -> bytes:

@@ -580,6 +580,18 @@ def test_every_template_of_a_set_can_be_understood() -> None:
             file_of(path, body, text)
 
 
+def test_ifeval_counts_sentences_in_the_child_that_verifies(tmp_path: Path) -> None:
+    row = {
+        "key": 1,
+        "prompt": "Two sentences, please.",
+        "instruction_id_list": ["length_constraints:number_sentences"],
+        "kwargs": [{"num_sentences": 2, "relation": "at least"}],
+    }
+    made = Made(tmp_path, "ifeval", {"train.jsonl": [row]})
+    assert made.score("Dr. Ann came. She saw.").values["prompt_strict"] == 1
+    assert made.score("Dr. Ann came.").values["prompt_strict"] == 0
+
+
 def test_every_set_names_its_licence_its_source_and_a_revision() -> None:
     names = {
         *("aime", "arc", "bbh", "drop", "gpqa", "gsm8k", "hellaswag", "ifeval", "math-500", "mgsm"),
