@@ -2,8 +2,9 @@
 
 The server's own tokenizer encodes the context alone, and the context with each continuation; the
 tokens after the context belong to the continuation, as evaluation harnesses have always counted.
-One completion request then scores all continuations: the prompt is echoed with the log-probability
-of each of its tokens.
+A text without a context follows the token with which the tokenizer begins any text. One completion
+request scores all continuations: the prompt is echoed with the log-probability of each of its tokens, and
+of the likeliest one in its place.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ def texts_of(call: Call) -> Texts:
     """The texts of a ``choose`` call; the context's trailing white space goes to the continuations.
 
     Raises:
-        CallRejected: the call has turns or images, or a context without text.
+        CallRejected: the call has turns or images.
     """
     messages = call.prompt.messages
     raw = len(messages) == 1 and messages[0].role == "context"
@@ -41,8 +42,6 @@ def texts_of(call: Call) -> Texts:
         raise CallRejected("only continuations of one raw text can be scored here")
     text = messages[0].text
     context = text.rstrip()
-    if not context:
-        raise CallRejected("continuations of nothing cannot be scored here")
     moved = text[len(context) :]
     return Texts(context, tuple(context + moved + end for end in call.prompt.continuations))
 
@@ -58,10 +57,15 @@ def scoring_request(
         wholes: tokens of the context with each continuation.
 
     Raises:
-        CallRejected: a continuation adds no token.
+        CallRejected: a continuation adds no token, or follows none.
     """
     if not wholes:
         raise CallRejected("the call has no continuations to choose from")
+    if not context:
+        raise CallRejected(
+            "a text without a context cannot be scored here: this model's tokenizer has no token"
+            " that begins a text"
+        )
     if any(len(whole) <= len(context) for whole in wholes):
         raise CallRejected("a continuation adds no token to its context")
     body: dict[str, Any] = {
@@ -80,8 +84,9 @@ def read_scores(
 ) -> Reply:
     """Summed natural-log likelihoods of the continuations, in the order asked.
 
-    ``raw`` keeps only the continuations' tokens: the echo of a few-shot prompt, repeated per
-    continuation, would be a hundred times the size of the answer. A likelihood that JSON cannot
+    ``raw`` keeps only the continuations' tokens (the echo of a few-shot prompt, repeated per
+    continuation, would be a hundred times the size of the answer) and whether each continuation is
+    greedy: no other token is likelier in any place. A likelihood that JSON cannot
     express (minus infinity, for what a model considers impossible) arrives as null.
 
     Args:
@@ -96,6 +101,7 @@ def read_scores(
     choices = _in_order(body["choices"])
     sums = []
     kept = []
+    greedy: list[bool] = []
     for length, choice in zip(wholes, choices, strict=True):
         values = choice["logprobs"]["token_logprobs"]
         if len(values) < length:
@@ -104,12 +110,15 @@ def read_scores(
         sums.append(math.fsum(map(_likelihood, scores)))
         tokens = as_list(choice["logprobs"].get("tokens"))[context:length]
         kept.append({"tokens": tokens, "logprobs": scores})
+        if tops := as_list(choice["logprobs"].get("top_logprobs"))[context:length]:
+            greedy.append(all(map(_likeliest, scores, tops)))
+    told = {"greedy": greedy} if len(greedy) == len(sums) else {}
     return Reply(
         stop_reason="scored",
         logprobs=tuple(sums),
         usage=read_usage(body.get("usage")),
         provider_model=as_text(body.get("model")),
-        raw={"id": body.get("id"), "usage": body.get("usage"), "continuations": kept},
+        raw={"id": body.get("id"), "usage": body.get("usage"), "continuations": kept, **told},
         request_id=arrival.request_id,
         limits=arrival.limits,
         latency_s=arrival.latency_s,
@@ -122,6 +131,10 @@ def _in_order(choices: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any
     if set(numbers) != set(range(len(choices))):
         return choices
     return sorted(choices, key=lambda choice: choice["index"])
+
+
+def _likeliest(score: object, top: Mapping[str, object] | None) -> bool:
+    return _likelihood(score) >= max(map(_likelihood, (top or {}).values()), default=-math.inf)
 
 
 def _likelihood(score: object) -> float:

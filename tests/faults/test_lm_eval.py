@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import json
+import random
 import signal
+from collections import Counter
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from evalbench.engine.benchmarks.lm_eval.index import index_path
-from evalbench.engine.config.spec import make_spec
+from evalbench.engine.config.spec import RunSpec, make_spec
 from evalbench.engine.execution.rescoring import rescore
 from evalbench.engine.formats import export_runs
 from evalbench.engine.formats.full.reader import import_whole
@@ -22,6 +25,8 @@ pytestmark = pytest.mark.slow
 
 DOCS = 20
 AT_ONCE = 4
+KILLS = 2
+LATENCY_S = 0.1
 CHOICE = """
 output_type: multiple_choice
 doc_to_text: "What is {{a}} + {{b}}?"
@@ -114,6 +119,49 @@ def test_all_kinds_of_requests(
     }
 
 
+def asked(sim: Handle, after: int = 0) -> Counter[int]:
+    """How often the server was asked to continue or score each text."""
+    entries = sim.entries(after)
+    return Counter(one["content"] for one in entries if one["path"].endswith("/completions"))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_kind_that_a_server_answers(
+    engines: Engines, sums: None, sim: Handle, dice: random.Random, kind: str
+) -> None:
+    sim.latency(LATENCY_S)
+    spec = make_spec(
+        f"lm-eval/{kind}",
+        "vllm/Qwen/Qwen2.5-7B-Instruct",
+        provider_options={"base_url": sim.base_url("vllm")},
+        concurrency=AT_ONCE,
+    )
+    run = engines.start(spec)
+
+    def reached(moment: int) -> bool:
+        return len(asked(sim)) >= moment
+
+    known = 0
+    before: Counter[int] = Counter()
+    for moment in sorted(dice.sample(range(AT_ONCE, DOCS - AT_ONCE), KILLS)):
+        wait_until(partial(reached, moment), "a moment")
+        engines.end(signal.SIGKILL)
+        found, now = asked(sim), replied(run).total()
+        again = found - before
+        # Each once by one engine, and of what an earlier one had asked only what has no reply.
+        assert set(again.values()) <= {1}
+        assert len(again.keys() & before.keys()) <= len(before) - known
+        assert len(found) - now <= KILLS * AT_ONCE
+        before, known = found, now
+        engines.resume(run)
+    status = engines.finish(run)
+    assert (status.state, status.done, status.failed) == ("complete", DOCS, 0)
+    last = asked(sim) - before
+    assert set(last.values()) <= {1}
+    assert last.total() == DOCS - known
+    assert len(asked(sim)) == replied(run).total() == DOCS
+
+
 def test_what_the_library_estimates_survives_new_scores_and_a_copy(
     engines: Engines, sums: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -131,12 +179,9 @@ def test_what_the_library_estimates_survives_new_scores_and_a_copy(
         assert journal.meta("metrics") == anew.after
 
 
-def test_a_batch(
-    engines: Engines, sums: None, sim: Handle, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("GROQ_API_KEY", "gsk_" + "z" * 48)
-    sim.batch(running=3600.0)
-    spec = make_spec(
+def in_batches(sim: Handle) -> RunSpec:
+    """A task of generated texts, in two batches."""
+    return make_spec(
         "lm-eval/text",
         "groq/llama-3.3-70b-versatile",
         provider_options={"base_url": sim.base_url("groq")},
@@ -144,7 +189,14 @@ def test_a_batch(
         batch_size=DOCS // 2,
         batch_poll=0.05,
     )
-    run = engines.start(spec)
+
+
+def test_a_batch(
+    engines: Engines, sums: None, sim: Handle, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GROQ_API_KEY", "gsk_" + "z" * 48)
+    sim.batch(running=3600.0)
+    run = engines.start(in_batches(sim))
     wait_until(lambda: sum(len(one["items"]) for one in sim.batches()) == DOCS, "the batches")
     engines.end(signal.SIGKILL)
     sim.batch(running=0.1)
@@ -154,3 +206,31 @@ def test_a_batch(
     assert (status.state, status.done, status.failed) == ("complete", DOCS, 0)
     assert sim.summary()["answered"] == {"1": DOCS}
     assert len(sim.batches()) == 2
+
+
+def test_batches_and_kills_at_random_moments(
+    engines: Engines,
+    sums: None,
+    sim: Handle,
+    dice: random.Random,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("GROQ_API_KEY", "gsk_" + "z" * 48)
+    sim.batch(running=0.5)
+    run = engines.start(in_batches(sim))
+
+    def reached(moment: int) -> bool:
+        return sim.summary()["requests"] >= moment or run.status().at_rest
+
+    # Requests to make, watch and fetch two batches: at least two each.
+    for moment in sorted(dice.sample(range(1, 9), KILLS)):
+        wait_until(partial(reached, moment), "a moment")
+        engines.end(signal.SIGKILL)
+        if run.status().at_rest:
+            break
+        engines.resume(run)
+    else:
+        engines.wait()
+    status = run.status()
+    assert (status.state, status.done, status.failed) == ("complete", DOCS, 0)
+    assert sim.summary()["answered"] == {"1": DOCS}

@@ -17,6 +17,7 @@ from tests.simulator.handle import Handle
 from tests.unit.providers.calls import IMAGE, pick
 
 START = 1
+LIKELIEST = -0.3
 LIKELY = {" A": -2.0, " B": -0.25, " C": -3.0, " D": -1.5}
 
 
@@ -25,13 +26,14 @@ class Server:
 
     def __init__(self) -> None:
         self.words = {"<s>": START}
+        self.start = [START]
         self.requests: list[tuple[str, dict[str, Any]]] = []
         self.url = ""
 
     def tokens(self, text: str) -> list[int]:
         pieces = text.replace(" ", "\0 ").replace("\n", "\0\n").split("\0")
         known = self.words
-        return [START, *(known.setdefault(p, len(known) + 1) for p in pieces if p)]
+        return [*self.start, *(known.setdefault(p, len(known) + 1) for p in pieces if p)]
 
     async def tokenize(self, request: web.Request) -> web.Response:
         body = await request.json()
@@ -48,7 +50,8 @@ class Server:
         for index, prompt in enumerate(body["prompt"]):
             shown = [names[token] for token in prompt] + ["!"]
             values = [None, *(LIKELY.get(word, -10.0) for word in shown[1:-1]), -0.1]
-            logprobs = {"tokens": shown, "token_logprobs": values}
+            top = [{"likeliest": LIKELIEST}] * len(shown)
+            logprobs = {"tokens": shown, "token_logprobs": values, "top_logprobs": top}
             choices.append({"index": index, "text": "", "logprobs": logprobs})
         usage = {"prompt_tokens": sum(map(len, body["prompt"])), "completion_tokens": 4}
         return web.json_response({"id": "c", "model": "m", "choices": choices, "usage": usage})
@@ -101,13 +104,27 @@ async def test_a_space_at_the_end_goes_to_the_continuation(server: Server, vllm:
     [
         (choose("Which?", [""]), "adds no token"),
         (choose("Which?", []), "no continuations"),
-        (choose("  ", [" A"]), "of nothing"),
         (choose(["Which?", IMAGE], [" A"]), "raw text"),
     ],
 )
 async def test_what_cannot_be_scored(server: Server, vllm: Vllm, prompt: Any, words: str) -> None:
     with pytest.raises(e.CallRejected, match=words):
         await vllm.answer(Call(ModelRef("vllm", "m"), prompt))
+
+
+async def test_a_continuation_is_greedy_where_no_token_is_likelier(
+    server: Server, vllm: Vllm
+) -> None:
+    call = Call(ModelRef("vllm", "m"), choose("Which?", [" A", " B", " B B", " B A"]))
+    assert (await vllm.answer(call)).raw["greedy"] == [False, True, True, False]
+
+
+async def test_a_text_without_context_follows_the_first_token(server: Server, vllm: Vllm) -> None:
+    call = Call(ModelRef("vllm", "m"), choose("", [" A B"]))
+    assert (await vllm.answer(call)).logprobs == (-2.25,)
+    server.start = []
+    with pytest.raises(e.CallRejected, match="no token that begins a text"):
+        await vllm.answer(call)
 
 
 async def test_the_right_letter_is_the_likeliest(sim: Handle, make: Make) -> None:
