@@ -3,8 +3,8 @@
 The server's own tokenizer encodes the context alone, and the context with each continuation; the
 tokens after the context belong to the continuation, as evaluation harnesses have always counted.
 A text without a context follows the token with which the tokenizer begins any text. One completion
-request scores all continuations: the prompt is echoed with the log-probability of each of its tokens, and
-of the likeliest one in its place.
+request scores all continuations: the prompt is echoed with the log-probability of each of its
+tokens, and of the likeliest one in its place.
 """
 
 from __future__ import annotations

@@ -48,9 +48,7 @@ def bbh(reply: str, sample: Sample) -> Read:
         word = (found[0 if said else -1]).lower() if found else None
         return Read(word, float(word == target.lower()), strict)
     if re.fullmatch(r"-?\d+", target):
-        number = numbers.read_number(text)
-        right = number is not None and numbers.parse_number(number) == int(target)
-        return Read(number, float(right), strict)
+        return Read(*_number(text, target), strict)
     if not re.search(r"\w", target):
         # Unchanged: stripping marks would remove brackets.
         raw = answer_text(reply).strip()
@@ -79,17 +77,36 @@ def _plain(text: str) -> str:
     return re.sub(r'\.$|,|\\|\n|"', "", text).strip().lower()
 
 
+_CONCLUDED = re.compile(r"The answer is (-?[0-9.,]+).")
+
+
+def gsm8k(reply: str, sample: Sample) -> Read:
+    """A number. Strict: the first after "The answer is", compared as text without commas, as in
+    lm-evaluation-harness (``gsm8k_cot``, filter ``strict-match``)."""
+    target = str(sample.gold[0])
+    read, right = _number(reply, target)
+    found = _CONCLUDED.search(answer_text(reply))
+    said = found[1].replace(",", "").removesuffix(".") if found else None
+    return Read(read, right, float(said == target))
+
+
+def _number(reply: str, target: str) -> tuple[str | None, float]:
+    """The number that a reply concludes, and whether it is the right one."""
+    read = numbers.read_number(reply)
+    right = read is not None and numbers.parse_number(read) == numbers.parse_number(target)
+    return read, float(right)
+
+
 def mgsm(reply: str, sample: Sample) -> Read:
     """An integer. Strict: the last one after the language's word for "Answer", as in the source;
     without that word, None."""
     target = str(sample.gold[0])
-    read = numbers.read_number(reply)
-    right = read is not None and numbers.parse_number(read) == numbers.parse_number(target)
+    read, right = _number(reply, target)
     _, label, after = reply.rpartition(sample.inputs["row"]["label"])
     found = re.findall(r"\d+\.?\d*", after.replace(",", "")) if label else []
     said = found[-1].rstrip(".") if found else ""
     said = said.rstrip("0").rstrip(".") if "." in said else said
-    return Read(read, float(right), float(said == target))
+    return Read(read, right, float(said == target))
 
 
 def mmmu(reply: str, sample: Sample) -> Read:
