@@ -112,25 +112,87 @@ def mgsm(reply: str, sample: Sample) -> Read:
 def mmmu(reply: str, sample: Sample) -> Read:
     """An option's letter, or a short free answer that is a number or a phrase.
 
-    After the authors' evaluation (https://github.com/MMMU-Benchmark/MMMU, ``eval_utils.py``):
-    numbers match if they are equal to two decimal places, phrases if the correct one occurs in the
-    answer. The authors draw a random option if none can be parsed; here the reply is unparsed.
+    Numbers match if they are equal to two decimal places, phrases if the correct one occurs in the
+    answer. Strict: as the authors read a reply (https://github.com/MMMU-Benchmark/MMMU,
+    ``eval_utils.py``), except that they draw a random option where they find none.
     """
     options: Sequence[str] = sample.inputs["row"]["options"]
     accepted = [str(one) for one in sample.gold]
+    text = answer_text(reply)
     if options:
         place = read_choice(reply, options)
         letter = None if place is None else chr(ord("A") + place)
-        return Read(letter, float(letter == accepted[0]), float(reply.strip() == accepted[0]))
+        strict = _authors_letter(text, options) == accepted[0]
+        return Read(letter, float(letter == accepted[0]), float(strict))
+    wanted = {form for one in accepted for form in _forms(one)}
+    strict = any(
+        any(isinstance(one, str) and one in form for one in wanted)
+        if isinstance(form, str)
+        else form in wanted
+        for form in _authors_answers(text)
+    )
     phrase = short_answers.read_phrase(reply)
     if phrase is None:
-        return Read(None, 0.0, 0.0)
-    text = answer_text(reply)
+        return Read(None, 0.0, float(strict))
     return Read(
         phrase[:200],
         float(any(_agrees(text, phrase, one) for one in accepted)),
-        float(reply.strip() in accepted),
+        float(strict),
     )
+
+
+_ENDS = ",.!?;:'"
+_CONCLUDES = ("could be ", "so ", "is ", "thus ", "therefore ", "final ", "answer ", "result ")
+_NUMBERS = (
+    re.compile(r"-?\b\d{1,3}(?:,\d{3})+\b"),
+    re.compile(r"-?\d+(?:\.\d+)?[eE][+-]?\d+"),
+    re.compile(r"-?(?:\d+\.\d+|\.\d+|\d+\b)(?![eE][+-]?\d+)(?![,\d])"),
+)
+
+
+def _authors_letter(reply: str, options: Sequence[str]) -> str | None:
+    """The last option in brackets, else the last letter alone, else the last option's text."""
+    for mark in _ENDS:
+        reply = reply.strip(mark)
+    text = f" {reply} "
+    letters = [chr(ord("A") + place) for place in range(len(options))]
+    said = [[f"({letter})" for letter in letters], [f" {letter} " for letter in letters]]
+    if len(text.split()) > 5:
+        said.append([option.lower() for option in options])
+    for number, names in enumerate(said):
+        within = text if number < 2 else text.lower()
+        found = {within.rfind(name): letter for name, letter in zip(names, letters, strict=True)}
+        if (last := max(found)) >= 0:
+            return found[last]
+    return None
+
+
+def _authors_answers(reply: str) -> list[str | float]:
+    """What each line of a free answer concludes, and the numbers in it."""
+    text = reply.strip().strip(".").lower()
+    *lines, last = text.split("\n")
+    found = []
+    for line, words in [*((line, _CONCLUDES) for line in lines), (last, (*_CONCLUDES, "="))]:
+        shortest = ""
+        for word in words:
+            said = line.rpartition(word)[2].strip() if word in line else None
+            if said is not None and (not shortest or len(said) < len(shortest)):
+                shortest = said
+        if shortest and shortest not in _ENDS:
+            found.append(shortest)
+    said_all = found or [text]
+    numbers_in = [one for said in said_all for form in _NUMBERS for one in form.findall(said)]
+    return [form for one in (*said_all, *numbers_in) for form in _forms(one)]
+
+
+def _forms(text: str) -> list[str | float]:
+    """A number to two decimal places, or a phrase; a single letter only beside a space."""
+    text = text.strip()
+    try:
+        return [round(float(text.replace(",", "")), 2)]
+    except ValueError:
+        text = text.lower()
+        return [f" {text}", f"{text} "] if len(text) == 1 else [text]
 
 
 def _agrees(text: str, phrase: str, right: str) -> bool:

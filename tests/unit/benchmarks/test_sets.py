@@ -424,6 +424,20 @@ def test_mmmu_shows_pictures_and_scores_both_kinds(tmp_path: Path) -> None:
     assert values(made.score("12.5", at=1))[0] == 1
     assert values(made.score("A dozen.", at=1))[0] == 1
     assert values(made.score("13", at=1))[0] == 0
+    # The strict reading is the authors', without the option that they draw if they find none.
+    for at, reply, strict in [
+        (0, "(A)? No, (B).", 1),
+        (0, "It is B, not (A)", 0),
+        (0, "It is B because of the tail", 1),
+        (0, "The picture shows a dog next to a tree", 1),
+        (0, "a dog", 0),
+        (0, "**B**", 0),
+        (1, "The answer is 12.504", 1),
+        (1, "5 + 7.5 = 12.5", 1),
+        (1, "Count them.\nSo we need a dozen of them.", 1),
+        (1, "about 1,250", 0),
+    ]:
+        assert values(made.score(reply, at=at))[1] == strict, reply
 
 
 def test_truthfulqa_is_judged_by_both_kinds_of_references(tmp_path: Path) -> None:
