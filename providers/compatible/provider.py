@@ -36,7 +36,7 @@ from evalbench.providers.compatible.prepare import CHAT, TEXT, is_raw, prepare, 
 from evalbench.providers.compatible.quirks import Quirks
 from evalbench.providers.compatible.read import read_completion, read_text
 from evalbench.providers.modelfacts import ModelFacts, Negotiable, Refused
-from evalbench.providers.modelfacts.refusals import ANY
+from evalbench.providers.modelfacts.refusals import ANY, refusal
 from evalbench.providers.wire.address import Address, api_address
 from evalbench.providers.wire.body import Opened, open_good, parsed, read_reply
 from evalbench.providers.wire.exchange import Answered, Arrival, Prepared
@@ -176,10 +176,10 @@ class Compatible(ChatProvider):
             raise CallRejected(_NO_CHOICE)
         facts = self.facts.of(wire_name(call))
         messages = call.prompt.messages
-        refusal = refused.get(SYSTEM, {}).get(ANY)
-        if refusal is not None and (merged := system_in_first_turn(messages)):
+        why = refusal(refused, SYSTEM)
+        if why is not None and (merged := system_in_first_turn(messages)):
             call = replace(call, prompt=replace(call.prompt, messages=merged))
-            note = ParamNote("system", "refused", f"put into the first user turn: {refusal}")
+            note = ParamNote("system", "refused", f"put into the first user turn: {why}")
             made = prepare(call, self.agreed(call, facts, refused), self.quirks, self.title)
             return replace(made, notes=(*made.notes, note))
         made = prepare(call, self.agreed(call, facts, refused), self.quirks, self.title)

@@ -60,6 +60,12 @@ Refused = Mapping[str, Mapping[str, str]]
 NOTHING: Refused = {}
 
 
+def refusal(refused: Refused, field: str, value: str = ANY) -> str | None:
+    """Why a field is refused, whatever its value or with this one (JSON text); None: it is not."""
+    by_value = refused.get(field, {})
+    return by_value.get(ANY, by_value.get(value))
+
+
 def blamed(sent: Iterable[Negotiable], param: str, message: str) -> tuple[Negotiable, bool] | None:
     """Find the sent field that an error blames, if any.
 

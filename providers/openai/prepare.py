@@ -14,7 +14,7 @@ from evalbench.engine.calls import Call, MediaPart, Message, Params, TextPart
 from evalbench.engine.calls.prefixes import prefix_name, shared_prefix
 from evalbench.providers.chat.conversation import chat_messages
 from evalbench.providers.modelfacts import NOTHING, ModelFacts, Negotiable, Refused
-from evalbench.providers.modelfacts.refusals import ANY
+from evalbench.providers.modelfacts.refusals import refusal
 from evalbench.providers.wire.exchange import Prepared
 from evalbench.providers.wire.images import data_uri
 from evalbench.providers.wire.negotiation import Negotiation, Terms
@@ -216,7 +216,7 @@ def prepare(
         body["service_tier"] = habits.service_tier
     negotiable = terms.negotiable
     prefix = shared_prefix(messages)
-    if prefix and prefix.tokens >= LEAST_CACHED and ANY not in refused.get(_CACHE_KEY, {}):
+    if prefix and prefix.tokens >= LEAST_CACHED and refusal(refused, _CACHE_KEY) is None:
         name = body[_CACHE_KEY] = prefix_name(call.model, messages, prefix)
         negotiable = (*negotiable, Negotiable(_CACHE_KEY, name))
     return Prepared(

@@ -16,7 +16,7 @@ import orjson
 from evalbench.engine.calls import ParamNote, Params
 from evalbench.engine.errors import CallRejected
 from evalbench.providers.modelfacts import Negotiable, Refused
-from evalbench.providers.modelfacts.refusals import ANY
+from evalbench.providers.modelfacts.refusals import refusal
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,9 +106,8 @@ class Negotiation:
         if isinstance(wire, tuple):
             wire = list(wire)
         text = orjson.dumps(wire).decode()
-        refusals = self._refused.get(field, {})
-        if (refusal := refusals.get(ANY, refusals.get(text))) is not None:
-            self._notes[name] = ParamNote(name, "refused", refusal)
+        if (why := refusal(self._refused, field, text)) is not None:
+            self._notes[name] = ParamNote(name, "refused", why)
             return False
         self.put(field, wire)
         self._negotiable.append(Negotiable(field, text, aliases))
@@ -128,7 +127,7 @@ class Negotiation:
             CallRejected: it refuses them all.
         """
         for field in fields:
-            if ANY not in self._refused.get(field, {}):
+            if refusal(self._refused, field) is None:
                 self.fix("max_tokens", field, tokens)
                 self._negotiable.append(Negotiable(field, str(tokens)))
                 return
