@@ -32,8 +32,7 @@ from botocore.httpsession import ProxyConfiguration, get_cert_path
 from urllib3 import PoolManager, ProxyManager, Retry, Timeout
 from urllib3.connection import HTTPConnection
 
-from evalbench.providers.wire.connection_made import about_to_send, connected
-from evalbench.providers.wire.transport import CONNECT_S
+from evalbench.providers.wire.connection_made import CONNECT_S, about_to_send, connected
 
 _SOCKET_OPTIONS = HTTPConnection.default_socket_options
 

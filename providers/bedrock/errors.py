@@ -321,7 +321,8 @@ def explain(
     if name in _NEVER_CONNECTED:
         reason = scrub.text(_root(error), 300)
         hint = "check the network and --region"
-        return unreachable(who.title, who.address, reason, (name,), hint)
+        blamed = name in ("ProxyError", "ProxyConnectionError")
+        return unreachable(who.title, who.address, reason, proxy_at_fault=blamed, hint=hint)
     if name.endswith(("ConfigError", "ConfigurationError", "ConfigParseError")):
         return RunFatal("AWS's configuration cannot be used", why=why, hint="check ~/.aws/config")
     return connection_error(error, who.title, who.address, scrub)

@@ -29,7 +29,7 @@ from evalbench.providers.wire.streams import (
     while_it_moves,
     write_all,
 )
-from evalbench.providers.wire.transport import connection_error, open_session
+from evalbench.providers.wire.transport import connection_error, open_session, whole_body
 
 if TYPE_CHECKING:
     import aiohttp
@@ -106,7 +106,9 @@ class Http(FileCarrier):
             try:
                 async with session.get(self._url(path), allow_redirects=False) as response:
                     if response.status != 200:
-                        return Answered(response.status, response.headers, await response.read())
+                        return Answered(
+                            response.status, response.headers, await whole_body(response)
+                        )
                     await write_all(response.content.iter_any(), into, moved)
                     return Answered(response.status, response.headers, b"")
             except ProviderError:
@@ -129,7 +131,7 @@ class Http(FileCarrier):
         started = time.perf_counter()
         try:
             async with request as response:
-                body = await response.read()
+                body = await whole_body(response)
             seconds = time.perf_counter() - started
             return Answered(response.status, response.headers, body, seconds)
         except ProviderError:

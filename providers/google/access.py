@@ -17,14 +17,11 @@ from typing import TYPE_CHECKING, Any
 from evalbench.engine.errors import RunFatal
 from evalbench.engine.installed import install_command
 from evalbench.providers.google.errors import credentials_error
-from evalbench.providers.wire.address import Address, proxy_for, tls
-from evalbench.providers.wire.connection_made import note_connections
-from evalbench.providers.wire.transport import CONNECT_S
+from evalbench.providers.wire.address import Address, tls
+from evalbench.providers.wire.transport import IDLE_S, open_session
 
 if TYPE_CHECKING:
     import aiohttp
-
-_IDLE_S = 30.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +47,6 @@ class Opened:
     Attributes:
         client: the SDK's client.
         session: its HTTP session, which we also use for what the SDK lacks.
-        no_timeout: request options for when the caller enforces the deadline.
         types: the SDK's ``types`` module.
         config: generation config; copied for each call.
         credentials: those of an account; None with a key.
@@ -58,7 +54,6 @@ class Opened:
 
     client: Any
     session: aiohttp.ClientSession
-    no_timeout: aiohttp.ClientTimeout
     types: Any
     config: Any
     credentials: Any = None
@@ -114,18 +109,11 @@ async def open_client(access: Access, address: Address, version: str, title: str
             hint=install_command("google"),
         ) from None
     trusted = await asyncio.to_thread(tls, address.url)
-    session = aiohttp.ClientSession(
-        connector=aiohttp.TCPConnector(
-            ssl=trusted, limit=0, ttl_dns_cache=300, keepalive_timeout=_IDLE_S
-        ),
-        cookie_jar=aiohttp.DummyCookieJar(),
-        trace_configs=[_noting(aiohttp)],
-        read_bufsize=1 << 20,
+    session = open_session(
+        address.url, trusted, IDLE_S, trace_configs=[_noting(aiohttp)], read_bufsize=1 << 20
     )
-    note_connections(session)
     try:
-        none = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_S)
-        return await asyncio.to_thread(_made, access, address, version, session, none)
+        return await asyncio.to_thread(_made, access, address, version, session)
     except BaseException:
         await session.close()
         raise
@@ -136,7 +124,6 @@ def _made(
     address: Address,
     version: str,
     session: aiohttp.ClientSession,
-    none: aiohttp.ClientTimeout,
 ) -> Opened:
     from google import genai
     from google.genai import client as genai_client
@@ -152,11 +139,7 @@ def _made(
         aiohttp_client=session,
         # Its blocking client is never used, and loading certificates for it is slow.
         client_args={"verify": ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)},
-        async_client_args={
-            "allow_redirects": False,
-            "ssl": True,
-            "proxy": proxy_for(address.url),
-        },
+        async_client_args={"allow_redirects": False, "ssl": True},
     )
     identity = _identity(access)
     client = genai.Client(
@@ -170,7 +153,7 @@ def _made(
         automatic_continuation=False,
         automatic_function_calling=types.AutomaticFunctionCallingConfig(disable=True),
     )
-    return Opened(client, session, none, types, config, identity.get("credentials"))
+    return Opened(client, session, types, config, identity.get("credentials"))
 
 
 def _identity(access: Access) -> dict[str, Any]:
@@ -205,6 +188,8 @@ def _modules() -> Any:
 
 async def close_client(opened: Opened) -> None:
     """Close a client and its connections."""
-    await opened.client.aio.aclose()
-    await opened.session.close()
-    await asyncio.to_thread(opened.client.close)
+    try:
+        await opened.client.aio.aclose()
+    finally:
+        await opened.session.close()
+        await asyncio.to_thread(opened.client.close)

@@ -243,9 +243,11 @@ class Gemini(NetworkProvider):
 
     @override
     async def close(self) -> None:
-        if self.files is not None and self.clients.here() is not None:
-            await self.files.close()
-        await super().close()
+        try:
+            if self.files is not None and self.clients.here() is not None:
+                await self.files.close()
+        finally:
+            await super().close()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

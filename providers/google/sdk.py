@@ -29,13 +29,13 @@ from evalbench.providers.google.access import (
     received,
 )
 from evalbench.providers.google.errors import credentials_error
-from evalbench.providers.wire.address import Address, proxy_for
+from evalbench.providers.wire.address import Address
 from evalbench.providers.wire.connection_made import about_to_send
 from evalbench.providers.wire.exchange import Answered, Prepared
 from evalbench.providers.wire.per_loop import OnePerLoop
 from evalbench.providers.wire.reply_scrubbing import SecretScrubber
 from evalbench.providers.wire.streams import FORM_TYPE, Watched, while_it_moves, write_all
-from evalbench.providers.wire.transport import client_error, connection_error
+from evalbench.providers.wire.transport import client_error, connection_error, whole_body
 
 if TYPE_CHECKING:
     import aiohttp
@@ -226,7 +226,9 @@ class GeminiClient:
                 request = self._request(opened, "GET", url, None, self._key_header)
                 async with request as response:
                     if response.status != 200:
-                        return Answered(response.status, response.headers, await response.read())
+                        return Answered(
+                            response.status, response.headers, await whole_body(response)
+                        )
                     await write_all(response.content.iter_any(), into, moved)
                     return Answered(200, response.headers, b"")
 
@@ -270,7 +272,7 @@ class GeminiClient:
         self, opened: Opened, method: str, url: str, data: io.IOBase, headers: Mapping[str, str]
     ) -> Answered:
         async with self._request(opened, method, url, data, headers) as response:
-            return Answered(response.status, response.headers, await response.read())
+            return Answered(response.status, response.headers, await whole_body(response))
 
     def _request(
         self,
@@ -287,8 +289,6 @@ class GeminiClient:
             data=data,
             headers=headers,
             allow_redirects=False,
-            proxy=proxy_for(self._address.url),
-            timeout=opened.no_timeout,
         )
 
     async def _timed(self, work: Callable[[], Awaitable[Answered]]) -> Answered:

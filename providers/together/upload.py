@@ -11,9 +11,10 @@ from urllib.parse import urljoin, urlsplit
 
 from evalbench.engine.errors import ProviderError, ServerFault
 from evalbench.providers.wire.address import Address, tls
+from evalbench.providers.wire.connection_made import CONNECT_S
 from evalbench.providers.wire.exchange import Answered
 from evalbench.providers.wire.streams import Watched, while_it_moves
-from evalbench.providers.wire.transport import CONNECT_S, connection_error
+from evalbench.providers.wire.transport import connection_error
 
 PURPOSE = "batch-api"
 FILE_ID = "x-together-file-id"

@@ -2,13 +2,18 @@
 
 The exceptions of HTTP clients do not reliably distinguish a connection that failed while being made
 (in the TLS handshake, at a proxy) from one that was cut later, and a timeout says nothing at all.
-So the clients record when they have a connection.
+So the clients record when they have a connection; the time to get one is limited here too.
 """
 
 from __future__ import annotations
 
 from contextvars import ContextVar
 from typing import Any
+
+CONNECT_S = 10.0
+"""Time limit for a TCP connection and its TLS handshake, in seconds."""
+REACH_S = 30.0
+"""Time limit for all of it: looking up the name, a proxy's tunnel, one address after another."""
 
 
 class Attempt:
@@ -53,15 +58,19 @@ def reached() -> bool | None:
 
 
 def note_connections(session: Any) -> None:
-    """Make an aiohttp session record when a request has its connection.
+    """Make an aiohttp session record when a request has its connection, and limit the wait for one.
 
-    Its own tracing would work, at three times the cost per request.
+    The limits replace those of each request: not every SDK has a way to set them. The session's own
+    tracing would work as well, at three times the cost per request.
     """
+    import aiohttp
+
     connector = session.connector
     connect = connector.connect
+    limits = aiohttp.ClientTimeout(total=None, connect=REACH_S, sock_connect=CONNECT_S)
 
-    async def noted(*args: Any, **kwargs: Any) -> Any:
-        connection = await connect(*args, **kwargs)
+    async def noted(request: Any, traces: Any, **_: object) -> Any:
+        connection = await connect(request, traces, limits)
         connected()
         return connection
 

@@ -31,6 +31,7 @@ from evalbench.providers.wire.exchange import Answered
 from evalbench.providers.wire.headers import retry_after
 from evalbench.providers.wire.lenient import decode, encode
 from evalbench.providers.wire.reply_scrubbing import SecretScrubber
+from evalbench.providers.wire.transport import unreachable
 
 
 @dataclass(frozen=True, slots=True)
@@ -325,6 +326,13 @@ def _not_found(said: ErrorResponse, who: ProviderIdentity, model: str) -> Provid
     return not_an_api(said, who)
 
 
+def _proxy_refuses(said: ErrorResponse, who: ProviderIdentity, model: str) -> ProviderError:
+    """Only a proxy answers so; where there is a tunnel, its refusal is an exception instead."""
+    error = unreachable(who.title, who.address, said.message, proxy_at_fault=True)
+    error.status, error.body = said.status, said.body
+    return error
+
+
 def _limited(said: ErrorResponse, who: ProviderIdentity, model: str) -> ProviderError:
     text = f"{said.code} {said.kind} {said.message}"
     if _NO_CREDIT.search(text):
@@ -371,6 +379,7 @@ _BY_STATUS: dict[int, Callable[[ErrorResponse, ProviderIdentity, str], ProviderE
     403: _denied,
     404: _not_found,
     405: lambda said, who, model: not_an_api(said, who),
+    407: _proxy_refuses,
     408: _server_fault,
     409: _server_fault,
     410: _not_found,

@@ -21,7 +21,13 @@ from yarl import URL
 
 from evalbench.engine.compat import override
 from evalbench.providers.wire.address import tls
-from evalbench.providers.wire.transport import CONNECT_S, IDLE_S, MOST_CONNECTIONS, open_session
+from evalbench.providers.wire.connection_made import CONNECT_S
+from evalbench.providers.wire.transport import (
+    IDLE_S,
+    MOST_CONNECTIONS,
+    open_session,
+    whole_body,
+)
 
 _LARGE = 1 << 20
 
@@ -95,7 +101,7 @@ class _PlainClient(httpx2.AsyncClient):
             headers=request.headers.multi_items(),
             allow_redirects=False,
         ) as answer:
-            content = await answer.read()
+            content = await whole_body(answer)
         return PlainResponse(answer.status, answer.headers, content, request)
 
     @override

@@ -25,7 +25,6 @@ from evalbench.engine.calls.token_rules import TokenRules
 from evalbench.engine.compat import override
 from evalbench.engine.errors import (
     CallRejected,
-    ConnectionFailed,
     ContextTooLong,
     DeadlineExceeded,
     NoSuchModel,
@@ -53,6 +52,7 @@ from evalbench.providers.wire.listing import keep_list, kept_list
 from evalbench.providers.wire.negotiation import Terms
 from evalbench.providers.wire.per_loop import OnePerLoop
 from evalbench.providers.wire.reply_scrubbing import SecretScrubber
+from evalbench.providers.wire.transport import unreachable
 
 _ASIDE_S = 3.0
 """Maximum wait for something that only improves a message or a decision."""
@@ -240,11 +240,8 @@ class NetworkProvider(Provider):
             if not deadline.expired():
                 raise
             if attempt.reached is False:
-                raise ConnectionFailed(
-                    f"cannot reach {self.title} at {self.address.host}",
-                    why=f"no connection within {self.timeout:g} s",
-                    hint="check the network",
-                ) from None
+                why = f"no connection within {self.timeout:g} s"
+                raise unreachable(self.title, self.address, why) from None
             raise DeadlineExceeded(
                 f"{self.title} gave no whole answer within {self.timeout:g} s",
                 hint="raise --timeout, or lower --max-tokens",

@@ -21,7 +21,11 @@ from evalbench.engine.compat import override
 from evalbench.engine.errors import ProviderError, RunFatal
 from evalbench.engine.installed import install_command
 from evalbench.providers.wire.address import Address, tls
-from evalbench.providers.wire.connection_made import about_to_send, note_sdk_connections
+from evalbench.providers.wire.connection_made import (
+    CONNECT_S,
+    about_to_send,
+    note_sdk_connections,
+)
 from evalbench.providers.wire.exchange import Answered, Prepared
 from evalbench.providers.wire.per_loop import OnePerLoop
 from evalbench.providers.wire.reply_scrubbing import SecretScrubber
@@ -34,7 +38,6 @@ from evalbench.providers.wire.streams import (
     write_all,
 )
 from evalbench.providers.wire.transport import (
-    CONNECT_S,
     IDLE_S,
     MOST_CONNECTIONS,
     client_error,

@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import re
 import ssl
-from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -23,18 +22,18 @@ from evalbench.providers.wire.reply_scrubbing import SecretScrubber
 if TYPE_CHECKING:
     import aiohttp
 
-CONNECT_S = 10.0
-"""Connect timeout, in seconds."""
 MOST_CONNECTIONS = 10_000
 """The highest concurrency that a run can have: an SDK's client must never queue."""
 IDLE_S = 30.0
 """How long an SDK's client keeps a connection without a request."""
+MOST_BYTES = 128 << 20
+"""The largest response: far more than any answer, and less than would exhaust the memory."""
 
 
 def open_session(url: str, trusted: Any, idle_s: float, **more: Any) -> aiohttp.ClientSession:
     """A session for requests to one server, in the running event loop.
 
-    It never queues a request, keeps no cookies and limits only the time to connect.
+    It never queues a request, keeps no cookies and limits only the time to get a connection.
 
     Args:
         url: the server's address, which decides about a proxy.
@@ -48,13 +47,31 @@ def open_session(url: str, trusted: Any, idle_s: float, **more: Any) -> aiohttp.
         connector=aiohttp.TCPConnector(
             ssl=trusted, limit=0, ttl_dns_cache=300, keepalive_timeout=idle_s
         ),
-        timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_S),
+        timeout=aiohttp.ClientTimeout(total=None),
         cookie_jar=aiohttp.DummyCookieJar(),
         proxy=proxy_for(url),
         **more,
     )
     note_connections(session)
     return session
+
+
+async def whole_body(response: aiohttp.ClientResponse) -> bytes:
+    """Read a response to its end.
+
+    Raises:
+        aiohttp.ClientError: it was cut, or is larger than :data:`MOST_BYTES`.
+    """
+    pieces: list[bytes] = []
+    left = MOST_BYTES
+    while piece := await response.content.readany():
+        pieces.append(piece)
+        left -= len(piece)
+        if left < 0:
+            import aiohttp
+
+            raise aiohttp.ClientPayloadError(f"it is larger than {MOST_BYTES >> 20} MiB")
+    return b"".join(pieces)
 
 
 _NEVER_CONNECTED = frozenset(
@@ -106,12 +123,18 @@ def connection_error(
     if _TLS.intersection(names) or any(isinstance(link, ssl.SSLError) for link in chain):
         return _unsafe(address, reason)
     if left is False or _NEVER_CONNECTED.intersection(names):
-        return unreachable(who, address, reason, names)
+        blamed = bool(_PROXY.intersection(names))
+        return unreachable(who, address, reason, proxy_at_fault=blamed)
     return _cut(address, reason)
 
 
 def unreachable(
-    who: str, address: Address, reason: str, names: Iterable[str], hint: str = "check the network"
+    who: str,
+    address: Address,
+    reason: str,
+    *,
+    proxy_at_fault: bool = False,
+    hint: str = "check the network",
 ) -> ProviderError:
     """No connection was made: the network, the address or a proxy is to blame.
 
@@ -119,11 +142,11 @@ def unreachable(
         who: the provider, as users know it.
         address: where the request was to go.
         reason: what the system said.
-        names: the types of the exceptions, which tell whether the proxy refused.
+        proxy_at_fault: whether it was the proxy that refused, if there is one.
         hint: what to do if the address is the provider's own.
     """
     if proxy := proxy_for(address.url):
-        return _not_through(proxy, who, address, reason, at_fault=bool(_PROXY.intersection(names)))
+        return _not_through(proxy, who, address, reason, at_fault=proxy_at_fault)
     return ConnectionFailed(
         f"cannot reach {who} at {address.host}",
         why=reason,
@@ -142,14 +165,17 @@ def _not_through(
     what = f"cannot reach {who} at {address.host} through the proxy {shown}"
     if at_fault:
         what = f"the proxy {shown} cannot be used to reach {who} at {address.host}"
-    names = [
-        name for name in os.environ if name.lower().endswith("_proxy") and shown in os.environ[name]
-    ]
-    variable = names[0] if names else "HTTPS_PROXY"
-    host = urlsplit(address.url).hostname or address.host
-    return ConnectionFailed(
-        what, why=reason, hint=f"correct or unset {variable}, or go without it: NO_PROXY={host}"
-    )
+    to = urlsplit(address.url)
+    host = to.hostname or address.host
+    hint = f"correct or unset {_proxy_variable(to.scheme)}, or go without it: NO_PROXY={host}"
+    return ConnectionFailed(what, why=reason, hint=hint)
+
+
+def _proxy_variable(scheme: str) -> str:
+    """The environment variable that sets the proxy; lower case wins, as in ``getproxies``."""
+    usual = f"{scheme}_proxy"
+    names = (usual, usual.upper(), "all_proxy", "ALL_PROXY")
+    return next((name for name in names if os.environ.get(name)), usual.upper())
 
 
 def _unsafe(address: Address, reason: str) -> RunFatal:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import socket
 from typing import Any
@@ -11,6 +12,7 @@ import pytest
 
 from evalbench.engine import errors as e
 from evalbench.engine.calls import Call, MediaPart, ModelRef, Outcome, generate, user
+from evalbench.providers.wire import transport
 from tests.contract.providers.conftest import KEY, Make
 from tests.contract.providers.test_answers import ASKED, LANES, lane
 from tests.simulator.handle import Handle
@@ -362,3 +364,29 @@ async def test_debug_logs_of_the_sdks_do_not_show_the_key(
     sim.fault(status=401)
     await failure(provider, ask(model))
     assert KEY not in caplog.text
+
+
+@pytest.mark.parametrize("name", ["anthropic", "openai-chat", "groq"])
+async def test_an_endless_answer_is_given_up_before_it_fills_the_memory(
+    make: Make, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(transport, "MOST_BYTES", 1 << 20)
+
+    async def pour(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
+        with contextlib.suppress(ConnectionError):
+            while True:
+                writer.write(b"10000\r\n" + bytes(0x10000) + b"\r\n")
+                await writer.drain()
+        writer.close()
+
+    server = await asyncio.start_server(pour, "127.0.0.1", 0)
+    async with server:
+        port = server.sockets[0].getsockname()[1]
+        api, model, settings = LANES[name]
+        provider = make(api, base_url=f"http://127.0.0.1:{port}/v1", timeout=60.0, **settings)
+        error = await failure(provider, ask(f"{api}/{model}"))
+    assert type(error) is e.ConnectionFailed
+    assert error.why == "it is larger than 1 MiB"
+    assert error.possibly_billed

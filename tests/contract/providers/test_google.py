@@ -303,3 +303,20 @@ async def test_a_schemas_own_names_go_out_untouched(sim: Handle, make: Make) -> 
     reply = await make("google").answer(call)
     assert body(sim)["generationConfig"]["responseJsonSchema"] == schema
     assert list(json.loads(reply.text)) == ["a_word", "aWord"]
+
+
+async def test_an_sdk_that_fails_to_close_leaves_no_connection_open(
+    make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    provider = make("google")
+    await provider.answer(ask(FLASH))
+    opened = provider.clients.here()
+
+    async def fail() -> None:
+        raise RuntimeError("cannot close")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(opened.client.aio, "aclose", fail)
+        with pytest.raises(RuntimeError, match="cannot close"):
+            await provider.close()
+    assert opened.session.closed

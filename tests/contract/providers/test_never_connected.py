@@ -10,6 +10,7 @@ import pytest
 import pytest_asyncio
 
 from evalbench.engine import errors as e
+from evalbench.providers.wire import connection_made
 from tests.contract.providers.conftest import Make
 from tests.contract.providers.test_answers import LANES
 from tests.contract.providers.test_failures import CARRIED, failure
@@ -48,6 +49,10 @@ async def hang_up(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) ->
 
 async def say_nothing(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     await reader.read(1)
+
+
+async def say_nothing_at_all(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    await reader.read()
 
 
 async def refuse(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -103,3 +108,54 @@ async def test_a_proxy_that_does_not_run(
     assert error.what.startswith(f"the proxy 127.0.0.1:{free_port} cannot be used to reach ")
     assert "HTTPS_PROXY" in error.hint
     assert "NO_PROXY=somewhere.example" in error.hint
+
+
+OVER_AIOHTTP = [name for name in CARRIED if name != "bedrock"]
+
+
+@pytest.mark.parametrize("name", OVER_AIOHTTP)
+async def test_a_proxy_that_never_opens_its_tunnel(
+    make: Make, serve: Serve, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connection_made, "REACH_S", 0.2)
+    never_says = asyncio.Event()
+
+    async def swallow(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        await reader.read()
+        never_says.set()
+
+    proxy = f"127.0.0.1:{await serve(swallow)}"
+    monkeypatch.setenv("HTTPS_PROXY", f"http://{proxy}")
+    error = await never_billed_behind_a_proxy(make, name)
+    assert error.what.endswith(f"through the proxy {proxy}")
+    await asyncio.wait_for(never_says.wait(), 20)
+
+
+@pytest.mark.parametrize("name", OVER_AIOHTTP)
+async def test_a_name_server_that_never_answers(
+    make: Make, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connection_made, "REACH_S", 0.2)
+
+    async def wait_forever(*_: object, **__: object) -> None:
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(asyncio.get_running_loop(), "getaddrinfo", wait_forever)
+    provider, model = at(make, name, "http://somewhere.example/v1")
+    error = await failure(provider, ask(model))
+    assert type(error) is e.ConnectionFailed
+    assert not error.possibly_billed
+
+
+@pytest.mark.parametrize("name", CARRIED)
+async def test_a_deadline_behind_a_proxy_names_the_proxy(
+    make: Make, serve: Serve, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    proxy = f"127.0.0.1:{await serve(say_nothing_at_all)}"
+    monkeypatch.setenv("HTTPS_PROXY", f"http://{proxy}")
+    provider, model = at(make, name, "https://somewhere.example/v1", timeout=0.5)
+    error = await failure(provider, ask(model))
+    assert type(error) is e.ConnectionFailed
+    assert not error.possibly_billed
+    assert error.what.endswith(f"through the proxy {proxy}")
