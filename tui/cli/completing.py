@@ -6,11 +6,11 @@ import argparse
 import contextlib
 import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from importlib.resources import files
 from pathlib import PurePath
 
-from argcomplete.completers import DirectoriesCompleter, FilesCompleter, SuppressCompleter
+from argcomplete.completers import SuppressCompleter
 from argcomplete.finders import CompletionFinder
 from argcomplete.lexers import split_line
 from argcomplete.shell_integration import shellcode
@@ -118,9 +118,9 @@ class _Values:
         for part in metavar.strip("{}").replace(",", "|").split("|"):
             kind = part.split(".")[0]
             if kind in _FILES:
-                yield from FilesCompleter()(prefix)
+                yield from _paths(prefix)
             elif kind in _FOLDERS:
-                yield from DirectoriesCompleter()(prefix)
+                yield from (path for path in _paths(prefix) if path.endswith("/"))
             elif kind in _MODELS:
                 yield from (f"{name}/" for name in registry.provider_names())
             elif kind == "RUN":
@@ -131,6 +131,23 @@ class _Values:
                 yield from registry.provider_names()
             elif part.islower():
                 yield part
+
+
+def _paths(prefix: str) -> Iterator[str]:
+    """Files and folders whose path begins so, folders with a slash.
+
+    argcomplete asks bash for them, and fails where a name is not text or there is no bash.
+    """
+    folder, slash, begun = prefix.rpartition("/")
+    try:
+        names = sorted(os.listdir(os.path.expanduser(folder + slash) or "."))
+    except OSError:
+        return
+    for name in names:
+        hidden = name.startswith(".") and not begun
+        if name.startswith(begun) and name.isprintable() and not hidden:
+            path = f"{folder}{slash}{name}"
+            yield f"{path}/" if os.path.isdir(os.path.expanduser(path)) else path
 
 
 def _runs() -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 from pathlib import Path
 
 import pytest
@@ -67,6 +68,30 @@ def test_a_mistake_earlier_in_the_line_offers_nothing(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert _offered("evalbench run missing.toml --li", folder.parent, monkeypatch) == []
+
+
+def test_files_are_offered_whatever_they_are_called(
+    folder: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", "")  # without bash
+    monkeypatch.setenv("HOME", str(folder))
+    for name in ("my file.csv", "a:b.csv", "it's.csv", ".hidden", "new\nline"):
+        (folder / name).touch()
+    os.close(os.open(os.fsencode(folder) + b"/\xff.csv", os.O_CREAT))
+    (folder / "sub").mkdir()
+    (folder / "sub" / "data.csv").touch()
+
+    def offered(start: str) -> list[str]:
+        return _offered(f"evalbench run mmlu --data {start}", folder.parent, monkeypatch)
+
+    names = ["a:b.csv", "it\\'s.csv", "my\\ file.csv", "notes.txt", "sub/"]
+    assert offered("") == names
+    assert offered(".h") == [".hidden"]
+    assert offered('"my') == ["my file.csv"]
+    assert offered("sub/") == ["sub/data.csv"]
+    assert offered("~/su") == ["~/sub/"]
+    assert offered("missing/") == []
+    assert _offered("evalbench run mmlu --run-dir ", folder.parent, monkeypatch) == ["sub/"]
 
 
 def test_the_command_prints_a_script(capsys: pytest.CaptureFixture[str], home: Path) -> None:
