@@ -22,16 +22,20 @@ def fetch_once(address: str, into: Path, what: str, hint: str) -> Path:
     Raises:
         DataError: it cannot be fetched or kept.
     """
+    from http.client import HTTPException
     from urllib.request import urlopen
 
     if into.is_file():
         return into
     try:
         with urlopen(address, timeout=30) as reply:  # noqa: S310 (an address of ours)
-            body = reply.read(_LARGEST)
+            body = reply.read(_LARGEST + 1)
+            if len(body) > _LARGEST or reply.length:
+                # Whatever is written is never fetched again.
+                raise OSError("it was cut on the way, or is larger than it should be")
         make_private(into.parent)
         write_file(into, body)
-    except OSError as error:
+    except (OSError, HTTPException) as error:
         raise DataError(
             f"{what} could not be fetched", why=f"{address}: {error}", hint=hint
         ) from None

@@ -16,6 +16,7 @@ from evalbench.engine.calls import Call, Message, Params, TextPart
 from evalbench.engine.errors import CallRejected
 from evalbench.providers.google.media import WHO, media_part
 from evalbench.providers.modelfacts import ModelFacts, Negotiable, Refused
+from evalbench.providers.modelfacts.refusals import refusal
 from evalbench.providers.wire.exchange import Prepared
 from evalbench.providers.wire.negotiation import Negotiation, Terms
 from evalbench.providers.wire.prompt_checks import leading_system, raw_text_refused
@@ -55,7 +56,7 @@ def terms(params: Params, facts: ModelFacts, refused: Refused) -> Terms:
     _logprobs(talk, facts)
     _schema(talk, params, facts)
     agreed = talk.terms()
-    if not thinks or _THOUGHTS in refused:
+    if not thinks or refusal(refused, _THOUGHTS, "true") is not None:
         return agreed
     # Thoughts are billed in any case; visible ones are stored alongside the answer.
     config = talk.fields["generationConfig"].setdefault("thinkingConfig", {})

@@ -38,7 +38,8 @@ from evalbench.providers.wire.streams import cannot_write
 CLOCKS_S = 60.0
 """Assumed maximum difference between the provider's and this machine's clock, if unknown."""
 _SHOWN = 2_000
-_MOST_READ = 256
+_MOST_KEPT = 2_000_000
+"""Bytes of lines: more than a page of results has."""
 
 
 class WireBatches(BatchApi):
@@ -55,6 +56,7 @@ class WireBatches(BatchApi):
         self.provider = provider
         self.title, self.scrub = provider.title, provider.scrub
         self._read: dict[bytes, tuple[dict[str, Any], tuple[str, ...]]] = {}
+        self._size = 0
         self._notes: tuple[str, ...] = ()
 
     @abstractmethod
@@ -83,7 +85,7 @@ class WireBatches(BatchApi):
     @override
     def reply(self, line: bytes, call: Call) -> Reply:
         try:
-            result, self._notes = self._parsed(line, last=True)
+            result, self._notes = self._parsed(line)
         except ValueError as error:
             raise self.broken_line(line, str(error)) from None
         try:
@@ -96,26 +98,25 @@ class WireBatches(BatchApi):
             self.provider.spoke = True
             raise self.provider.if_it_spoke(error) from None
 
-    def _parsed(self, line: bytes, *, last: bool = False) -> tuple[dict[str, Any], tuple[str, ...]]:
+    def _parsed(self, line: bytes) -> tuple[dict[str, Any], tuple[str, ...]]:
         """A line as an object, without the key, and notes on its oddities.
 
-        The items of a page of lines are read first and then its replies: each line is parsed once
-        and kept until its reply is read (``last``), or more lines than a page's have followed.
+        The items of a page of lines are read first and then its replies: the last lines are kept,
+        so that each is parsed once.
 
         Raises:
             ValueError: it is not an object.
         """
-        if held := self._read.pop(line, None):
-            if not last:
-                self._read[line] = held
+        if held := self._read.get(line):
             return held
         value, notes = keyless(line, self.scrub)
         if not isinstance(value, dict):
             raise ValueError("the line is not a JSON object")
-        if not last:
-            if len(self._read) >= _MOST_READ:
-                self._read.clear()
-            self._read[line] = value, notes
+        self._size += len(line)
+        if self._size > _MOST_KEPT:
+            self._read.clear()
+            self._size = len(line)
+        self._read[line] = value, notes
         return value, notes
 
     def broken_line(self, line: bytes, why: str) -> ProviderError:

@@ -718,4 +718,8 @@ def test_lines_of_a_page_are_parsed_once_and_keep_their_own_notes(
     assert parsed == lines
     # A line may be read again, as after a crash between a reply and its commit.
     assert provider.batch_api.reply(lines[1], call) == replies[1]
-    assert len(parsed) == 257
+    # Lines of more bytes than a page has are not kept.
+    large = [line.replace(b"answer", bytes(range(97, 123)) * 40_000) for line in lines[:3]]
+    assert [provider.batch_api.item(line) for line in large] == items[:3]
+    assert provider.batch_api.reply(large[0], call).text.startswith("abc")
+    assert parsed == [*lines, *large, large[0]]
