@@ -225,6 +225,10 @@ class EvalbenchApp(AppInterface):
             attention.call(self, end_words(line))
             self.notify(end_words(line), title="a run has ended", timeout=10, markup=False)
         shown = [page.view.folder.path for page in self._pages() if isinstance(page, RunPage)]
+        for line in self._ends.failed_hooks(lines):
+            if line.folder.path not in shown:
+                words = f"{line.name} × {line.model}: {line.hook_problem}"
+                self.notify(words, severity="warning", timeout=15, markup=False)
         words = title_words(lines, shown[-1] if shown else None)
         if words != self._title_told:
             if not self._title_told:

@@ -7,15 +7,21 @@ import logging
 import os
 import shlex
 import shutil
-from collections.abc import Sequence
+import tempfile
+from collections.abc import Mapping, Sequence
+from typing import IO
 
 from evalbench.engine.errors import UsageError
 from evalbench.engine.runs.folder import RunFolder
-from evalbench.engine.terminal_text import one_line
+from evalbench.engine.terminal_text import clean, one_line
 
 log = logging.getLogger("evalbench")
 
-_LONGEST_S = 60.0
+LONGEST_S = 60.0
+"""Seconds that the command is given."""
+
+_MOST_LOGGED, _LONGEST_REASON = 10_000, 300
+"""Bytes that are logged of what a command says, and characters of it in a reason."""
 
 
 def read_command(text: str) -> tuple[str, ...]:
@@ -41,13 +47,16 @@ def read_command(text: str) -> tuple[str, ...]:
     return os.path.abspath(program), *words[1:]
 
 
-async def run_hook(command: Sequence[str], folder: RunFolder) -> None:
+async def run_hook(command: Sequence[str], folder: RunFolder) -> str:
     """Run the command for one run; the run's facts are in its environment, not its arguments.
 
     ``EVALBENCH_RUN`` (id), ``EVALBENCH_RUN_DIR``, ``EVALBENCH_STATE``, ``EVALBENCH_SCORE`` (of the
     headline metric; empty if there is none), ``EVALBENCH_BENCHMARK``, ``EVALBENCH_MODEL`` and
-    ``EVALBENCH_EXIT_CODE``. Failures are logged and do not affect the run; the command is killed
-    after a minute.
+    ``EVALBENCH_EXIT_CODE``. The command is killed after a minute. What it prints to standard error
+    is logged.
+
+    Returns:
+        How it failed, in one line; empty if it did not.
     """
     status = folder.status()
     metric = next(iter(status.metrics.values()), {})
@@ -61,19 +70,41 @@ async def run_hook(command: Sequence[str], folder: RunFolder) -> None:
         "EVALBENCH_MODEL": one_line(status.model),
         "EVALBENCH_EXIT_CODE": "" if status.exit_code is None else str(status.exit_code),
     }
+    # Not a pipe: what the command leaves running in the background may keep it open.
+    with tempfile.TemporaryFile() as said:
+        ended = await _ended(command, {**os.environ, **facts}, said)
+        size = said.seek(0, os.SEEK_END)
+        said.seek(max(0, size - _MOST_LOGGED))
+        lines = clean(said.read().decode("utf-8", "replace")).strip().splitlines()
+    for line in lines:
+        log.info("the --on-end command said: %s", line)
+    if not ended:
+        log.info("the --on-end command has ended")
+        return ""
+    problem = f"the --on-end command {ended}"
+    if lines:
+        problem += f": {one_line(lines[-1])[:_LONGEST_REASON]}"
+    log.warning("%s", problem)
+    return problem
+
+
+async def _ended(command: Sequence[str], variables: Mapping[str, str], said: IO[bytes]) -> str:
+    """Run a command; returns how it failed, or an empty text."""
     null = asyncio.subprocess.DEVNULL
     try:
         process = await asyncio.create_subprocess_exec(
-            *command, stdin=null, stdout=null, env={**os.environ, **facts}
+            *command, stdin=null, stdout=null, stderr=said, env=variables
         )
-    except (OSError, ValueError) as error:
-        log.warning("the command of --on-end could not be started: %s", error)
-        return
+    except OSError as error:
+        return f"could not be started: {error.strerror or error}"
+    except ValueError as error:
+        return f"could not be started: {error}"
     try:
-        code = await asyncio.wait_for(process.wait(), _LONGEST_S)
+        code = await asyncio.wait_for(process.wait(), LONGEST_S)
     except TimeoutError:
-        log.warning("the command of --on-end was ended after %.0f s", _LONGEST_S)
         process.kill()
         await process.wait()
-    else:
-        log.info("the command of --on-end ended with %d", code)
+        return f"was killed after {LONGEST_S:.0f} s"
+    if code < 0:
+        return f"was ended by signal {-code}"
+    return f"ended with exit code {code}" if code else ""

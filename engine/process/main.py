@@ -36,7 +36,6 @@ from evalbench.engine.errors import (
 from evalbench.engine.execution.request import EngineRequest
 from evalbench.engine.execution.scoring_watchdog import ScoringWatchdog
 from evalbench.engine.keys import ScrubbedFormatter
-from evalbench.engine.process.end_hook import run_hook
 from evalbench.engine.process.session import RunSession
 from evalbench.engine.runs.folder import RunFolder
 from evalbench.engine.runs.grid import Grid, grid_of, spent_before
@@ -84,9 +83,9 @@ async def _host(
         run.claim()
     ready({"ready": os.getpid()})
     starter = asyncio.create_task(_at_end_of_input(stop)) if request.options.foreground else None
-    apart: list[Awaitable[int]] = [_to_rest(run, request) for run in runs if not run.local]
+    apart: list[Awaitable[int]] = [_to_rest(run) for run in runs if not run.local]
     together = asyncio.gather(*apart)
-    codes = [await _to_rest(run, request) for run in runs if run.local]
+    codes = [await _to_rest(run) for run in runs if run.local]
     codes += await together
     for run in runs:
         await run.let_go()
@@ -95,11 +94,10 @@ async def _host(
     return max(codes)
 
 
-async def _to_rest(run: RunSession, request: EngineRequest) -> int:
+async def _to_rest(run: RunSession) -> int:
     """Drive a run until it is at rest, then run the user's end hook. Returns its exit code."""
     code = await run.run()
-    if request.options.on_end:
-        await run_hook(request.options.on_end, run.folder)
+    await run.run_hook()
     return code
 
 

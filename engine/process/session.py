@@ -10,6 +10,7 @@ import random
 import socket
 import sys
 import time
+from dataclasses import replace
 from decimal import Decimal
 from functools import partial
 from typing import Any
@@ -27,6 +28,7 @@ from evalbench.engine.errors import (
     EvalbenchError,
     JournalError,
     NoCredit,
+    RunBusy,
     UsageError,
     error_to_json,
     system_limit,
@@ -41,6 +43,7 @@ from evalbench.engine.execution.sample_loading import load_samples
 from evalbench.engine.execution.scoring_watchdog import ScoringWatchdog
 from evalbench.engine.journal.reader import reused_replies, totals
 from evalbench.engine.keys import scrub, strip_environment
+from evalbench.engine.process.end_hook import run_hook
 from evalbench.engine.process.status_file import StatusFile
 from evalbench.engine.runs.folder import Lock, RunFolder
 from evalbench.engine.runs.grid import FILE as GRID_FILE
@@ -392,6 +395,7 @@ class RunSession:
                 self.journal.event("metrics", **error_to_json(error))
             await self._write_results()
         shown.change(state=state, problem=str(problem) if problem else "", gauges={})
+        shown.change(hook_running=bool(self._options.on_end))
         code = exit_code(shown.status, problem)
         shown.change(exit_code=code)
         with contextlib.suppress(JournalError):
@@ -459,6 +463,26 @@ class RunSession:
         """Wait until all work for a run at rest is done."""
         if self._letting_go:
             await self._letting_go
+
+    async def run_hook(self) -> None:
+        """Run the command of ``--on-end`` for the run at rest; its status says if that failed."""
+        if not self._options.on_end:
+            return
+        problem = await run_hook(self._options.on_end, self.folder)
+        await self.let_go()
+        try:
+            lock = Lock(self.folder)
+        except (RunBusy, UsageError) as error:
+            # The run has gone on already, perhaps by that command; or its folder is gone.
+            log.info("%s", error)
+            return
+        try:
+            status = self.folder.status()
+            if status.pid == os.getpid() and status.at_rest:
+                self._shown.status = replace(status, hook_running=False, hook_problem=problem)
+                self._shown.store()
+        finally:
+            lock.release()
 
     async def _tell_the_rest(self) -> None:
         """Wait briefly for the last traces; how many arrived is recorded in any case."""

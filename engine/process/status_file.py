@@ -84,6 +84,8 @@ class StatusFile:
             host=socket.gethostname(),
             exit_code=None,
             problem="",
+            hook_running=False,
+            hook_problem="",
         )
         self.write()
 

@@ -45,7 +45,9 @@ class Status:
     the most recent scores as (sample row, epoch), oldest first. ``batches`` has the form of
     :meth:`evalbench.engine.dispatch.batch.state.Batch.shown`, ``traces`` that of
     :meth:`evalbench.engine.telemetry.exporter.Exporter.report`; ``tracing`` is true while a run at
-    rest is still sending the last of them. ``title`` is the title of a custom benchmark.
+    rest is still sending the last of them. ``hook_running`` is true while a run at rest runs the
+    command of ``--on-end``; ``hook_problem`` says how that failed.
+    ``title`` is the title of a custom benchmark.
     ``unreadable`` says why the status file could not be read; it is never in the file.
     """
 
@@ -88,6 +90,8 @@ class Status:
     batches: list[BatchStatus] = field(default_factory=list)
     traces: list[TraceStatus] = field(default_factory=list)
     tracing: bool = False
+    hook_running: bool = False
+    hook_problem: str = ""
     unreadable: str = field(default="", compare=False)
 
     def to_json(self) -> dict[str, Any]:

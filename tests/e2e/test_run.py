@@ -254,3 +254,19 @@ def test_a_suite_run_again_does_only_what_is_missing(cli: CommandLine, tmp_path:
     assert [line["run"] for line in resumed.lines if line["event"] == "start"] == [first.id]
     assert cli("run", str(suite), "--again", "--json").code == 0
     assert len(cli.runs()) == 4
+
+
+def test_an_end_hook_that_fails_is_told_with_the_end_of_the_run(cli: CommandLine) -> None:
+    fails = ("--on-end", "sh -c 'sleep 0.3; echo no bell here >&2; exit 3'")
+    told = "the --on-end command ended with exit code 3: no bell here"
+    done = cli(*SMALL, *fails)
+    assert done.code == 0, done.err
+    assert f"on-end    {told}\n" in done.out
+    run = cli.only_run()
+    # A later start clears it; a hook that works is silent.
+    done = cli("resume", run.id, "--on-end", "true", "--json")
+    assert (done.lines[-1]["event"], done.lines[-1]["hook_problem"]) == ("end", None)
+    done = cli("resume", run.id, *fails, "--json")
+    assert (done.lines[-1]["event"], done.lines[-1]["hook_problem"]) == ("end", told)
+    check_line(done.lines[-1])
+    assert run.status().exit_code == 0

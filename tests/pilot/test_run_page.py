@@ -33,7 +33,7 @@ from evalbench.tui.state.cli_child import CommandFailed
 from evalbench.tui.state.preferences import Preferences
 from evalbench.tui.widgets.table import Table
 from tests.e2e.commandline import CommandLine, plain_environment
-from tests.pilot.driving import shown, until, until_shown
+from tests.pilot.driving import shown, until, until_shown, until_told
 from tests.pretending import ACCURACY, PretendEngine, pretend
 
 SIZES = [(80, 24), (120, 40), (200, 60)]
@@ -647,3 +647,28 @@ async def test_its_progress_and_end_are_told_outside_the_page(
         await until(pilot, lambda: calls, "the bell")
         await until(pilot, lambda: "complete" in titles[-1], "the last title")
     assert calls == ["synthetic × scripted/good: complete, 25.0 % (20.0–31.0), 4 failed"]
+
+
+async def test_an_end_hook_that_fails_is_told_on_the_page_and_elsewhere_once(
+    engine: PretendEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(app_module, "_ATTENTION_S", 0.0)
+    told = "the --on-end command ended with exit code 3: [no] bell"
+    async with opened(engine) as pilot:
+        engine.status(State.COMPLETE, **WORK)
+        await until_shown(pilot, "complete")
+        engine.status(State.COMPLETE, **WORK, hook_problem=told)
+        await until_shown(pilot, told)
+        assert not pilot.app._notifications
+        await pilot.app.action_home()  # type: ignore[attr-defined]
+        engine.status(State.COMPLETE, **WORK, hook_problem="")
+        await until(pilot, lambda: not _hook_problems(pilot), "the list without it")
+        engine.status(State.COMPLETE, **WORK, hook_problem=told)
+        await until_told(pilot, f"synthetic × scripted/good: {told}")
+        due = pilot.app._attention_due  # type: ignore[attr-defined]
+        await until(pilot, lambda: pilot.app._attention_due > due, "the next look")  # type: ignore[attr-defined]
+        assert not pilot.app._notifications
+
+
+def _hook_problems(pilot: Pilot[int]) -> list[str]:
+    return [line.hook_problem for line in pilot.app.runs() if line.hook_problem]  # type: ignore[attr-defined]

@@ -44,6 +44,8 @@ def print_closing(out: Out, watch: RunFollower) -> None:
         out.line("mixed     settings or data changed along the way: the scores mix two things")
     for name, text in trace_pairs(watch.id, status.traces):
         out.line(f"{name:<10}{text}")
+    if status.hook_problem:
+        out.line(f"on-end    {one_line(status.hook_problem)}")
     out.line(f"run       {watch.folder.path}")
     for number, command in enumerate(_next(watch)):
         out.line(f"{'next' if not number else '':<10}{command}")

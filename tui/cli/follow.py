@@ -64,7 +64,7 @@ def follow(
             for watch in list(going):
                 if watch.look() or watch.ended or watch.stale():
                     view.show(watch, watch.events())
-                if watch.ended and not watch.tracing:
+                if watch.ended and not (watch.tracing or watch.hook_running):
                     going.remove(watch)
                     view.ended(watch)
                     if watch.lost:

@@ -103,6 +103,7 @@ class JsonLines(View):
             mixed=status.mixed,
             problem=watch.problem() or None,
             traces=status.traces,
+            hook_problem=status.hook_problem or None,
         )
 
     @override

@@ -70,13 +70,14 @@ def left_words(seconds: float, low: float | None, high: float | None) -> str:
 
 
 def trouble_words(view: RunView) -> str:
-    """Why an incomplete run is not progressing, and what to do; empty if it is."""
+    """Why an incomplete run is not progressing, and what to do; whether its end hook failed."""
+    hook = view.status.hook_problem
     if view.live or view.state == "complete":
-        return ""
+        return hook
     way = "press r to resume: only calls without a reply are sent"
     if view.state == "budget":
         way = "press b to raise the budget and continue"
-    return "\n".join(filter(None, [view.problem, way]))
+    return "\n".join(filter(None, [view.problem, way, hook]))
 
 
 def score_lines(view: RunView, *, compact: bool, hint: str = "") -> list[Line]:

@@ -19,6 +19,7 @@ class Ends:
 
     def __init__(self) -> None:
         self._since: dict[Path, float] = {}
+        self._failed_hooks: dict[Path, str] | None = None
 
     def look(self, lines: Sequence[RunLine]) -> list[RunLine]:
         """Runs that were active long enough at the last call, and are now at rest."""
@@ -31,6 +32,18 @@ class Ends:
         ]
         self._since = {path: self._since.get(path, now) for path in live}
         return ended
+
+    def failed_hooks(self, lines: Sequence[RunLine]) -> list[RunLine]:
+        """Runs whose command of ``--on-end`` has failed since the last call."""
+        before = self._failed_hooks
+        self._failed_hooks = {line.folder.path: line.hook_problem for line in lines}
+        if before is None:
+            return []
+        return [
+            line
+            for line in lines
+            if line.hook_problem and line.hook_problem != before.get(line.folder.path)
+        ]
 
 
 def end_words(line: RunLine) -> str:

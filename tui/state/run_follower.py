@@ -23,8 +23,8 @@ _UNKNOWN = 1 << 62
 
 _ALIVE_EVERY_S = 0.5
 _SHOW_EVERY_S = 1.0
-_TRACING_S = 20.0
-"""No engine takes longer than this to send a run's last traces."""
+_TRACING_S, _HOOK_S = 20.0, 85.0
+"""No engine takes longer than this to send a run's last traces, and then to run its end hook."""
 
 
 class RunFollower:
@@ -60,6 +60,12 @@ class RunFollower:
         """Whether a run at rest is still sending its last traces; they are reported at its end."""
         status = self.status
         return status.tracing and time.time() - status.updated < _TRACING_S
+
+    @property
+    def hook_running(self) -> bool:
+        """Whether a run at rest still runs the command of ``--on-end``."""
+        status = self.status
+        return status.hook_running and time.time() - status.updated < _HOOK_S
 
     @property
     def state(self) -> str:

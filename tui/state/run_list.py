@@ -33,6 +33,7 @@ class RunLine:
         metric: the first one, as in the status file; empty without one.
         tokens: tokens of prompts and replies together.
         name: the benchmark's title, if it is the user's own, and name.
+        hook_problem: how the run's end hook failed; empty if it did not.
     """
 
     folder: RunFolder
@@ -52,6 +53,7 @@ class RunLine:
     metric: Mapping[str, Any]
     tokens: int
     name: str
+    hook_problem: str
 
     @property
     def age(self) -> str:
@@ -121,6 +123,7 @@ def run_line(folder: RunFolder, status: Status) -> RunLine:
         next(iter(status.metrics.values()), {}),
         status.input_tokens + status.output_tokens,
         status.name,
+        status.hook_problem,
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -48,18 +49,39 @@ async def test_the_run_is_told_of_in_the_environment(home: Path, tmp_path: Path)
     assert "\x1b" not in told["EVALBENCH_MODEL"]
 
 
-async def test_a_command_that_fails_or_hangs_changes_nothing(
-    home: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+PYTHON = (sys.executable, "-c")
+
+
+async def test_how_a_command_failed_is_given_and_logged(
+    home: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     engine = pretend()
     engine.status(State.FAILED)
-    monkeypatch.setattr(end_hook, "_LONGEST_S", 0.05)
     with caplog.at_level("INFO", "evalbench"):
-        await run_hook(["/no/such/program"], engine.folder)
-        await run_hook([sys.executable, "-c", "import time; time.sleep(60)"], engine.folder)
-        monkeypatch.setattr(end_hook, "_LONGEST_S", 60.0)
-        await run_hook([sys.executable, "-c", "raise SystemExit(3)"], engine.folder)
-    said = [record.getMessage() for record in caplog.records]
-    assert "could not be started" in said[0]
-    assert "was ended after" in said[1]
-    assert said[2].endswith("ended with 3")
+        for command, problem in (
+            (["/no/such/program"], "could not be started: No such file or directory"),
+            ([*PYTHON, "raise SystemExit(3)"], "ended with exit code 3"),
+            ([*PYTHON, "raise SystemExit('1\\n\\x1b[31mtwo')"], "ended with exit code 1: two"),
+            ([*PYTHON, "import os; os.abort()"], "was ended by signal 6"),
+        ):
+            assert await run_hook(command, engine.folder) == f"the --on-end command {problem}"
+            assert caplog.records[-1].getMessage() == f"the --on-end command {problem}"
+        assert (
+            await run_hook([*PYTHON, "import sys; sys.stderr.write('told')"], engine.folder) == ""
+        )
+    assert "the --on-end command said: told" in [one.getMessage() for one in caplog.records]
+
+
+async def test_a_command_that_hangs_is_killed_and_what_it_left_running_is_not_waited_for(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine = pretend()
+    engine.status(State.FAILED)
+    sleeps = "import time; time.sleep(60)"
+    leaves = f"import subprocess, sys; subprocess.Popen([sys.executable, '-c', {sleeps!r}])"
+    began = time.monotonic()
+    assert await run_hook([*PYTHON, leaves], engine.folder) == ""
+    assert time.monotonic() - began < 50
+    monkeypatch.setattr(end_hook, "LONGEST_S", 0.05)
+    killed = await run_hook([*PYTHON, sleeps], engine.folder)
+    assert killed == "the --on-end command was killed after 0 s"

@@ -54,6 +54,18 @@ def test_what_was_short_or_at_rest_already_is_not_told(
     assert Ends().look([line_of(engine)]) == []
 
 
+def test_an_end_hook_that_fails_is_told_once(engine: PretendEngine) -> None:
+    engine.status(State.COMPLETE, hook_problem="of an earlier time")
+    told = Ends()
+    assert told.failed_hooks([line_of(engine)]) == []
+    engine.status(State.RUNNING, hook_problem="")
+    assert told.failed_hooks([line_of(engine)]) == []
+    engine.status(State.COMPLETE, hook_problem="it ended with exit code 3")
+    [failed] = told.failed_hooks([line_of(engine)])
+    assert failed.hook_problem == "it ended with exit code 3"
+    assert told.failed_hooks([line_of(engine)]) == []
+
+
 def test_the_title_says_how_far_it_is(engine: PretendEngine) -> None:
     line = line_of(engine)
     assert title_words([line], engine.folder.path) == "99 % · mmlu × openai/gpt-5.2"
