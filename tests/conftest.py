@@ -37,7 +37,10 @@ os.environ["XDG_RUNTIME_DIR"] = tempfile.mkdtemp(prefix="eb-")
 atexit.register(shutil.rmtree, os.environ["XDG_RUNTIME_DIR"], ignore_errors=True)
 
 # Where the tests run must not change what commands do: CI gets plain lines, for example.
-for _name in ("CI", "GITHUB_STEP_SUMMARY", "NO_COLOR", "FORCE_COLOR", "COLUMNS", "LINES", "PAGER"):
+for _name in (
+    *("CI", "GITHUB_STEP_SUMMARY", "NO_COLOR", "FORCE_COLOR", "COLUMNS", "LINES"),
+    *("PAGER", "VISUAL", "EDITOR"),
+):
     os.environ.pop(_name, None)
 
 # What tests start finds compiled modules, as of an installed package; compiling them anew would

@@ -158,10 +158,12 @@ COMMANDS: tuple[Command, ...] = (
     Command("sample.raw", "Raw", "requests and replies as JSON", "r", True),
     Command("raw.copy", "Copy", "the text, to the clipboard", "y", True),
     Command("raw.pager", "Pager", "the text in $PAGER", "v", True),
+    Command("raw.editor", "Editor", "the text in $EDITOR, as a copy", "E", True),
     Command("sample.batch", "Batch lines", "batch lines of this sample", "b"),
     Command("sample.unfold", "Expand", "expand or collapse all sections", "f", True),
     Command("sample.next-error", "Next error", "the next failed sample of the list", "e", True),
     Command("sample.pager", "Pager", "all of it in $PAGER", "v", True),
+    Command("sample.editor", "Editor", "all of it in $EDITOR, as a copy", "E"),
     Command("batches.fetch", "Fetch now", "fetch finished batches and continue the run", "f", True),
     Command(
         "batches.cancel", "Cancel", "cancel at the provider; finished results are kept", "d", True

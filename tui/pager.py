@@ -1,4 +1,4 @@
-"""Showing a text in the user's own pager."""
+"""Showing a text in the user's own pager or editor."""
 
 from __future__ import annotations
 
@@ -17,18 +17,33 @@ def page(app: App[Any], text: str) -> None:
 
     The text must contain no terminal sequences. In a browser there is no pager; a toast says so.
     """
+    _show(app, text, "PAGER", "less")
+
+
+def edit(app: App[Any], text: str) -> None:
+    """Show a text in ``$VISUAL`` or ``$EDITOR``, by default ``vi``; as :func:`page` otherwise.
+
+    It is a copy: what is changed in it is dropped, and its file can only be read.
+    """
+    _show(app, text, "VISUAL" if os.environ.get("VISUAL", "").strip() else "EDITOR", "vi")
+
+
+def _show(app: App[Any], text: str, variable: str, default: str) -> None:
+    """Open a file with this text in the program that a variable names."""
     from textual.app import SuspendNotSupported
 
     try:
-        words = shlex.split(os.environ.get("PAGER", "")) or ["less"]
+        words = shlex.split(os.environ.get(variable, "")) or [default]
     except ValueError as error:
-        told = f"PAGER cannot be read: {error}"
+        told = f"{variable} cannot be read: {error}"
         app.notify(told, severity="warning", markup=False)
         return
-    # Only the user may read it, and it is deleted when the pager ends.
-    with tempfile.NamedTemporaryFile("w", encoding="utf-8", suffix=".txt") as file:
-        file.write(text)
+    # Only the user may read it, and it is deleted when the program ends.
+    with tempfile.NamedTemporaryFile(suffix=".txt") as file:
+        # Half of a surrogate pair cannot be written as it is.
+        file.write(text.encode("utf-8", "backslashreplace"))
         file.flush()
+        os.chmod(file.fileno(), 0o400)
         try:
             with app.suspend():
                 ended = subprocess.run([*words, file.name], check=False)
@@ -36,8 +51,8 @@ def page(app: App[Any], text: str) -> None:
                 told = f"{words[0]} ended with exit code {ended.returncode}"
                 app.notify(told, severity="warning", markup=False)
         except SuspendNotSupported:
-            app.notify("there is no pager here", severity="warning", markup=False)
-        except OSError as error:
-            why = error.strerror or str(error)
-            told = f"{words[0]} cannot be started: {why}; set PAGER to another program"
+            app.notify("no other program can be shown here", severity="warning", markup=False)
+        except (OSError, ValueError) as error:
+            why = getattr(error, "strerror", None) or str(error)
+            told = f"{words[0]} cannot be started: {why}; set {variable} to another program"
             app.notify(told, severity="warning", markup=False)

@@ -20,7 +20,7 @@ from evalbench.engine.runs.batch_lines import BatchedCall
 from evalbench.engine.runs.browse import SampleBrowser, SampleLine
 from evalbench.engine.runs.folder import RunFolder
 from evalbench.tui.clipboard import copy
-from evalbench.tui.pager import page
+from evalbench.tui.pager import edit, page
 from evalbench.tui.screens.dialogs import Dialog
 from evalbench.tui.screens.page import Page
 from evalbench.tui.screens.seeking import SeekingPage
@@ -28,7 +28,7 @@ from evalbench.tui.state import figures
 from evalbench.tui.state.run_folders import epochs_of
 from evalbench.tui.state.run_follower import RunFollower
 from evalbench.tui.state.sample_rows import place_of
-from evalbench.tui.state.sample_view import Block, SampleView, sample_view
+from evalbench.tui.state.sample_view import Block, SampleView, raw_words, sample_view, whole_words
 from evalbench.tui.widgets.focus import Scroll
 from evalbench.tui.widgets.footer import Footer
 from evalbench.tui.widgets.layout import Column
@@ -268,6 +268,7 @@ class SamplePage(SeekingPage):
             "batch": bool(self._watch.status.batches),
             "raw": self._shown is not None,
             "pager": self._view is not None,
+            "editor": self._view is not None,
         }
         return True if allowed.get(action, True) else None
 
@@ -314,16 +315,16 @@ class SamplePage(SeekingPage):
 
     def action_pager(self) -> None:
         """See ``commands.py``."""
-        from evalbench.tui.pager import page
-        from evalbench.tui.state.sample_view import whole_words
-
         if self._view:
             page(self.the_app, whole_words(self._view))
 
+    def action_editor(self) -> None:
+        """See ``commands.py``."""
+        if self._view:
+            edit(self.the_app, whole_words(self._view))
+
     async def action_raw(self) -> None:
         """See ``commands.py``."""
-        from evalbench.tui.state.sample_view import raw_words
-
         if self._shown:
             title = f"Sample {figures.count(self.number)}, raw"
             await self.app.push_screen(RawPage(title, raw_words(self._shown[1])))
@@ -518,3 +519,7 @@ class RawPage(Page):
     def action_pager(self) -> None:
         """See ``commands.py``."""
         page(self.the_app, self._text)
+
+    def action_editor(self) -> None:
+        """See ``commands.py``."""
+        edit(self.the_app, self._text)

@@ -16,6 +16,7 @@ from evalbench.engine.calls import MediaPart, Message, Reply
 from evalbench.engine.journal import CallRow, ScoreRow
 from evalbench.engine.runs.browse import SampleLine
 from evalbench.engine.runs.rows import as_text, gold_text
+from evalbench.engine.terminal_text import visible
 from evalbench.tui.state import figures
 from evalbench.tui.state.reuse_words import taken_words
 from evalbench.tui.state.sample_words import (
@@ -380,7 +381,7 @@ def _json(value: Any) -> str:
 
 
 def whole_words(view: SampleView) -> str:
-    """A whole sample in plain text, nothing folded or cut."""
+    """A whole sample in plain text, nothing folded or cut; control characters are escaped."""
     lines = [f"sample {figures.count(view.number)}  {view.id}", f"result  {view.verdict.word}"]
     lines += [f"gold    {view.gold}"] if view.gold else []
     for score in view.scores:
@@ -393,4 +394,4 @@ def whole_words(view: SampleView) -> str:
             lines += ["", f"-- {block.title}", block.text]
         lines += [""] if call.facts else []
         lines += [f"{name}  {value}" for name, value in call.facts]
-    return marked("\n".join(lines)) + "\n"
+    return visible("\n".join(lines)) + "\n"

@@ -29,7 +29,13 @@ from evalbench.engine.journal.schema import FILE
 from evalbench.engine.runs.browse import SampleBrowser, SampleLine
 from evalbench.engine.runs.rows import gold_text, read_text
 from evalbench.tui.state.sample_rows import SampleRows
-from evalbench.tui.state.sample_view import choice_table, message_blocks, reply_facts, sample_view
+from evalbench.tui.state.sample_view import (
+    choice_table,
+    message_blocks,
+    reply_facts,
+    sample_view,
+    whole_words,
+)
 from evalbench.tui.state.sample_words import outcome_word, question_words, readings, verdict
 from tests.unit.engine.journals import ask, journal, sample
 
@@ -340,3 +346,12 @@ def test_a_journal_that_cannot_be_read_is_told_in_the_row(tmp_path: Path) -> Non
     assert tone == "bad"
     with pytest.raises(JournalError):
         SampleBrowser(tmp_path / FILE).facets()
+
+
+def test_a_whole_sample_is_plain_text_in_which_only_what_is_active_is_escaped() -> None:
+    said = "if a:\n\treturn \x1b[31m\u202eb\nمی\u200cخواهم 👩\u200d👩\u200d👧"
+    line = SampleLine(7, CHOICE, (), asked=True)
+    view = sample_view(line, [call(generate("Say it."), Reply(said))], "accuracy", live=False)
+    text = whole_words(view)
+    assert "if a:\n\treturn \\x1b[31m\\u202eb\nمی\u200cخواهم 👩\u200d👩\u200d👧\n" in text
+    assert text.startswith("sample 7  ")
