@@ -377,9 +377,17 @@ def error_from_json(body: Mapping[str, str]) -> EvalbenchError:
     return error
 
 
-def counted(number: int, what: str) -> str:
-    """``1 answer``, ``2 answers``."""
-    return f"{number} {what}" + ("" if number == 1 else "s")
+def counted(number: float, what: str) -> str:
+    """``1 answer``, ``14,042 answers``, ``3 replies``; sums that are not whole keep two digits."""
+    shown = f"{number:,.0f}" if float(number).is_integer() else f"{number:,.2f}"
+    return f"{shown} {what if number == 1 else plural(what)}"
+
+
+def plural(what: str) -> str:
+    """``answers``, ``replies``, ``batches``: of the last word, by the regular rules."""
+    if what.endswith("y") and what[-2:-1] not in "aeiou":
+        return f"{what[:-1]}ies"
+    return f"{what}es" if what.endswith(("ch", "sh", "s", "x")) else f"{what}s"
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

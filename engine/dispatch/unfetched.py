@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
-from evalbench.engine.errors import ResultsNotFetched
+from evalbench.engine.errors import ResultsNotFetched, counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +34,8 @@ def not_fetched(found: Sequence[Unfetched], run: str) -> ResultsNotFetched:
         run: the run's id.
     """
     calls, batches = sum(one.calls for one in found), sum(one.batches for one in found)
-    asked = "1 call" if calls == 1 else f"{calls} calls"
-    ended = "1 batch has" if batches == 1 else f"{batches} batches have"
+    asked = counted(calls, "call")
+    ended = counted(batches, "batch") + (" has" if batches == 1 else " have")
     return ResultsNotFetched(
         f"{ended} ended, but the results of {asked} cannot be fetched",
         why=found[0].why,

@@ -12,7 +12,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from evalbench.engine.errors import JournalError
+from evalbench.engine.errors import JournalError, counted
 from evalbench.engine.journal import JournalReader
 from evalbench.engine.journal.reader import RowDecoder, totals
 from evalbench.engine.journal.schema import needs_its_log
@@ -70,7 +70,7 @@ def lost_replies(folder: RunFolder, status: Status) -> LostReplies | None:
     if missing <= 0:
         return None
     log = f"{path.name}-wal"
-    why = f"{path} holds {held - missing:,} replies of {held:,}"
+    why = f"{path} holds {held - missing:,} of {counted(held, 'reply')}"
     if needs_its_log(path):
         what, hint = f"{log} is missing", f"put {log} back beside {path.name}"
         why = f"the engine was killed, and {log} held the newest rows; {why}"
@@ -126,7 +126,7 @@ def _all_of_it(folder: RunFolder, status: Status) -> LostReplies | None:
         held,
         _usd(status),
         f"the journal of run {folder.id} is gone",
-        f"{folder.journal} held {held:,} replies",
+        f"{folder.journal} held {counted(held, 'reply')}",
         "put it back",
     )
 

@@ -19,7 +19,7 @@ from evalbench.engine.config.roles import CANDIDATE, RoleSpec, make_provider
 from evalbench.engine.config.spec import RunSpec
 from evalbench.engine.cost.tokens import input_tokens, rules_of
 from evalbench.engine.data.dataset import ProgressCallback, prepare, read_samples
-from evalbench.engine.errors import ProviderError, SpecError
+from evalbench.engine.errors import ProviderError, SpecError, counted
 from evalbench.engine.execution.ask import bind
 from evalbench.engine.hardware.devices import DeviceMemory, device_memory
 from evalbench.engine.hardware.fit import Fit, Loading, Verdict, Work, fit, flag
@@ -177,7 +177,8 @@ def refuse_what_does_not_fit(spec: RunSpec, found: Mapping[str, Fit]) -> None:
                 f"{roles[role].model} does not fit into memory",
                 why=f"in {asked} it takes {gigabytes(one.least[asked])} at the least"
                 f" ({gigabytes(one.need.process)} of them without weights and prompts), for prompts"
-                f" and answers of up to {one.tokens} tokens; {gigabytes(one.free)} are free",
+                f" and answers of up to {counted(one.tokens, 'token')};"
+                f" {gigabytes(one.free)} are free",
                 hint=" or ".join(hints) if hints else "choose a smaller model, or free some memory",
             )
 

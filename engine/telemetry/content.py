@@ -7,6 +7,7 @@ from typing import Any
 import orjson
 
 from evalbench.engine.calls import MediaPart, Message, Reply
+from evalbench.engine.errors import counted
 from evalbench.engine.journal import CallRow
 
 LONGEST = 100_000
@@ -77,4 +78,4 @@ def _text(text: str) -> dict[str, Any]:
 
 def _cut(text: str) -> str:
     left = len(text) - LONGEST
-    return text if left <= 0 else f"{text[:LONGEST]}… ({left} characters more)"
+    return text if left <= 0 else f"{text[:LONGEST]}… ({counted(left, 'more character')})"

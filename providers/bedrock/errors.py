@@ -17,6 +17,7 @@ from evalbench.engine.errors import (
     RateLimited,
     RunFatal,
     ServerFault,
+    counted,
 )
 from evalbench.providers.bedrock.boto import error_type
 from evalbench.providers.bedrock.names import geography_of, model_name
@@ -185,7 +186,7 @@ def _skewed(answered: Answered, said: ErrorResponse) -> ProviderError:
         theirs = parsedate_to_datetime(answered.headers.get("date", "")).timestamp()
         minutes = round((time.time() - theirs) / 60)
         if minutes:
-            off = f" by {abs(minutes)} minutes ({'ahead' if minutes > 0 else 'behind'})"
+            off = f" by {counted(abs(minutes), 'minute')} ({'ahead' if minutes > 0 else 'behind'})"
     except (TypeError, ValueError):
         pass
     return build(

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from evalbench.engine.calls import Call, MediaPart, Params
-from evalbench.engine.errors import CallRejected
+from evalbench.engine.errors import CallRejected, counted
 from evalbench.providers.chat.conversation import chat_messages
 from evalbench.providers.compatible.quirks import Quirks
 from evalbench.providers.modelfacts import ModelFacts, Refused
@@ -160,7 +160,8 @@ def _check_images(call: Call, quirks: Quirks, who: str) -> None:
     images = sum(isinstance(part, MediaPart) for m in call.prompt.messages for part in m.parts)
     if quirks.most_images and images > quirks.most_images:
         raise CallRejected(
-            f"{who} takes {quirks.most_images} images in one request, and the call has {images}",
+            f"{who} takes {counted(quirks.most_images, 'image')} in one request,"
+            f" and the call has {images}",
             hint="show fewer: benchmarks of videos have an option for the number of frames",
         )
 

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from evalbench.engine.calls import Outcome, ParamNote, Params, Reply, Usage
-from evalbench.engine.errors import ContextTooLong
+from evalbench.engine.errors import ContextTooLong, counted
 from evalbench.providers.local.tokens import Encoded, split_thinking
 
 _TAKEN = {"max_tokens", "temperature", "top_p", "top_k", "seed", "stop"}
@@ -79,7 +79,8 @@ class Sequence:
         if room < max(1, self.most):
             raise ContextTooLong(
                 f"prompt and answer do not fit the model's context of {context_tokens} tokens",
-                why=f"the prompt has {len(prompt.tokens)} tokens and up to {asked} may follow",
+                why=f"the prompt has {counted(len(prompt.tokens), 'token')},"
+                f" and up to {asked} may follow",
                 hint="lower the number of answer tokens or choose a model with a longer context",
             )
         self._params = params

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from evalbench.engine.calls import Message, Prompt, TextPart
-from evalbench.engine.errors import CallRejected
+from evalbench.engine.errors import CallRejected, counted
 from evalbench.providers.local.chat import ChatTemplate
 from evalbench.providers.local.packing import common
 
@@ -157,8 +157,8 @@ class Encoder:
             )
         if len(targets) > self._limit:
             raise CallRejected(
-                f"a continuation of {len(targets)} tokens is longer than the model's context "
-                f"of {self._limit} tokens"
+                f"a continuation of {counted(len(targets), 'token')} is longer than the model's"
+                f" context of {self._limit} tokens"
             )
         tokens = (*context, *targets)[:-1]
         if len(tokens) > self._limit:

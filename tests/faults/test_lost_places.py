@@ -183,7 +183,7 @@ def test_a_log_that_is_gone_after_a_kill_can_be_put_back(
     # It is made anew of the log.
     (killed.path / "journal.db-shm").unlink()
     status = killed.status()
-    refused(engines, killed, "journal.db-wal is missing", f"0 replies of {status.replies}")
+    refused(engines, killed, "journal.db-wal is missing", f"0 of {status.replies} replies")
     refused(engines, killed, "--accept-loss", f"again: {status.replies}")
     aside.rename(log)
     mark, known = len(engines.ledger.lines()), replied(killed)

@@ -649,6 +649,14 @@ async def test_its_progress_and_end_are_told_outside_the_page(
     assert calls == ["synthetic × scripted/good: complete, 25.0 % (20.0–31.0), 4 failed"]
 
 
+async def test_what_is_left_of_a_limit_agrees_with_its_number(engine: PretendEngine) -> None:
+    limits = {"requests": [1, 60], "tokens": [1_200, 90_000]}
+    engine.status(**{**WORK, "gauges": {**WORK["gauges"], "headroom": limits}})
+    async with opened(engine) as pilot:
+        screen = await until_shown(pilot, "1 request left of 60")
+        assert "1,200 tokens left of 90,000" in screen
+
+
 async def test_an_end_hook_that_fails_is_told_on_the_page_and_elsewhere_once(
     engine: PretendEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:

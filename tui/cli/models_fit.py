@@ -99,7 +99,7 @@ def _print_fits(
     free = figures.amount(next(iter(fits.values())).free, "B")
     out.line(
         f"{one_line(device)}, {'at most' if limited else 'free:'} {free}; prompts with their"
-        f" answers{about} up to {figures.count(tokens)} tokens"
+        f" answers{about} up to {figures.counted(tokens, 'token')}"
     )
     out.line()
     forms = list(dict.fromkeys(form for one in fits.values() for form in one.least))

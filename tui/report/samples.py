@@ -120,7 +120,7 @@ def cut(text: str) -> str:
     lines = text[:_MOST_TEXT].splitlines(keepends=True)[:_MOST_LINES]
     kept = "".join(lines)
     left = len(text) - len(kept)
-    return f"{kept.rstrip()} … ({figures.count(left)} characters more)" if left else kept
+    return f"{kept.rstrip()} … ({figures.counted(left, 'more character')})" if left else kept
 
 
 def worst(samples: ReportSamples, scores: RunScores | None, most: int) -> list[SampleList]:

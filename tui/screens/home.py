@@ -149,8 +149,8 @@ class HomePage(FilteredPage):
     def _tell(self) -> None:
         """Show the number of listed runs."""
         every, number = len(self._lines), len(self._shown)
-        count = f"{number} of {every} runs" if number != every else f"{every} runs"
-        words = "1 run" if number == every == 1 else count
+        of = f"{number} of " if number != every else ""
+        words = of + figures.counted(every, "run")
         if live := sum(line.live for line in self._shown):
             words += f", {live} running"
         if self._marked:

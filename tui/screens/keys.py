@@ -14,6 +14,7 @@ from evalbench.engine.keys import looks_like_key
 from evalbench.tui.screens.dialogs import Confirm, Enter, Trouble
 from evalbench.tui.screens.filtered import FilteredPage
 from evalbench.tui.screens.key_entry import KeyWork, set_key
+from evalbench.tui.state.figures import counted
 from evalbench.tui.state.fuzzy import fitting
 from evalbench.tui.state.key_places import (
     KeyLine,
@@ -99,7 +100,7 @@ class KeysPage(FilteredPage):
             names = [line.provider for line in self._lines]
             table.cursor = names.index(here.provider) if here.provider in names else 0
         held = sum(line.held for line in self._lines)
-        self.query_one(TopLine).tell(right="1 key" if held == 1 else f"{held} keys")
+        self.query_one(TopLine).tell(right=counted(held, "key"))
         self._tell()
 
     def _current(self) -> KeyLine | None:
@@ -130,6 +131,15 @@ class KeysPage(FilteredPage):
             case "remove":
                 return True if line and line.in_keychain else None
         return True
+
+    def why_not(self, action: str) -> str:
+        """See the base class."""
+        line = self._current()
+        if line is None:
+            return "no key is selected"
+        if not line.held:
+            return f"{line.provider} has no key yet"
+        return f"the key is set outside, in {line.name}"
 
     @work(exclusive=True, group="act")
     async def action_set(self) -> None:

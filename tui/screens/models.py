@@ -17,7 +17,7 @@ from evalbench.engine.hardware import devices as room
 from evalbench.engine.hardware.devices import DeviceMemory
 from evalbench.tui.commands import commands
 from evalbench.tui.screens.filtered import FilteredPage
-from evalbench.tui.state.figures import count
+from evalbench.tui.state.figures import counted
 from evalbench.tui.state.fit_words import fit_here, fit_words
 from evalbench.tui.state.model_cache import Model, ask_models
 from evalbench.tui.state.model_list import (
@@ -156,9 +156,8 @@ class ModelsPage(FilteredPage):
         offers = self._catalogue.offers.values()
         models = sum(len(offer.listed.models) for offer in offers if offer.listed)
         asked = sum(offer.asking for offer in offers)
-        asking = f", asking {asked} provider{'s' if asked > 1 else ''}" if asked else ""
-        words = "1 model" if models == 1 else f"{count(models)} models"
-        self.query_one(TopLine).tell(right=words + asking)
+        asking = f", asking {counted(asked, 'provider')}" if asked else ""
+        self.query_one(TopLine).tell(right=counted(models, "model") + asking)
         row = self._current()
         self.query_one("#detail", Plain).show(
             detail_words(row, fits=_fits(row, self._memory)[0], keys_key=self._keys_key())

@@ -14,6 +14,7 @@ from evalbench.tui.screens.dialogs import Confirm, Trouble
 from evalbench.tui.screens.filtered import FilteredPage
 from evalbench.tui.screens.key_entry import set_key
 from evalbench.tui.screens.server_form import ServerPage
+from evalbench.tui.state import figures
 from evalbench.tui.state.cli_child import Line, run_command
 from evalbench.tui.state.fuzzy import fitting_first
 from evalbench.tui.state.key_places import KeyPlaces
@@ -95,8 +96,9 @@ class ProvidersPage(FilteredPage):
         if here and here["provider"] in names:
             table.cursor = names.index(here["provider"])
         own = sum(line["own"] for line in self._lines)
-        of = f" of {len(self._every)}" if self.narrowed_by else ""
-        self.query_one(TopLine).tell(right=f"{len(names)}{of} providers, {own} of them yours")
+        of = f"{len(names)} of " if self.narrowed_by else ""
+        every = figures.counted(len(self._every), "provider")
+        self.query_one(TopLine).tell(right=f"{of}{every}, {own} of them yours")
         self._tell()
 
     def _current(self) -> Line | None:
@@ -127,6 +129,15 @@ class ProvidersPage(FilteredPage):
             case "test" | "key":
                 return None if line is None or line["key"] == "none needed" else True
         return True
+
+    def why_not(self, action: str) -> str:
+        """See the base class."""
+        line = self._current()
+        if line is None:
+            return "no provider is selected"
+        if action in ("edit", "remove"):
+            return f"{line['provider']} is not a server of your own"
+        return f"{line['provider']} needs no key"
 
     async def action_add(self) -> None:
         """See ``commands.py``."""

@@ -193,10 +193,12 @@ def _token_lines(view: RunView) -> list[Line]:
     given, made = view.status.input_tokens, view.status.output_tokens
     if not given and not made:
         return []
-    lines: list[Line] = [[(f"{figures.count(given)} tokens in, {figures.count(made)} out", "dim")]]
+    lines: list[Line] = [
+        [(f"{figures.counted(given, 'token')} in, {figures.count(made)} out", "dim")]
+    ]
     if view.resumed and view.status.replies is not None:
         lines[0] = [*lines[0], (" in all", "dim")]
-        lines.insert(0, [(f"{figures.count(view.status.replies)} calls in all", "dim")])
+        lines.insert(0, [(figures.counted(view.status.replies, "call") + " in all", "dim")])
     return lines
 
 
@@ -245,7 +247,7 @@ def limit_lines(view: RunView, *, compact: bool) -> list[Line]:
     for what, (left, limit) in (gauges.get("headroom") or {}).items():
         if left is None:
             continue
-        words: list[Piece] = [f"{figures.count(left)} {one_line(what)} left"]
+        words: list[Piece] = [f"{figures.counted(left, one_line(what).removesuffix('s'))} left"]
         if limit:
             share = left / limit
             words += [f" of {figures.count(limit)} ", Bar(share, _left_tone(share))]

@@ -63,7 +63,7 @@ class Fold(Vertical, can_focus=True):
 
     def _title(self) -> str:
         mark = "▾" if self.has_class("-open") else "▸"
-        size = f"{figures.count(len(self._block.text))} characters"
+        size = figures.counted(len(self._block.text), "character")
         return f"{mark} {self._block.title} · {size}"
 
     def open(self, opened: bool = True) -> None:
@@ -271,6 +271,15 @@ class SamplePage(SeekingPage):
             "editor": self._view is not None,
         }
         return True if allowed.get(action, True) else None
+
+    def why_not(self, action: str) -> str:
+        """See the base class."""
+        return {
+            "next": "this is the last one listed",
+            "previous": "this is the first one listed",
+            "copy": "there is no reply",
+            "batch": "this run has no batches",
+        }.get(action, "there is nothing to show")
 
     async def action_next(self) -> None:
         """See ``commands.py``."""

@@ -139,9 +139,8 @@ _WORDS: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
     ),
     "metrics": lambda body: f"some metrics are missing: {body.get('what')}",
     "reuse-found": lambda body: (
-        f"earlier runs hold {body.get('replies')}"
-        f" {'reply' if body.get('replies') == 1 else 'replies'} of these models; those to the very"
-        " same calls are taken"
+        f"earlier runs hold {figures.counted(body.get('replies') or 0, 'reply')} of these models;"
+        " those to the very same calls are taken"
     ),
     "reuse-refused": lambda body: (
         f"nothing is taken from run {body.get('run')}: {body.get('model')} was loaded differently"

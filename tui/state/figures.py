@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from evalbench.engine.errors import counted as counted
+
 OUTCOME_WORDS = {
     "ok": "parsed",
     "truncated": "truncated",
@@ -19,11 +21,6 @@ OUTCOME_WORDS = {
 def count(number: float) -> str:
     """``14042`` as ``14,042``; sums that are not whole keep two digits."""
     return f"{number:,.0f}" if float(number).is_integer() else f"{number:,.2f}"
-
-
-def counted(number: float, what: str) -> str:
-    """``1 sample``, ``14,042 samples``."""
-    return f"{count(number)} {what}" + ("" if number == 1 else "s")
 
 
 def value(metric: Mapping[str, Any]) -> str:

@@ -7,6 +7,7 @@ from decimal import Decimal
 from typing import Any
 
 from evalbench.engine.cost.unit_prices import Rates, UnitPrices
+from evalbench.engine.errors import plural
 from evalbench.engine.terminal_text import one_line
 from evalbench.tui.state import figures
 
@@ -137,14 +138,19 @@ def _size(found: Estimate) -> str:
     return words
 
 
+def _counted_range(found: Sequence[float], what: str) -> str:
+    """``1 call``, ``10–12 calls``."""
+    return f"{count_range(found)} {what if round(found[1]) == 1 else plural(what)}"
+
+
 def _tokens(role: Mapping[str, Any]) -> str:
     parts = [
-        f"{count_range(role['calls'])} call{'s' * (round(role['calls'][1]) != 1)}",
+        _counted_range(role["calls"], "call"),
         f"{rough_range(role['input_tokens'])} tokens in",
         f"{rough_range(role['output_tokens'])} out",
     ]
     if role["images"][1]:
-        parts.append(f"{count_range(role['images'])} images")
+        parts.append(_counted_range(role["images"], "image"))
     if role["reused"][1]:
         parts.append(f"{count_range(role['reused'])} answered by earlier runs")
     return " · ".join(parts)

@@ -12,7 +12,7 @@ _MOST_RUNS = 3
 
 def reused_words(replies: int, by_run: Mapping[str, int] | None = None) -> str:
     """``40 replies of earlier runs, for nothing``, with the runs if given."""
-    told = f"{figures.count(replies)} {'reply' if replies == 1 else 'replies'} of earlier runs"
+    told = f"{figures.counted(replies, 'reply')} of earlier runs"
     if by_run:
         named = [
             f"{figures.count(count)} of {run}"

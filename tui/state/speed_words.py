@@ -14,7 +14,7 @@ def speed_words(held: Measures) -> list[str]:
     lines = []
     if (mean := held.seconds_per_answer) is not None:
         lines.append(
-            f"{figures.count(held.answers)} answers, {_seconds(mean)} each,"
+            f"{figures.counted(held.answers, 'answer')}, {_seconds(mean)} each,"
             f" the slowest {_seconds(held.slowest)}"
         )
     if (rate := held.tokens_per_second) is not None:

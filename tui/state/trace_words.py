@@ -19,7 +19,7 @@ def trace_words(report: Mapping[str, Any]) -> str:
     if report["left"]:
         told.append(f"{figures.count(report['left'])} not sent")
     if report["refused"]:
-        told.append(f"{figures.count(report['refused'])} spans refused")
+        told.append(f"{figures.counted(report['refused'], 'span')} refused")
     if report["why"]:
         told.append(report["why"])
     return one_line("; ".join(told))

@@ -13,7 +13,8 @@ from evalbench.tui.state.event_words import activity_words
 def workers_words(workers: Sequence[Mapping[str, Any]], most: int) -> list[str]:
     """One line per worker; if there are very many, only the first ones."""
     lines = [worker_words(one) for one in workers[:most]]
-    return lines + ([f"… and {len(workers) - most} more workers"] if len(workers) > most else [])
+    more = figures.counted(len(workers) - most, "more worker")
+    return lines + ([f"… and {more}"] if len(workers) > most else [])
 
 
 def worker_words(one: Mapping[str, Any]) -> str:
@@ -26,7 +27,7 @@ def doing_words(one: Mapping[str, Any]) -> str:
     memory = one.get("memory") or {}
     told = [f"{figures.count(one.get('in_flight') or 0)} in flight"]
     if answers := one.get("answers"):
-        told.append(f"{figures.count(answers)} answers")
+        told.append(figures.counted(answers, "answer"))
     if rate := one.get("tokens_per_second"):
         told.append(f"{rate:.3g} tokens/s")
     if used := memory.get("used"):

@@ -7,6 +7,7 @@ from textual.app import ComposeResult
 from textual.content import Content
 from textual.widgets import Static
 
+from evalbench.engine.errors import counted
 from evalbench.engine.terminal_text import cells_only, clean, one_line
 from evalbench.tui.state.names import Name
 from evalbench.tui.widgets.layout import Column, LaidOutOnce
@@ -24,7 +25,7 @@ def plain(text: str, style: str = "") -> Content:
     kept = _first(text, 0)
     shown = clean(kept)
     if len(kept) < len(text):
-        shown += f"\n… {len(text) - len(kept):,} more characters"
+        shown += f"\n… {counted(len(text) - len(kept), 'more character')}"
     return Content(shown).stylize(style) if style else Content(shown)
 
 
@@ -160,7 +161,7 @@ class LongText(Column):
         return Plain(shown, classes=self._part_classes)
 
     def _left_words(self) -> str:
-        return f"… {self.left:,} more characters: scroll on"
+        return f"… {counted(self.left, 'more character')}: scroll on"
 
     async def more(self) -> None:
         """Lay out the part before the gap; does nothing while it is being made, or removed."""

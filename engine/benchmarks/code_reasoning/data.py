@@ -18,7 +18,7 @@ import orjson
 from evalbench.engine.benchmark import DataSet, DataSource, HubSet, Item
 from evalbench.engine.data.hub_set import load_splits
 from evalbench.engine.data.reading import SUFFIXES, Row, read_rows, shards, unreadable
-from evalbench.engine.errors import DataError
+from evalbench.engine.errors import DataError, counted
 from evalbench.engine.files import WHOLE, read_text
 from evalbench.engine.scoring.literals import NotALiteral, literal
 
@@ -80,7 +80,7 @@ def read_problems(source: DataSource, selection: Selection) -> DataSet:
         items.append(item)
     if not items[selection.start :]:
         raise DataError(
-            f"no problem is left of {count} rows",
+            f"no problem is left of {counted(count, 'row')}",
             path=str(source.path or origin),
             why=f"{left_out} without a mutant are left out, --start-index passes over"
             f" {selection.start}",

@@ -30,7 +30,7 @@ from evalbench.engine.data.hub_set import load_splits
 from evalbench.engine.data.images import MOST_PIXELS
 from evalbench.engine.data.media_headers import image_size, image_type
 from evalbench.engine.data.reading import SUFFIXES, Row, read_rows, shards
-from evalbench.engine.errors import DataError, nearest
+from evalbench.engine.errors import DataError, counted, nearest
 from evalbench.engine.limited import LimitedProcess, LimitExceeded, WorkFailed
 
 Numbered = tuple[int, Row]
@@ -351,7 +351,7 @@ class _Reader:
                 self._path,
                 "prompt",
                 "shots",
-                f"there are {len(self._examples)} rows for {file.shots} examples",
+                f"{counted(len(self._examples), 'row')} for {counted(file.shots, 'example')}",
             )
         return rows
 

@@ -18,7 +18,7 @@ from evalbench.engine.data.reading import (
     shards,
     whole_of,
 )
-from evalbench.engine.errors import DataError, nearest
+from evalbench.engine.errors import DataError, counted, nearest
 from evalbench.engine.installed import require
 from evalbench.engine.scoring.letters import LETTERS
 
@@ -260,7 +260,9 @@ def _choices(value: Any, letters: str, wrong: Callable[..., DataError]) -> list[
                 "choices is not a JSON list", hint="use one column for each option: A, B, C, D"
             ) from None
     if not isinstance(value, list) or len(value) != len(letters):
-        given = f"{len(value)} choices" if isinstance(value, list) else "choices that are no list"
+        given = (
+            counted(len(value), "choice") if isinstance(value, list) else "choices that are no list"
+        )
         raise wrong(f"{given} where 4 belong")
     for letter, text in zip(letters, value, strict=True):
         if not isinstance(text, str) or not text.strip():

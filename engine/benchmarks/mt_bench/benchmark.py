@@ -39,7 +39,7 @@ from evalbench.engine.benchmarks.mt_bench.ratings import (
 from evalbench.engine.calls import Outcome, Prompt, Reply, assistant, generate, user
 from evalbench.engine.calls.options import setting
 from evalbench.engine.calls.templates import ORIGINAL
-from evalbench.engine.errors import SpecError
+from evalbench.engine.errors import SpecError, counted
 from evalbench.engine.scoring.tally import Metric, Tally
 
 TEMPERATURES = {
@@ -307,7 +307,7 @@ def _why(reply: Reply) -> Outcome:
 def _left_out(*turns: Reply) -> str:
     """What did not fit in the model's context, as text; empty if everything did."""
     return "; ".join(
-        f"the prompt of turn {number} lost its first {turn.cut_tokens} tokens:"
+        f"the prompt of turn {number} lost its first {counted(turn.cut_tokens, 'token')}:"
         " the model's context had no room for them"
         for number, turn in enumerate(turns, 1)
         if turn.cut_tokens

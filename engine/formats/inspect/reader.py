@@ -132,7 +132,7 @@ def read_log(path: Path, benchmark: str = "recorded") -> Recorded:
         raise none_in(path)
     notes = _notes(head, unread, failed)
     if (most := max(map(len, later))) > 0:
-        notes.append(f"{most + 1} epochs")
+        notes.append(counted(most + 1, "epoch"))
     model = str(spec.get("model") or "unnamed")
     if benchmark == "mmlu":
         notes.insert(0, "the replies are read by mmlu's parsers, not by the log's scorer")

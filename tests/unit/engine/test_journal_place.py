@@ -243,7 +243,7 @@ async def test_a_journal_that_lacks_replies(at_rest: RunFolder) -> None:
     assert (lost.replies, lost.usd) == (2, Decimal("0.75"))
     told = str(lost.refusal("run"))
     assert "lacks replies" in told
-    assert "holds 3 replies of 5" in told
+    assert "holds 3 of 5 replies" in told
     assert "evalbench resume run --accept-loss" in told
     # A status of an earlier version counts scores only; failed ones may have been forgotten.
     assert lost_replies(at_rest, status(None, done=9, failed=6)) is None

@@ -101,7 +101,7 @@ def test_spread_and_cut() -> None:
     assert spread(range(3), 5) == [0, 1, 2]
     assert spread(range(100), 2) == [25, 75]
     assert cut("a\nb") == "a\nb"
-    assert cut("x" * 1_500) == "x" * 1_200 + " … (300 characters more)"
+    assert cut("x" * 1_500) == "x" * 1_200 + " … (300 more characters)"
     assert cut("a\n" * 100).count("\n") == 39
 
 

@@ -120,3 +120,18 @@ def test_small_sums_keep_the_digits_that_matter() -> None:
 )
 def test_a_fraction_is_told_only_of_what_is_one(metric: dict[str, Any], shown: str) -> None:
     assert figures.fraction(metric) == shown
+
+
+def test_what_is_counted_agrees_with_its_number() -> None:
+    told = [
+        figures.counted(1, "request"),
+        figures.counted(0, "request"),
+        figures.counted(14_042, "reply"),
+        figures.counted(2, "batch"),
+        figures.counted(2.5, "more key"),
+        figures.counted(1.0, "reply"),
+    ]
+    assert told == [
+        *("1 request", "0 requests", "14,042 replies"),
+        *("2 batches", "2.50 more keys", "1 reply"),
+    ]

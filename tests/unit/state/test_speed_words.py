@@ -47,7 +47,7 @@ def test_how_it_was_computed_is_told(info: dict[str, str], said: str) -> None:
     held, other = Measures(), Measures(answers=1)
     held.loaded(info)
     held.add(other)
-    assert speed_words(held) == ["1 answers, 0 s each, the slowest 0 s", said]
+    assert speed_words(held) == ["1 answer, 0 s each, the slowest 0 s", said]
     assert Measures.from_json(held.to_json()) == held
 
 
