@@ -7,6 +7,7 @@ import gc
 import os
 import signal
 import time
+from collections.abc import Mapping
 from contextlib import suppress
 from functools import cached_property, partial
 from importlib import import_module
@@ -38,7 +39,9 @@ from evalbench.tui.themes import DEFAULT, load_shipped, load_themes
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
+    from textual.actions import ActionParseResult
     from textual.command import CommandPalette
+    from textual.dom import DOMNode
 
     from evalbench.tui.state.ended_runs import Ends
     from evalbench.tui.state.run_list import RunLine
@@ -268,6 +271,21 @@ class EvalbenchApp(AppInterface):
         super()._watch_app_focus(focus)
         if focus:
             self.screen._update_auto_focus()
+
+    async def run_action(
+        self,
+        action: str | ActionParseResult,
+        default_namespace: DOMNode | None = None,
+        namespaces: Mapping[str, DOMNode] | None = None,
+    ) -> bool:
+        """Run an action. Of one that its page disables, the page says so."""
+        page = default_namespace
+        if isinstance(page, Page) and isinstance(action, str):
+            target, name, parameters = self._parse_action(action, page, namespaces)
+            if target is page and page.check_action(name, parameters) is None:
+                page.tell_disabled(name)
+                return True
+        return await super().run_action(action, default_namespace, namespaces)
 
     def action_redraw(self) -> None:
         """See ``commands.py``."""

@@ -188,6 +188,7 @@ COMMANDS: tuple[Command, ...] = (
     Command("providers.test", "Test", "ask the server for its models, with its key", "t", True),
     Command("providers.key", "Set key", "store the provider's key in the keychain", "s", True),
     Command("providers.remove", "Remove", "remove your server", "d,delete", True),
+    Command("server.fix", "Fix", "use what would put right what is wrong", "ctrl+g", True),
     Command("server.save", "Save", "write the server to providers.toml", "f9", True),
     Command("settings.change", "Change", "change the selected setting", "c", True),
     Command("settings.add-key", "Add key", "add another key to a command", "a", True),

@@ -18,6 +18,7 @@ from evalbench.tui.screens.keys import KeysPage
 from evalbench.tui.state import session_keys
 from evalbench.tui.state.key_places import ask_key_places
 from evalbench.tui.state.preferences import Preferences
+from evalbench.tui.widgets.footer import Footer
 from evalbench.tui.widgets.table import Table
 from tests.pilot.driving import shown, until, until_shown, until_told
 from tests.simulator.handle import Handle
@@ -127,6 +128,26 @@ async def test_a_key_of_the_environment_is_told_and_cannot_be_removed(
         assert page.check_action("test", ()) is True
         assert page.check_action("remove", ()) is None
         assert OTHER not in screen
+
+
+async def test_a_key_that_does_nothing_says_why(
+    home: Path, keychain: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XAI_API_KEY", OTHER)
+    app = an_app()
+    async with app.run_test(notifications=True) as pilot:
+        await opened(pilot)
+        await stand_on(pilot, "groq")
+        await pilot.press("t")
+        await until_told(pilot, "Test: groq has no key yet")
+        await stand_on(pilot, "xai")
+        await pilot.press("d")
+        await until_told(pilot, "Remove: the key is set outside, in XAI_API_KEY")
+        # A click in the footer is the key.
+        footer = app.screen.query_one(Footer)
+        at = next(x for x in range(footer.size.width) if (key := footer._at(x)) and key.key == "d")
+        await pilot.click(Footer, offset=(at, 0))
+        await until_told(pilot, "Remove: the key is set outside, in XAI_API_KEY")
 
 
 async def test_what_is_no_key_is_refused_with_the_reason(home: Path, keychain: Path) -> None:

@@ -77,6 +77,25 @@ async def test_what_is_wrong_is_told_at_its_field(home: Path) -> None:
         await until_shown(pilot, "base-url")
         await pilot.press("f9")
         await until_shown(pilot, "a server needs a name")
-        await pilot.press(*"mine", "tab", *"nowhere", "f9")
+        await pilot.press(*"mine", "tab", *"no where", "f9")
         await until_shown(pilot, "not a web address")
         assert not (home / "config" / "providers.toml").exists()
+
+
+async def test_an_address_without_its_scheme_is_mended_by_a_key(home: Path) -> None:
+    app = EvalbenchApp(Preferences(welcomed=True))
+    file = home / "config" / "providers.toml"
+    async with app.run_test(size=(80, 24), notifications=True) as pilot:
+        await app.action_providers()
+        await until_shown(pilot, "anthropic")
+        await pilot.press("a")
+        await until_shown(pilot, "base-url")
+        await pilot.press(*"mine", "tab", *"gpu-box:8000/v1", "f9")
+        await until_shown(pilot, "✗ must begin with http:// or https://; ctrl+g: use base-url")
+        assert not file.exists()
+        await pilot.press("ctrl+g")
+        await until(pilot, lambda: "✗ must" not in shown(app), "an address that will do")
+        assert app.screen.query_one("#field-base_url").has_focus_within
+        await pilot.press("f9")
+        await until_told(pilot, "'mine' is in providers.toml")
+        assert 'base_url = "http://gpu-box:8000/v1"' in file.read_text()

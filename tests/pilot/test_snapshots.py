@@ -22,6 +22,7 @@ from evalbench.tui.palette import Palette
 from evalbench.tui.screens import settings
 from evalbench.tui.screens.dialogs import Dialog
 from evalbench.tui.screens.filtered import FilteredPage
+from evalbench.tui.screens.fixing import FixingPage
 from evalbench.tui.screens.home import HomePage
 from evalbench.tui.screens.home_glance import Glance
 from evalbench.tui.screens.key_entry import Clock
@@ -148,7 +149,7 @@ def test_every_screen_is_pictured() -> None:
         names = vars(importlib.import_module(f"{screens.__name__}.{module.name}"))
         found |= {kind for kind in names.values() if isinstance(kind, type)}
     every = {kind for kind in found if issubclass(kind, Screen)}
-    unshown = {Screen, ModalScreen, Page, FilteredPage, SeekingPage, Dialog}
+    unshown = {Screen, ModalScreen, Page, FilteredPage, FixingPage, SeekingPage, Dialog}
     assert {shot.of for shot in SHOTS.values()} == every - unshown
 
 

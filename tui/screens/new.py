@@ -20,12 +20,11 @@ from evalbench.engine.hardware import devices as room
 from evalbench.engine.hardware.devices import DeviceMemory
 from evalbench.engine.keys import looks_like_key
 from evalbench.tui.clipboard import copy
-from evalbench.tui.commands import commands
 from evalbench.tui.screens.choose import Choose
 from evalbench.tui.screens.dialogs import Confirm, Enter, Trouble
+from evalbench.tui.screens.fixing import FixingPage
 from evalbench.tui.screens.key_entry import set_key
 from evalbench.tui.screens.new_panels import SETTLED_S, EstimatePanel, Pickers
-from evalbench.tui.screens.page import Page
 from evalbench.tui.screens.probe import Probe
 from evalbench.tui.screens.starting import start
 from evalbench.tui.state.cli_child import run_command
@@ -48,7 +47,6 @@ from evalbench.tui.state.run_choices import (
     task_choices,
 )
 from evalbench.tui.state.setups import Setup, check_name, delete_setup, load_setups, save_setup
-from evalbench.tui.state.user_keys import keys_words
 from evalbench.tui.widgets.footer import Footer
 from evalbench.tui.widgets.form import Field, Form
 from evalbench.tui.widgets.picker import Picker
@@ -62,10 +60,8 @@ _FIRST_CHOICE = ("quickstart", "local/smollm2-135m-instruct")
 _SAVE, _DELETE, _KEEP = "save", "delete", "kept "
 """Lines of the list of set-ups."""
 
-_FIX = next(command for command in commands("new") if command.id == "new.fix")
 
-
-class NewRunPage(Page):
+class NewRunPage(FixingPage):
     """Sets up one run. Everything is queried from child processes; nothing here blocks on them."""
 
     SCOPE: ClassVar[str] = "new"
@@ -106,7 +102,6 @@ class NewRunPage(Page):
         self._room: DeviceMemory | None = None
         self._framed = ""
         self._asked: tuple[str, ...] = ()
-        self._fix: Fix | None = None
         self._stood_in = False
 
     def compose(self) -> ComposeResult:
@@ -412,11 +407,11 @@ class NewRunPage(Page):
         takes.tell_command(draft.command())
         self._tell_state()
         no_list = None if draft.model else self._offered.of(draft.provider).trouble
-        self._offer(draft.fix(no_list, self._model()))
+        self.offer(draft.fix(no_list, self._model()))
         told = [f"✗ {words}" for words in faults.values()]
         told += [draft.missing] if draft.missing else []
         if told:
-            takes.tell([*told, *self._fix_words()], bad=bool(faults))
+            takes.tell([*told, *self.fix_words()], bad=bool(faults))
         else:
             takes.estimate_soon(draft.words())
 
@@ -427,23 +422,21 @@ class NewRunPage(Page):
     def _estimate_lines(self, found: Estimate) -> list[str]:
         """The estimate, with a way to one of the cost if it is unknown."""
         if found["realtime"] is None:
-            self._offer(Fix("price"))
-        return estimate_lines(found, ", ".join(self._fix_words()))
+            self.offer(Fix("price"))
+        return estimate_lines(found, ", ".join(self.fix_words()))
 
     def _error_lines(self, error: EvalbenchError) -> list[str]:
         """Why there is no estimate, in the page's terms, with a way to fix it."""
-        self._offer(self._draft.fix(error, self._model()))
+        self.offer(self._draft.fix(error, self._model()))
         lines = [f"✗ {error.what}"]
         lines += [f"why: {error.why}"] if error.why else []
-        if not self._fix:
+        if not self.fix:
             lines += [f"try: {error.hint}"] if error.hint else []
-        return [*map(self._draft.as_fields, lines), *self._fix_words()]
+        return [*map(self._draft.as_fields, lines), *self.fix_words()]
 
-    def _offer(self, fix: Fix | None) -> None:
-        """Offer a way out, and show the setting it concerns at the top if it is not shown yet."""
-        if fix != self._fix:
-            self._fix = fix
-            self.refresh_bindings()
+    def offer(self, fix: Fix | None) -> None:
+        """Offer it, and show the setting it concerns at the top if it is not shown yet."""
+        super().offer(fix)
         # A field that is there, and perhaps typed in, stays where it is.
         shown = fix and self.query(f"#field-{fix.setting}")
         if fix and not shown and fix.setting not in self._draft.called_for:
@@ -453,15 +446,11 @@ class NewRunPage(Page):
     async def _show_form(self) -> None:
         await self.query_one(Form).show(self._draft.sections(), self._draft.typed)
 
-    def _fix_words(self) -> list[str]:
-        key = keys_words(_FIX, self.the_app.preferences.keymap)
-        return [f"{key}: {self._fix.words}"] if self._fix and key else []
-
     async def action_fix(self) -> None:
         """See ``commands.py``."""
-        if self._fix is None:
+        if self.fix is None:
             return
-        fix = self._fix
+        fix = self.fix
         if fix.value:
             self._draft.typed[fix.setting] = fix.value
             await self._changed()
@@ -470,16 +459,12 @@ class NewRunPage(Page):
                 self._ask_models()
         self._reveal(fix.setting)
 
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Not every error has a fix to offer."""
-        return action != "fix" or self._fix is not None
-
     async def _tell_trouble(self, error: EvalbenchError) -> None:
         """Say why the run could not be started, and show what has to be changed."""
-        self._offer(self._draft.fix(error, self._model()))
+        self.offer(self._draft.fix(error, self._model()))
         words = self._draft.as_fields
         shown = EvalbenchError(words(error.what), why=words(error.why), hint=words(error.hint))
-        if await self.app.push_screen_wait(Trouble(shown, self._fix.words if self._fix else "")):
+        if await self.app.push_screen_wait(Trouble(shown, self.fix.words if self.fix else "")):
             await self.action_fix()
 
     def _tell_state(self) -> None:

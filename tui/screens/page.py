@@ -16,6 +16,7 @@ from textual.widgets import Input
 
 from evalbench.tui.bindings import bindings
 from evalbench.tui.clipboard import copy
+from evalbench.tui.commands import commands
 from evalbench.tui.widgets.table import Table
 from evalbench.tui.widgets.text import Plain
 
@@ -149,6 +150,17 @@ class Page(Screen[None]):
     def places(self) -> Sequence[tuple[str, str, Callable[[], Any]]]:
         """What the palette can lead to on this page: title, description, and how to get there."""
         return ()
+
+    def why_not(self, action: str) -> str:
+        """Why a command that :meth:`check_action` disables does not apply; empty: just that."""
+        return ""
+
+    def tell_disabled(self, action: str) -> None:
+        """Say that a disabled command does nothing; Textual ignores its key."""
+        for command in commands(self.SCOPE):
+            if command.action == action:
+                why = self.why_not(action) or "does not apply here"
+                self.notify(f"{command.title}: {why}", timeout=4, markup=False)
 
     def hold_keys(self) -> None:
         """Let further keys wait until :meth:`release_keys`: a choice decides who gets them."""

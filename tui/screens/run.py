@@ -334,6 +334,17 @@ class RunPage(Page):
         }
         return True if allowed.get(action, True) else None
 
+    def why_not(self, action: str) -> str:
+        """See the base class."""
+        match action:
+            case "failures":
+                return "no sample has failed"
+            case "batches":
+                return "this run has no batches"
+            case "budget" if self.view.status.spend_usd is None:
+                return "the prices are unknown, so no budget can be kept"
+        return f"the run is {self.view.state}"
+
     def _budget_counts(self) -> bool:
         """Whether a budget can be enforced (prices are known) and would change anything."""
         known = self.view.status.spend_usd is not None

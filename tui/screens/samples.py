@@ -535,6 +535,12 @@ class SamplesPage(SeekingPage):
             return True if self._order else None
         return True
 
+    def why_not(self, action: str) -> str:
+        """See the base class."""
+        if action == "reverse":
+            return "samples are in order of their numbers; sort them first"
+        return "nothing of this kind can be retried" if self._watch.ended else "the run is going on"
+
     def _retried(self) -> tuple[str, ...] | None:
         """Words for ``resume`` that retry samples of the listed kind; None if impossible."""
         outcome = self._filter.outcome

@@ -9,12 +9,14 @@ from typing import Any, ClassVar
 from textual import on, work
 from textual.app import ComposeResult
 
+from evalbench.engine.calls.own_servers import SERVER_SETTINGS
 from evalbench.engine.errors import EvalbenchError
 from evalbench.engine.keys import known_names
 from evalbench.tui.screens.dialogs import Trouble
+from evalbench.tui.screens.fixing import FixingPage
 from evalbench.tui.screens.key_entry import set_key
-from evalbench.tui.screens.page import Page
 from evalbench.tui.state.cli_child import CommandFailed, run_command
+from evalbench.tui.state.draft import Fix, address_fault, with_scheme
 from evalbench.tui.state.key_places import KeyPlaces
 from evalbench.tui.state.server_form import (
     command_words,
@@ -29,7 +31,7 @@ from evalbench.tui.widgets.text import Plain
 from evalbench.tui.widgets.topline import TopLine
 
 
-class ServerPage(Page):
+class ServerPage(FixingPage):
     """Fields, help for the focused one, and save. Secrets are requested after that."""
 
     SCOPE: ClassVar[str] = "server"
@@ -64,7 +66,26 @@ class ServerPage(Page):
 
     @on(Field.Changed)
     def _changed(self) -> None:
-        self.query_one(Form).show_faults({})
+        self._check_address()
+
+    def _check_address(self) -> bool:
+        """Show whether the address lacks its scheme, with a key that adds it; False if it does."""
+        option, text = SERVER_SETTINGS["base_url"].option, self._typed.get("base_url", "")
+        fault = address_fault(option, text)
+        self.offer(Fix(option.name, with_scheme(text)) if fault else None)
+        told = fault.what.removeprefix(f"{option.flag} ") if fault else ""
+        words = "; ".join([told, *self.fix_words()])
+        self.query_one(Form).show_faults({option.name: words} if fault else {})
+        return fault is None
+
+    async def action_fix(self) -> None:
+        """See ``commands.py``."""
+        if self.fix:
+            form, setting = self.query_one(Form), self.fix.setting
+            self._typed[setting] = self.fix.value
+            await form.show(sections(new=not self._server), self._typed)
+            self._check_address()
+            await form.reveal(setting)
 
     @work(exclusive=True, group="save")
     async def action_save(self) -> None:
@@ -74,6 +95,9 @@ class ServerPage(Page):
         if not name:
             form.show_faults({"name": "a server needs a name"})
             await form.reveal("name")
+            return
+        if not self._check_address():
+            await form.reveal("base_url")
             return
         words = command_words(self._typed, self._before)
         if self._server and not words:

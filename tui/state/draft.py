@@ -272,9 +272,8 @@ class Draft:
         if option.type is str and text and looks_like_key(text.strip()):
             what = f"{option.flag} is no place for a key"
             return SpecError(option.name, what, hint="put it into the keychain")
-        if option.name == "base_url" and (whole := with_scheme(text)):
-            what = f"{option.flag} must begin with http:// or https://"
-            return SpecError(option.name, what, hint=f"{option.flag} {whole}")
+        if fault := address_fault(option, text):
+            return fault
         try:
             value = parsed(option, text)
             if option.name == JUDGE:
@@ -392,6 +391,14 @@ class Draft:
                 text = f"{one:g}" if isinstance(one, float) else str(one)
                 words += [f"{flag}={text}"] if text.startswith("-") else [flag, text]
         return tuple(words)
+
+
+def address_fault(option: Option, text: str) -> SpecError | None:
+    """What is wrong with the typed address of a server, if the option is one."""
+    if option.name == "base_url" and (whole := with_scheme(text)):
+        what = f"{option.flag} must begin with http:// or https://"
+        return SpecError(option.name, what, hint=f"{option.flag} {whole}")
+    return None
 
 
 def with_scheme(address: str) -> str:
