@@ -49,7 +49,7 @@ async def test_runs_are_marked_compared_and_their_samples_opened(runs: list[RunF
         assert "8 samples scored in every run" in screen
         assert "compared: the model" in screen
         assert "WARNING" not in screen
-        assert "B - A = -25.00 points: no significant difference" in screen
+        assert "B − A = −25.00 points: no significant difference" in screen
         assert "higher on   A 3, B 1; both right 3, both wrong 1" in screen
         await pilot.press("down", "enter")
         await until(pilot, lambda: isinstance(app.screen, SideBySidePage), "both replies")

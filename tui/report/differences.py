@@ -52,8 +52,9 @@ def _cells(pair: Pair, *, share: bool, several: bool) -> Iterator[Cell]:
 
 
 def _gap(number: float, *, share: bool, unit: bool = False) -> str:
-    words = f"{100 * number:+.1f}" + (" pts" if unit else "") if share else f"{number:+.3f}"
-    return words.replace("-", "−")
+    if share:
+        return figures.signed(100 * number, 1) + (" pts" if unit else "")
+    return figures.signed(number, 3)
 
 
 def _chance(p: float | None) -> str:

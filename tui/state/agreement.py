@@ -68,7 +68,7 @@ def _line(name: str, metric: Mapping[str, Any]) -> AgreementLine:
     value = figures.value(metric)
     if name.startswith(_BIAS):
         leaning = "" if not number else "milder than all" if number > 0 else "stricter than all"
-        words = value if number is None else f"{100 * number:+.1f} pts"
+        words = value if number is None else f"{figures.signed(100 * number, 1)} pts"
         short = f"{_model(what)} over the mean"
         return AgreementLine(f"{what}: its rate over the mean", short, words, leaning, "")
     if name.startswith(_PAIR):

@@ -150,20 +150,21 @@ class Compared:
         """A score difference: ``+1.9 points``, or a plain number."""
         if number is None:
             return ""
-        return f"{100 * number:+.2f} points" if self.share else f"{number:+.3f}"
+        return self._signed(number) + (" points" if self.share else "")
 
     def between(self, low: float | None, high: float | None) -> str:
         """The interval of a difference, in the unit of :meth:`gap`."""
         if low is None or high is None:
             return ""
-        return (
-            f"{100 * low:+.2f} to {100 * high:+.2f}" if self.share else f"{low:+.3f} to {high:+.3f}"
-        )
+        return f"{self._signed(low)} to {self._signed(high)}"
+
+    def _signed(self, number: float) -> str:
+        return figures.signed(100 * number, 2) if self.share else figures.signed(number, 3)
 
     def pair_row(self, pair: Line) -> tuple[str, ...]:
         """A row of the pairs table: who, difference, interval, three p, verdict, detectable."""
         return (
-            f"{self.letter(pair['second'])} - {self.letter(pair['first'])}",
+            f"{self.letter(pair['second'])} − {self.letter(pair['first'])}",
             self.gap(pair["difference"]),
             self.between(pair["low"], pair["high"]),
             p_words(pair["p"]),
@@ -183,7 +184,7 @@ class Compared:
     def pair_facts(self, pair: Line) -> list[tuple[str, str]]:
         """All details of one pair, as (name, words)."""
         first, second = self.letter(pair["first"]), self.letter(pair["second"])
-        gap = f"{second} - {first} = {self.gap(pair['difference'])}"
+        gap = f"{second} − {first} = {self.gap(pair['difference'])}"
         found = [("difference", f"{gap}: {self.verdict(pair)}")]
         if between := self.between(pair["low"], pair["high"]):
             found.append(("95 %", f"{between}, {pair['interval'].removesuffix(', 95 %')}"))

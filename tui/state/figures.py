@@ -28,7 +28,17 @@ def value(metric: Mapping[str, Any]) -> str:
     number = metric.get("value")
     if number is None:
         return "not scored"
-    return f"{100 * number:.1f} %" if is_share(metric) else f"{number:.3f}"
+    return with_minus(f"{100 * number:.1f} %" if is_share(metric) else f"{number:.3f}")
+
+
+def signed(number: float, digits: int) -> str:
+    """``+1.9``, ``−0.5``: a difference, with its sign; what rounds to nothing is ``+0.0``."""
+    return with_minus(f"{round(number, digits) + 0.0:+.{digits}f}")
+
+
+def with_minus(words: str) -> str:
+    """A number with a minus sign instead of the hyphen of program code."""
+    return words.replace("-", "−")
 
 
 def fraction(metric: Mapping[str, Any]) -> str:
@@ -92,8 +102,8 @@ def is_share(metric: Mapping[str, Any]) -> bool:
 
 def _between(metric: Mapping[str, Any], low: float, high: float) -> str:
     if is_share(metric):
-        return f"{100 * low:.1f}–{100 * high:.1f}"
-    return f"{low:.3f}–{high:.3f}"
+        return with_minus(f"{100 * low:.1f}–{100 * high:.1f}")
+    return with_minus(f"{low:.3f}–{high:.3f}")
 
 
 def shares(outcomes: Mapping[str, int]) -> list[tuple[str, int, float]]:

@@ -18,10 +18,10 @@ def test_letters_stand_for_runs_in_the_order_they_were_given() -> None:
 def test_everything_about_a_pair_is_told() -> None:
     facts = Compared.of(lines()).pair_facts(pair())
     assert facts == [
-        ("difference", "B - A = +1.91 points: B higher"),
+        ("difference", "B − A = +1.91 points: B higher"),
         ("95 %", "+1.01 to +2.81, paired score interval (Tango)"),
         ("", "+1.00 to +2.80, paired bootstrap"),
-        ("", "-0.10 to +4.00, clustered by subject (57)"),
+        ("", "−0.10 to +4.00, clustered by subject (57)"),
         ("p", "< 0.0001, McNemar's exact test; clustered 0.0620"),
         ("higher on", "A 800, B 1,068; both right 8,000, both wrong 4,174"),
         ("detectable", "0.90 points at least, with this many samples (80 % power)"),
@@ -36,7 +36,7 @@ def test_what_is_not_known_is_left_out() -> None:
         both_right=None, both_wrong=None, detectable=None, bounds=None,
     )  # fmt: skip
     assert Compared.of(lines()).pair_facts(bare) == [
-        ("difference", "B - A = +1.91 points: no significant difference"),
+        ("difference", "B − A = +1.91 points: no significant difference"),
         ("higher on", "A 800, B 1,068, neither 12,174"),
     ]
 
@@ -57,7 +57,7 @@ def test_the_verdict_goes_by_the_corrected_p_value(changed: dict[str, Any], verd
 def test_ratings_are_plain_numbers() -> None:
     found = Compared.of(lines(share=False))
     assert found.gap(0.25) == "+0.250"
-    assert found.between(-1, 0.5) == "-1.000 to +0.500"
+    assert found.between(-1, 0.5) == "−1.000 to +0.500"
     assert found.standings()[0][2:4] == ("0.500", "0.400–0.600")
 
 

@@ -20,7 +20,7 @@ def _metric(**fields: Any) -> dict[str, Any]:
         (_metric(value=0.0), "0.0 %"),
         (_metric(value=1.0, low=0.9, high=1.0), "100.0 % (90.0–100.0)"),
         (_metric(value=7.91, low=7.5, high=8.25), "7.910 (7.500–8.250)"),
-        (_metric(value=-0.5), "-0.500"),
+        (_metric(value=-0.5), "−0.500"),
         (_metric(), "not scored"),
     ],
 )
@@ -135,3 +135,9 @@ def test_what_is_counted_agrees_with_its_number() -> None:
         *("1 request", "0 requests", "14,042 replies"),
         *("2 batches", "2.50 more keys", "1 reply"),
     ]
+
+
+def test_negative_numbers_have_a_minus_sign() -> None:
+    kappa = _metric(value=-0.125, low=-0.25, high=0.5, share=False)
+    assert figures.score(kappa) == "−0.125 (−0.250–0.500)"
+    assert [figures.signed(number, 1) for number in (-3.14, 2, -0.04)] == ["−3.1", "+2.0", "+0.0"]

@@ -111,7 +111,7 @@ def test_how_far_judges_agree() -> None:
         ("Krippendorff's alpha", "0.700", "for tentative conclusions", "20"),
         ("kappa: a, b", "0.610", "substantial", "20"),
         ("unread judgements", "5.0 %", "", "1 / 20"),
-        ("a over the mean", "-3.1 pts", "stricter than all", ""),
+        ("a over the mean", "−3.1 pts", "stricter than all", ""),
         ("Fleiss' kappa", "not scored", "", "20"),
         ("range of repeats", "1.500", "", "20"),
     ]
