@@ -408,7 +408,7 @@ def with_scheme(address: str) -> str:
     """
     text = address.strip()
     begun = any(scheme.startswith(text) for scheme in ("http://", "https://"))
-    if "://" in text or begun or text.split() != [text]:
+    if "://" in text or begun or text.split() != [text] or looks_like_key(text):
         return ""
     host = re.split(r"[:/]", text, maxsplit=1)[0]
     try:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-_START, _INSIDE, _SCATTERED = 3, 2, 1
+_NAME, _BEGINNING, _START, _INSIDE, _SCATTERED = 5, 4, 3, 2, 1
+"""How well a word fits: it is the first word of the text; the text begins with it; a word begins with
+it; a word contains it; a word has its letters in order."""
 
 
 def fitting(texts: Sequence[str], query: str) -> list[int]:
     """Indices of the texts that match a query, best first; all, in order, for an empty one.
 
     Every word of the query must occur: literally, or with its letters in order within one word of
-    the text (``snt5`` finds ``claude-sonnet-5``).
+    the text (``snt5`` finds ``claude-sonnet-5``). Texts begin with their names, which come first if
+    they are what was typed.
     """
     words = query.lower().split()
     found = [(place, _fit(text.lower(), words)) for place, text in enumerate(texts)]
@@ -52,8 +55,10 @@ def _fit(text: str, words: Sequence[str]) -> int:
 
 def _fit_one(text: str, word: str) -> int:
     at = text.find(word)
-    if at >= 0:
-        return _INSIDE if at and text[at - 1].isalnum() else _START
+    if at == 0:
+        return _NAME if text[len(word) :][:1] in ("", " ") else _BEGINNING
+    if at > 0:
+        return _INSIDE if text[at - 1].isalnum() else _START
     return _SCATTERED if any(_in_order(word, whole) for whole in text.split()) else 0
 
 

@@ -30,6 +30,13 @@ def test_the_beginning_of_a_word_comes_before_its_inside_and_scattered_letters()
     assert fitting(["xx-s-o-l", "parasol", "mini-sol"], "SOL") == [2, 1, 0]
 
 
+def test_the_name_that_was_typed_comes_first() -> None:
+    providers = ["azure Azure OpenAI", "openai-like A server", "openai OpenAI"]
+    assert fitting(providers, "openai") == [2, 1, 0]
+    assert fitting(providers, "open") == [1, 2, 0]
+    assert fitting(["gpt-4o-mini", "gpt-4o"], "gpt-4o") == [1, 0]
+
+
 def test_all_words_are_found_in_order_but_those_in_names_first() -> None:
     texts = [
         ("arc_easy", "arc_easy ARC Easy multiple_choice allenai/ai2_arc"),

@@ -149,6 +149,13 @@ def test_an_address_gets_the_scheme_that_it_lacks(known: Known, typed: str, whol
         assert draft.address_problem == "✗ base-url must begin with http:// or https://"
 
 
+def test_a_key_in_place_of_an_address_is_not_made_one(known: Known) -> None:
+    typed = {"base_url": "sk-proj-" + "a1B2" * 12}
+    draft = Draft(known, "mmlu", "compatible", "mine", typed=typed)
+    assert draft.faults()["base_url"].what == "--base-url is no place for a key"
+    assert draft.fix(None) == Fix("base_url")
+
+
 def test_what_would_put_an_error_right(known: Known) -> None:
     draft = Draft(known, "mmlu", "compatible", "mine")
     assert draft.fix(None) == Fix("base_url")
