@@ -36,6 +36,7 @@ from evalbench.tui.state.preferences import Preferences, is_low_bandwidth, save_
 from evalbench.tui.state.stop_requests import Stops
 from evalbench.tui.state.user_keys import key_words
 from evalbench.tui.themes import DEFAULT, load_shipped, load_themes
+from evalbench.tui.typing_order import Passed, Typed, TypingOrder
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -126,6 +127,7 @@ class EvalbenchApp(AppInterface):
         self.stops = Stops()
         self._entry = run
         self._painted = Painted()
+        self._typing = TypingOrder(self)
         self._parent_process = os.getppid()
         self._timer: Timer | None = None
         self._trying: Timer | None = None
@@ -203,6 +205,8 @@ class EvalbenchApp(AppInterface):
             signal.signal(signal.SIGTTOU, signal.SIG_IGN)
             self.exit(0)
             return
+        if event := self._typing.overdue():
+            self.call_later(self._type, event)
         for words in self.stops.look():
             self.notify(words, timeout=15, markup=False)
         if self.is_running and isinstance(page := self.screen, Page):
@@ -253,18 +257,32 @@ class EvalbenchApp(AppInterface):
             gc.collect()
 
     async def on_event(self, event: events.Event) -> None:
-        """Record the time of the last user activity."""
+        """Record the time of the last user activity, and hand keys over one by one."""
         if isinstance(event, events.InputEvent):
             self._last_input = time.monotonic()
-            if isinstance(event, events.Key) and event.key not in _AT_ONCE:
-                page = self.screen if self.screen_stack else None
-                if isinstance(page, Page):
-                    await page.keys_released()
-        elif isinstance(event, events.Resize):
+        if isinstance(event, Typed) and self._in_turn(event):
+            if not self._typing.waits(event):
+                await self._type(event)
+            return
+        if isinstance(event, events.Resize):
             # Terminals scroll and cut their content in different ways, even if the size is soon
             # what it was.
             self._painted.forget()
         await super().on_event(event)
+
+    def _in_turn(self, event: Typed) -> bool:
+        """Whether the event just came in and is not a key that never waits."""
+        at_once = isinstance(event, events.Key) and event.key in _AT_ONCE
+        return bool(self.screen_stack) and not event.is_forwarded and not at_once
+
+    async def _type(self, event: Typed) -> None:
+        await super().on_event(event)
+        self._typing.follow(event)
+
+    async def on_passed(self, message: Passed) -> None:
+        """A key has been handled: the next one, if one waits."""
+        if event := self._typing.passed(message):
+            await self._type(event)
 
     def _watch_app_focus(self, focus: bool) -> None:
         """A browser gives its focus after the first page is there, which then focuses nothing."""

@@ -267,12 +267,6 @@ class NewRunPage(FixingPage):
 
     @on(Picker.Chosen, "#provider")
     async def _provider_chosen(self, event: Picker.Chosen) -> None:
-        try:
-            await self._take_provider(event)
-        finally:
-            self.release_keys()
-
-    async def _take_provider(self, event: Picker.Chosen) -> None:
         if event.ident != self._draft.provider:
             self._draft.choose_provider(event.ident)
             self._picker("model").choose("")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, cast
 
 from rich.segment import Segment
 from textual import events, work
@@ -22,9 +21,6 @@ from evalbench.tui.widgets.picker import Picker
 from evalbench.tui.widgets.table import Column
 from evalbench.tui.widgets.text import cell, plain
 
-if TYPE_CHECKING:
-    from evalbench.tui.screens.page import Page
-
 _MODEL_COLUMNS = (
     Column("name"),
     Column("context", 9, right=True),
@@ -35,21 +31,6 @@ _MODEL_COLUMNS = (
 
 _ROOM = ((56, 4), (44, 3))
 """Picker widths from which this many of these columns are shown; below, only the name."""
-
-
-class ProviderPicker(Picker):
-    """The page decides what follows a provider: its model, or first its address."""
-
-    def action_open(self) -> None:
-        """See ``commands.py``."""
-        cast("Page", self.screen).hold_keys()
-        super().action_open()
-
-    def take_current(self) -> None:
-        """Choose the line under the cursor."""
-        super().take_current()
-        if self.current is None:
-            cast("Page", self.screen).release_keys()
 
 
 class Pickers(Horizontal):
@@ -72,7 +53,7 @@ class Pickers(Horizontal):
         yield Picker(
             "benchmark", (Column("name"),), hint="Type to filter", id="benchmark", goes_on=True
         )
-        yield ProviderPicker(
+        yield Picker(
             "provider", (Column("name"), Column("key", 8)), hint="Type to filter", id="provider"
         )
         yield Picker(

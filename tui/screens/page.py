@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from textual import events, on
@@ -25,9 +24,6 @@ if TYPE_CHECKING:
 
 SMALLEST = (60, 16)
 """Minimum columns and rows of a page."""
-
-_HELD_S = 5.0
-"""Seconds that keys wait at most."""
 
 TURN_S = 0.001
 """Long enough for all waiting tasks to run."""
@@ -74,8 +70,6 @@ class Page(Screen[None]):
 
     focused: Reactive[Widget | None] = Reactive(None, repaint=False)
     """The focused widget. Textual redraws the whole screen if this changes."""
-
-    _held: asyncio.Event | None = None
 
     HORIZONTAL_BREAKPOINTS = [
         (0, "-narrow"),
@@ -161,22 +155,6 @@ class Page(Screen[None]):
             if command.action == action:
                 why = self.why_not(action) or "does not apply here"
                 self.notify(f"{command.title}: {why}", timeout=4, markup=False)
-
-    def hold_keys(self) -> None:
-        """Let further keys wait until :meth:`release_keys`: a choice decides who gets them."""
-        self._held = asyncio.Event()
-
-    def release_keys(self) -> None:
-        """Pass on the keys that wait."""
-        if self._held:
-            self._held.set()
-            self._held = None
-
-    async def keys_released(self) -> None:
-        """Wait while keys are held, but not forever."""
-        if self._held:
-            with suppress(asyncio.TimeoutError):
-                await asyncio.wait_for(self._held.wait(), _HELD_S)
 
     def _update_focus_styles(
         self, focused: Widget | None = None, blurred: Widget | None = None
