@@ -123,12 +123,15 @@ def test_only_the_content_of_a_journal_ends_its_run(engines: Engines, name: str,
     wait_until(lambda: (run.status().replies or 0) > held + 2 * AT_ONCE * 50, "the run to go on")
     asked = engines.ledger.asked().total()
 
-    def overwrite() -> None:
+    def stopped() -> bool:
+        if run.status().state != "running":
+            return True
         # More than once: SQLite may start a log over before the engine looks, and no harm is done.
         with file.open("r+b") as there:
             there.write(bytes(file.stat().st_size))
+        return False
 
-    wait_until(lambda: overwrite() or run.status().state != "running", "the run to stop")
+    wait_until(stopped, "the run to stop")
     stopped_soon(engines, asked)
     assert said in run.status().problem
 

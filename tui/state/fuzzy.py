@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 _NAME, _BEGINNING, _START, _INSIDE, _SCATTERED = 5, 4, 3, 2, 1
-"""How well a word fits: it is the first word of the text; the text begins with it; a word begins with
-it; a word contains it; a word has its letters in order."""
+"""How well a word fits: the text's first word is it, or begins with it; another word begins with
+it, contains it, or has its letters in order."""
 
 
 def fitting(texts: Sequence[str], query: str) -> list[int]:
