@@ -384,10 +384,11 @@ def counted(number: float, what: str) -> str:
 
 
 def plural(what: str) -> str:
-    """``answers``, ``replies``, ``batches``: of the last word, by the regular rules."""
+    """``answers``, ``replies``, ``batches``, ``epochs``: of the last word, by the regular rules."""
     if what.endswith("y") and what[-2:-1] not in "aeiou":
         return f"{what[:-1]}ies"
-    return f"{what}es" if what.endswith(("ch", "sh", "s", "x")) else f"{what}s"
+    hisses = what.endswith(("ch", "sh", "s", "x")) and not what.endswith("epoch")
+    return f"{what}es" if hisses else f"{what}s"
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

@@ -307,7 +307,7 @@ def call(
     method: str = "POST",
     key: str = GOOD,
     data: bytes = b"",
-    retry_policy: float = 10,
+    wait_s: float = 10,
 ) -> Reply:
     """Ask an API; without ``path`` and ``data`` its usual question."""
     endpoint = ENDPOINTS[api]
@@ -319,7 +319,7 @@ def call(
         data = data or body.encode()
     target = (path or endpoint.path).replace("MODEL", model or endpoint.model)
     where = urlsplit(sim.url)
-    connection = http.client.HTTPConnection(str(where.hostname), where.port, timeout=retry_policy)
+    connection = http.client.HTTPConnection(str(where.hostname), where.port, timeout=wait_s)
     try:
         connection.request(method, target, data or None, headers | endpoint.more)
         reply = connection.getresponse()
@@ -417,7 +417,7 @@ def test_a_fault(sim: Handle, api: str, kind: str) -> None:
     sim.fault(kind, seconds=0.05)
 
     def ask() -> Any:
-        return json.loads(call(sim, api, retry_policy=0.1 if kind == "hang" else 10).text)
+        return json.loads(call(sim, api, wait_s=0.1 if kind == "hang" else 10).text)
 
     if raised is None:
         assert ask()

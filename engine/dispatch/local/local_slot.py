@@ -168,6 +168,7 @@ class LocalWorkerHandle(WorkerHandle):
         self._process = process
         self._log = log
         self._kept = False
+        self._ending = False
 
     @property
     @override
@@ -181,7 +182,7 @@ class LocalWorkerHandle(WorkerHandle):
 
     @override
     def send(self, frame: frames.EngineFrame) -> None:
-        if not self._writer.is_closing():
+        if not self._ending and not self._writer.is_closing():
             self._writer.write(frames.encode(frame))
 
     @override
@@ -198,6 +199,7 @@ class LocalWorkerHandle(WorkerHandle):
 
     @override
     async def end(self) -> None:
+        self._ending = True
         if self._writer.can_write_eof() and not self._writer.is_closing():
             with contextlib.suppress(OSError):
                 self._writer.write_eof()

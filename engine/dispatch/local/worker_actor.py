@@ -82,11 +82,11 @@ class WorkerActor:
             with contextlib.suppress(ConnectionError):
                 await pipe.drain()
 
-    async def receive(self, retry_policy: float) -> tuple[list[bytes], int | None, bytes]:
+    async def receive(self, wait_s: float) -> tuple[list[bytes], int | None, bytes]:
         """The worker's output since the last call.
 
         Args:
-            retry_policy: seconds to wait for output.
+            wait_s: seconds to wait for output.
 
         Returns:
             Bodies of frames; the exit code, once no more output follows; the end of its log.
@@ -94,7 +94,7 @@ class WorkerActor:
         if not self._said and self._code is None:
             self._news.clear()
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._news.wait(), retry_policy)
+                await asyncio.wait_for(self._news.wait(), wait_s)
         taken: list[bytes] = []
         size = 0
         while self._said and (not taken or size + len(self._said[0]) <= _MOST_BYTES):

@@ -173,3 +173,19 @@ def test_an_error_of_an_unknown_class_is_one_all_the_same(name: str) -> None:
 def test_nearest_names(name: str, known: list[str], hint: str) -> None:
     assert nearest(name, known) == hint
     assert nearest(name, dict.fromkeys(known)) == hint
+
+
+@pytest.mark.parametrize(
+    ("number", "what", "words"),
+    [
+        (1, "reply", "1 reply"),
+        (2, "reply", "2 replies"),
+        (3, "key", "3 keys"),
+        (14_042, "answer", "14,042 answers"),
+        (2, "open batch", "2 open batches"),
+        (2, "epoch", "2 epochs"),
+        (0.5, "point", "0.50 points"),
+    ],
+)
+def test_counted_nouns_agree_with_their_number(number: float, what: str, words: str) -> None:
+    assert errors.counted(number, what) == words

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import socket
 import sys
 import time
 from base64 import b64decode
@@ -36,6 +37,7 @@ from evalbench.engine.calls.messages import call_from_json
 from evalbench.engine.calls.options import Option
 from evalbench.engine.dispatch.base import Halted, SendLog
 from evalbench.engine.dispatch.local.dispatcher import WINDOW, LocalDispatcher
+from evalbench.engine.dispatch.local.local_slot import LocalWorkerHandle
 from evalbench.engine.dispatch.local.replica import WorkerModel
 from evalbench.engine.errors import NoSuchModel, WorkerFailed
 from evalbench.engine.hardware.measures import together
@@ -654,3 +656,14 @@ for key, text in calls():
     both = together([told, told, {"model": "other"}])
     assert (both["m"].answers, both["m"].busy_s, both["m"].peak) == (4, 8.0, 200)
     assert both["other"].seconds_per_answer is None
+
+
+async def test_what_is_sent_while_a_worker_ends_is_dropped(tmp_path: Path) -> None:
+    ours, theirs = socket.socketpair()
+    with theirs:
+        reader, writer = await asyncio.open_connection(sock=ours)
+        handle = LocalWorkerHandle(reader, writer, os.getpid(), None, tmp_path / "log")
+        ending = asyncio.create_task(handle.end())
+        assert await asyncio.to_thread(theirs.recv, 1) == b""
+        handle.send({"type": "bye"})
+    await ending
