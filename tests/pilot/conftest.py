@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from textual.app import App
 from textual.notifications import Notification
 
 from evalbench.engine.config import registry
@@ -33,3 +34,15 @@ def alone(warm: None, home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[P
     registry._found.cache_clear()
     yield home
     registry._found.cache_clear()
+
+
+@pytest.fixture(autouse=True)
+def orderly_exit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Workers end before their widgets do: they do when a user quits, but not in ``run_test``."""
+    shut_down = App._shutdown
+
+    async def after_workers(app: App[object]) -> None:
+        app.workers.cancel_all()
+        await shut_down(app)
+
+    monkeypatch.setattr(App, "_shutdown", after_workers)
