@@ -19,7 +19,7 @@ from evalbench.providers.wire.images import base64_image
 from evalbench.providers.wire.negotiation import Negotiation, Terms
 from evalbench.providers.wire.prompt_checks import check_turns, leading_system
 from evalbench.providers.wire.provider import wire_name
-from evalbench.providers.wire.schemas import ALIASES, schema_of
+from evalbench.providers.wire.schemas import ALIASES, schema_of, takes_schema
 
 LEGACY_VERSION = "2023-06-01"
 """The last API version with sampling parameters."""
@@ -74,10 +74,7 @@ def _sampling(talk: Negotiation, facts: ModelFacts, *, thinks: bool, legacy: boo
 
 
 def _schema(talk: Negotiation, params: Params, facts: ModelFacts) -> None:
-    if params.schema is None:
-        return
-    if facts.schema is False:
-        talk.drop("schema", "the model takes no schema")
+    if not takes_schema(talk, params, facts):
         return
     value = {"type": "json_schema", "schema": schema_of(params)}
     talk.send("schema", "output_config.format", value, aliases=ALIASES)

@@ -25,7 +25,7 @@ from evalbench.providers.wire.exchange import Prepared
 from evalbench.providers.wire.negotiation import Negotiation, Terms
 from evalbench.providers.wire.prompt_checks import check_turns, leading_system
 from evalbench.providers.wire.provider import wire_name
-from evalbench.providers.wire.schemas import ALIASES, NAME, schema_of
+from evalbench.providers.wire.schemas import ALIASES, NAME, schema_of, takes_schema
 
 WHO = "Bedrock"
 _CLAUDE = Claude(
@@ -110,10 +110,7 @@ def _effort(talk: Negotiation, params: Params, facts: ModelFacts) -> None:
 
 
 def _schema(talk: Negotiation, params: Params, facts: ModelFacts) -> None:
-    if params.schema is None:
-        return
-    if facts.schema is False:
-        talk.drop("schema", "the model takes no schema")
+    if not takes_schema(talk, params, facts):
         return
     schema = orjson.dumps(schema_of(params)).decode()
     value: dict[str, Any] = {

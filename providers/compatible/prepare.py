@@ -17,7 +17,7 @@ from evalbench.providers.wire.exchange import Prepared
 from evalbench.providers.wire.negotiation import Negotiation, Terms
 from evalbench.providers.wire.prompt_checks import raw_text_refused
 from evalbench.providers.wire.provider import wire_name
-from evalbench.providers.wire.schemas import send_response_format
+from evalbench.providers.wire.schemas import send_response_format, takes_schema
 
 FALLBACK_MAX_TOKENS = 4096
 _CAPS = ("max_tokens", "max_completion_tokens")
@@ -103,16 +103,13 @@ def _logprobs(
 def _schema(
     talk: Negotiation, params: Params, facts: ModelFacts, quirks: Quirks, who: str, *, raw: bool
 ) -> None:
-    if params.schema is None:
-        return
     if not quirks.schema:
         talk.drop("schema", f"{who} takes no schema")
-    elif facts.schema is False:
-        talk.drop("schema", "the model takes no schema")
-    elif raw:
-        talk.drop("schema", "for chats only; the call continues raw text")
-    else:
-        send_response_format(talk, params)
+    elif takes_schema(talk, params, facts):
+        if raw:
+            talk.drop("schema", "for chats only; the call continues raw text")
+        else:
+            send_response_format(talk, params)
 
 
 CHAT = "/chat/completions"

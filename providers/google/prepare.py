@@ -21,7 +21,7 @@ from evalbench.providers.wire.exchange import Prepared
 from evalbench.providers.wire.negotiation import Negotiation, Terms
 from evalbench.providers.wire.prompt_checks import leading_system, raw_text_refused
 from evalbench.providers.wire.provider import wire_name
-from evalbench.providers.wire.schemas import ALIASES, schema_of
+from evalbench.providers.wire.schemas import ALIASES, schema_of, takes_schema
 
 FALLBACK_MAX_TOKENS = 4096
 BUDGETS = {
@@ -144,10 +144,7 @@ def _logprobs(talk: Negotiation, facts: ModelFacts) -> None:
 
 
 def _schema(talk: Negotiation, params: Params, facts: ModelFacts) -> None:
-    if params.schema is None:
-        return
-    if facts.schema is False:
-        talk.drop("schema", "the model takes no schema")
+    if not takes_schema(talk, params, facts):
         return
     aliases = (*ALIASES, "response_json_schema", "responseSchema", "response_schema")
     value: dict[str, Any] = schema_of(params)

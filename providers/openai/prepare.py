@@ -26,6 +26,7 @@ from evalbench.providers.wire.schemas import (
     named,
     schema_of,
     send_response_format,
+    takes_schema,
 )
 
 Endpoint = Literal["chat", "responses"]
@@ -145,10 +146,7 @@ def _logprobs(
 
 
 def _schema(talk: Negotiation, params: Params, facts: ModelFacts, endpoint: Endpoint) -> None:
-    if params.schema is None:
-        return
-    if facts.schema is False:
-        talk.drop("schema", "the model takes no schema")
+    if not takes_schema(talk, params, facts):
         return
     if endpoint == "chat":
         send_response_format(talk, params)

@@ -14,7 +14,7 @@ from evalbench.providers.modelfacts import ModelFacts, Refused
 from evalbench.providers.wire.exchange import Prepared
 from evalbench.providers.wire.negotiation import Negotiation, Terms
 from evalbench.providers.wire.provider import wire_name
-from evalbench.providers.wire.schemas import send_response_format
+from evalbench.providers.wire.schemas import send_response_format, takes_schema
 
 WHO = "Together"
 FALLBACK_MAX_TOKENS = 4096
@@ -100,12 +100,8 @@ def _logprobs(talk: Negotiation, params: Params, facts: ModelFacts) -> None:
 
 
 def _schema(talk: Negotiation, params: Params, facts: ModelFacts) -> None:
-    if params.schema is None:
-        return
-    if facts.schema is False:
-        talk.drop("schema", "the model takes no schema")
-        return
-    send_response_format(talk, params)
+    if takes_schema(talk, params, facts):
+        send_response_format(talk, params)
 
 
 CHAT = "/v1/chat/completions"

@@ -8,6 +8,7 @@ from typing import Any
 import orjson
 
 from evalbench.engine.calls import Params
+from evalbench.providers.modelfacts import ModelFacts
 from evalbench.providers.wire.negotiation import Negotiation
 
 NAME = "answer"
@@ -17,6 +18,14 @@ ALIASES = ("json_schema", "response_format", "output_format", "structured_output
 NOT_STRICT = "not strict: an object of the schema is open, or has a property that is not required"
 _INSIDE = ("properties", "$defs", "definitions")
 _LISTS = ("anyOf", "allOf", "oneOf", "prefixItems")
+
+
+def takes_schema(talk: Negotiation, params: Params, facts: ModelFacts) -> bool:
+    """Whether a call has a schema and its model takes one; one that it does not take is dropped."""
+    if params.schema is not None and facts.schema is False:
+        talk.drop("schema", "the model takes no schema")
+        return False
+    return params.schema is not None
 
 
 def schema_of(params: Params) -> dict[str, Any]:
