@@ -17,7 +17,7 @@ from evalbench.engine.calls import BatchJob, BatchTerms, Call, JobState, Reply
 from evalbench.engine.compat import override
 from evalbench.engine.errors import CallRejected, ProviderError, RunFatal, ServerFault
 from evalbench.engine.paths import write_file
-from evalbench.providers.chat.errors import error_object, read_error
+from evalbench.providers.chat.errors import REQUEST_ID, error_object
 from evalbench.providers.chat.provider import ChatProvider
 from evalbench.providers.wire.batches import WireBatches, entries, expired, within, without_key
 from evalbench.providers.wire.exchange import Answered, Prepared
@@ -25,7 +25,6 @@ from evalbench.providers.wire.failures import error_response, json_body
 from evalbench.providers.wire.headers import server_time
 from evalbench.providers.wire.lenient import as_object, encode, status_number
 
-REQUEST_ID = "x-request-id"
 TERMS = BatchTerms(most_requests=50_000, most_bytes=200_000_000)
 PAGE = 100
 """Batches per page of a list."""
@@ -269,12 +268,11 @@ class FileBatches(WireBatches):
                 self._queues[model] = int(found[1].replace(",", ""))
 
     def _trouble(self, answered: Answered, model: str, what: str) -> ProviderError:
-        request_id = answered.headers.get(REQUEST_ID, "")
         if what and answered.status in (404, 410):
             error = error_object(json_body(answered))
+            request_id = self.provider.request_id(answered)
             return self.gone(error_response(answered, self.scrub, error, request_id), what)
-        result = read_error(answered, self.provider.who, model, self.scrub, request_id=request_id)
-        return ServerFault("the batch was refused") if isinstance(result, Reply) else result
+        return self.provider.error_of(answered, model, "the batch was refused")
 
 
 def with_results(entry: Mapping[str, Any], state: JobState) -> tuple[JobState, dict[str, str]]:

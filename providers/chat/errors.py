@@ -27,6 +27,8 @@ from evalbench.providers.wire.lenient import as_list, as_object, as_text, decode
 from evalbench.providers.wire.reply_scrubbing import SecretScrubber
 from evalbench.providers.wire.stops import known
 
+REQUEST_ID = "x-request-id"
+
 _FILTERED = frozenset(
     {
         "contentfilter",

@@ -16,7 +16,7 @@ from evalbench.engine.calls import Call, KeyNeed, ParamNote, Reply, TextPart
 from evalbench.engine.calls.options import record_of, setting
 from evalbench.engine.compat import override
 from evalbench.engine.errors import ContextTooLong
-from evalbench.providers.chat.batches import REQUEST_ID
+from evalbench.providers.chat.errors import REQUEST_ID
 from evalbench.providers.compatible.ollama_native import native, native_failure, read_native
 from evalbench.providers.compatible.provider import Compatible, CompatibleOptions
 from evalbench.providers.compatible.quirks import Quirks

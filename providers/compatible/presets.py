@@ -10,14 +10,12 @@ from evalbench.engine.calls import (
     Call,
     KeyNeed,
     ModelInfo,
-    ParamNote,
     Published,
-    RateLimits,
     Reply,
 )
 from evalbench.engine.calls.options import setting
 from evalbench.engine.compat import override
-from evalbench.engine.errors import AccessDenied
+from evalbench.engine.errors import AccessDenied, ProviderError
 from evalbench.engine.inference_servers import ServerProgram
 from evalbench.providers.chat.errors import error_object
 from evalbench.providers.compatible import openrouter
@@ -133,24 +131,18 @@ class OpenRouter(Compatible):
         return prepared
 
     @override
-    def refuse(
-        self,
-        answered: Answered,
-        model: str,
-        limits: RateLimits | None,
-        notes: tuple[ParamNote, ...] = (),
-    ) -> Reply:
+    def read_error(self, answered: Answered, model: str) -> ProviderError | Reply:
         """Missing routes for these parameters do not mean an unknown model."""
         if answered.status == 404 and b"No endpoints found" in answered.body:
             said = error_response(answered, self.scrub, error_object(json_body(answered)), "")
-            raise build(
+            return build(
                 AccessDenied,
                 f"no route of OpenRouter serves {model!r} with these parameters",
                 said,
                 hint="ask for fewer parameters, or allow routes that drop some: "
                 "--require-parameters no",
             )
-        return super().refuse(answered, model, limits, notes)
+        return super().read_error(answered, model)
 
     def key_words(self, body: Mapping[str, Any]) -> str:
         """The remainder of the key's own spending limit."""

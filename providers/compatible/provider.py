@@ -14,7 +14,6 @@ from evalbench.engine.calls import (
     KeyNeed,
     ModelInfo,
     ParamNote,
-    RateLimits,
     Reply,
 )
 from evalbench.engine.calls.messages import system_in_first_turn
@@ -28,8 +27,8 @@ from evalbench.engine.errors import (
     SpecError,
     counted,
 )
-from evalbench.providers.chat.batches import REQUEST_ID, FileBatches
-from evalbench.providers.chat.errors import read_error
+from evalbench.providers.chat.batches import FileBatches
+from evalbench.providers.chat.errors import REQUEST_ID
 from evalbench.providers.chat.provider import ChatProvider
 from evalbench.providers.compatible.http import Http
 from evalbench.providers.compatible.prepare import CHAT, TEXT, is_raw, prepare, terms
@@ -219,7 +218,7 @@ class Compatible(ChatProvider):
         limits = self.quirks.limits(answered.headers)
         opened = open_good(answered, self.who, self.scrub, self.failed_status)
         if not isinstance(opened, Opened):
-            return self.refuse(opened, prepared.model, limits, prepared.notes)
+            return self.read_refusal(opened, prepared.model, limits, prepared.notes)
         reader = read_text if prepared.path == TEXT else read_completion
         return read_reply(opened, prepared, self.who, self.scrub, reader, limits, REQUEST_ID)
 
@@ -227,30 +226,21 @@ class Compatible(ChatProvider):
     def read_answer(self, body: Mapping[str, Any], arrival: Arrival) -> Reply:
         return read_completion(body, arrival)
 
-    def refuse(
-        self,
-        answered: Answered,
-        model: str,
-        limits: RateLimits | None,
-        notes: tuple[ParamNote, ...] = (),
-    ) -> Reply:
-        """Raise the error of an error response, or return the outcome it stands for."""
-        request_id = answered.headers.get(REQUEST_ID, "")
-        result = read_error(answered, self.who, model, self.scrub, request_id=request_id)
-        if isinstance(result, Reply):
-            return replace(result, limits=limits, params=notes)
-        spent = limits is not None and limits.requests_remaining == 0
-        if self.quirks.day_requests and spent and isinstance(result, RateLimited):
-            result = quota(error_response(answered, self.scrub, None, request_id), self.who)
-        result.limits = limits
-        raise result
+    @override
+    def read_error(self, answered: Answered, model: str) -> ProviderError | Reply:
+        result = super().read_error(answered, model)
+        if self.quirks.day_requests and isinstance(result, RateLimited):
+            limits = self.quirks.limits(answered.headers)
+            if limits is not None and limits.requests_remaining == 0:
+                request_id = self.request_id(answered)
+                return quota(error_response(answered, self.scrub, None, request_id), self.who)
+        return result
 
     @override
     async def fetch_models(self) -> list[ModelInfo]:
         answered = await self.get("/models")
         if answered.status != 200:
-            result = read_error(answered, self.who, "", self.scrub)
-            raise ServerFault("no model list") if isinstance(result, Reply) else result
+            raise self.error_of(answered, "", "no model list")
         entries = self._entries(answered)
         try:
             lines = [self._line(entry) for entry in entries]
@@ -297,7 +287,7 @@ class Compatible(ChatProvider):
         await self.clients.get()
         answered = await self.get(self.quirks.key_path)
         if answered.status != 200:
-            self.refuse(answered, "", None)
+            raise self.error_of(answered, "", "no answer about the key")
         body = parsed(answered, self.who, self.scrub)
         return f"{self.title} accepts the key{self.key_words(body)}"
 

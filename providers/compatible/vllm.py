@@ -10,7 +10,7 @@ from evalbench.engine.calls import Call, Capabilities, KeyNeed, Reply
 from evalbench.engine.compat import override
 from evalbench.engine.errors import ServerFault
 from evalbench.engine.inference_servers import ServerProgram
-from evalbench.providers.chat.batches import REQUEST_ID
+from evalbench.providers.chat.errors import REQUEST_ID
 from evalbench.providers.compatible import loglikelihoods
 from evalbench.providers.compatible.programs import VLLM
 from evalbench.providers.compatible.provider import Compatible
@@ -50,7 +50,7 @@ class Vllm(Compatible):
         limits = self.quirks.limits(answered.headers)
         opened = open_good(answered, self.who, self.scrub, self.failed_status)
         if not isinstance(opened, Opened):
-            return self.refuse(opened, model, limits)
+            return self.read_refusal(opened, model, limits)
         lengths = [len(whole) for whole in wholes]
         return read_reply(
             opened,
@@ -68,7 +68,7 @@ class Vllm(Compatible):
         body = {"model": model, "prompt": text, "add_special_tokens": True}
         answered = await self.send(Prepared(model, f"{root}/tokenize", body))
         if answered.status != 200:
-            self.refuse(answered, model, None)
+            raise self.error_of(answered, model, "the text was refused")
         tokens = parsed(answered, self.who, self.scrub).get("tokens")
         if not isinstance(tokens, list):
             raise ServerFault(f"{self.title} does not cut texts into tokens")

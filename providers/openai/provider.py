@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from evalbench.engine.calls import (
@@ -18,8 +18,8 @@ from evalbench.engine.calls import (
 from evalbench.engine.calls.options import record_of, setting
 from evalbench.engine.compat import override
 from evalbench.engine.errors import CallRejected, ServerFault
-from evalbench.providers.chat.batches import REQUEST_ID, FileBatches
-from evalbench.providers.chat.errors import read_error
+from evalbench.providers.chat.batches import FileBatches
+from evalbench.providers.chat.errors import REQUEST_ID
 from evalbench.providers.chat.provider import ChatProvider
 from evalbench.providers.chat.reply import read_chat
 from evalbench.providers.modelfacts import ModelFacts, Refused
@@ -155,12 +155,7 @@ class OpenAI(ChatProvider):
         opened = open_good(answered, self.who, self.scrub, self.failed_status)
         if isinstance(opened, Opened):
             return read_reply(opened, prepared, self.who, self.scrub, reader, limits, REQUEST_ID)
-        request_id = opened.headers.get(REQUEST_ID, "")
-        result = read_error(opened, self.who, prepared.model, self.scrub, request_id=request_id)
-        if isinstance(result, Reply):
-            return replace(result, limits=limits, params=prepared.notes)
-        result.limits = limits
-        raise result
+        return self.read_refusal(opened, prepared.model, limits, prepared.notes)
 
     @override
     def read_answer(self, body: Mapping[str, Any], arrival: Arrival) -> Reply:
@@ -176,8 +171,7 @@ class OpenAI(ChatProvider):
     async def fetch_models(self) -> list[ModelInfo]:
         answered = await self.get("/models")
         if answered.status != 200:
-            result = read_error(answered, self.who, "", self.scrub)
-            raise ServerFault("no model list") if isinstance(result, Reply) else result
+            raise self.error_of(answered, "", "no model list")
         body = parsed(answered, self.who, self.scrub)
         try:
             lines = [catalogue.model_info(entry, self.facts) for entry in body["data"]]

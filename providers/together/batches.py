@@ -12,18 +12,15 @@ from urllib.parse import quote
 
 import orjson
 
-from evalbench.engine.calls import BatchJob, BatchTerms, JobState, Reply
+from evalbench.engine.calls import BatchJob, BatchTerms, JobState
 from evalbench.engine.compat import override
-from evalbench.engine.errors import ProviderError, ServerFault
 from evalbench.providers.chat.batches import FileBatches, with_results
-from evalbench.providers.chat.errors import error_object
 from evalbench.providers.chat.provider import ChatProvider
-from evalbench.providers.together.errors import read_together_error, request_id_of
 from evalbench.providers.together.prepare import CHAT
 from evalbench.providers.together.upload import FILE_ID, described, is_fit, not_taken, put
 from evalbench.providers.wire.batches import moment
 from evalbench.providers.wire.exchange import Answered, Prepared
-from evalbench.providers.wire.failures import error_response, json_body
+from evalbench.providers.wire.failures import json_body
 from evalbench.providers.wire.sdk import SdkClient
 
 TERMS = BatchTerms(most_requests=50_000, most_bytes=100_000_000, most_tokens=30_000_000_000)
@@ -154,14 +151,6 @@ class TogetherBatches(FileBatches):
             expires=moment(entry.get("job_deadline")),
             results=results,
         )
-
-    def _trouble(self, answered: Answered, model: str, what: str) -> ProviderError:
-        if what and answered.status in (404, 410):
-            error = error_object(json_body(answered))
-            said = error_response(answered, self.scrub, error, request_id_of(answered))
-            return self.gone(said, what)
-        result = read_together_error(answered, self.provider.who, model, self.scrub)
-        return ServerFault("the batch was refused") if isinstance(result, Reply) else result
 
 
 def _share(percent: object) -> float | None:

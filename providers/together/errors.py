@@ -6,7 +6,7 @@ import re
 
 from evalbench.engine.calls import Reply
 from evalbench.engine.errors import NoSuchModel, ProviderError, RateLimited
-from evalbench.providers.chat.errors import error_object, read_error
+from evalbench.providers.chat.errors import REQUEST_ID, error_object, read_error
 from evalbench.providers.together.limits import suggested_wait
 from evalbench.providers.wire.exchange import Answered
 from evalbench.providers.wire.failures import (
@@ -21,7 +21,6 @@ from evalbench.providers.wire.failures import (
 )
 from evalbench.providers.wire.reply_scrubbing import SecretScrubber
 
-REQUEST_ID = "x-request-id"
 _NOT_SERVERLESS = re.compile(r"non-serverless model", re.IGNORECASE)
 _WHAT = " is not serverless at Together"
 _NO_MODEL = re.compile(r"unable to access model", re.IGNORECASE)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any, ClassVar, Literal
 from urllib.parse import quote
 
@@ -18,16 +17,17 @@ from evalbench.engine.calls import (
 )
 from evalbench.engine.calls.options import record_of
 from evalbench.engine.compat import override
-from evalbench.engine.errors import CallRejected, ServerFault
+from evalbench.engine.errors import CallRejected, NoSuchModel, ProviderError, ServerFault
+from evalbench.providers.chat.errors import REQUEST_ID
 from evalbench.providers.chat.provider import ChatProvider
 from evalbench.providers.modelfacts import ModelFacts, Refused
 from evalbench.providers.together import catalogue
 from evalbench.providers.together.batches import TogetherBatches
 from evalbench.providers.together.errors import (
-    REQUEST_ID,
     is_not_serverless,
     not_serverless,
     read_together_error,
+    request_id_of,
 )
 from evalbench.providers.together.limits import read_limits
 from evalbench.providers.together.prepare import prepare, terms
@@ -135,13 +135,20 @@ class Together(ChatProvider):
             return read_reply(
                 opened, prepared, self.who, self.scrub, read_together, limits, REQUEST_ID
             )
-        result = read_together_error(opened, self.who, prepared.model, self.scrub)
-        if isinstance(result, Reply):
-            return replace(result, limits=limits, params=prepared.notes)
-        if is_not_serverless(result):
-            self._dedicated.add(prepared.model)
-        result.limits = limits
-        raise result
+        try:
+            return self.read_refusal(opened, prepared.model, limits, prepared.notes)
+        except NoSuchModel as error:
+            if is_not_serverless(error):
+                self._dedicated.add(prepared.model)
+            raise
+
+    @override
+    def request_id(self, answered: Answered) -> str:
+        return request_id_of(answered)
+
+    @override
+    def read_error(self, answered: Answered, model: str) -> ProviderError | Reply:
+        return read_together_error(answered, self.who, model, self.scrub)
 
     @override
     async def attempt(self, call: Call) -> Reply:
@@ -202,8 +209,7 @@ class Together(ChatProvider):
     async def _fetched(self, path: str) -> dict[str, Any]:
         answered = await self.get(path)
         if answered.status != 200:
-            result = read_together_error(answered, self.who, "", self.scrub)
-            raise ServerFault(f"no answer to {path}") if isinstance(result, Reply) else result
+            raise self.error_of(answered, "", f"no answer to {path}")
         return parsed(answered, self.who, self.scrub)
 
     @override
