@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import os
 import signal
-import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
-
-import pytest
 
 from evalbench.engine.calls import Outcome
 from evalbench.engine.config.spec import RunSpec, make_spec
@@ -20,20 +17,8 @@ from evalbench.engine.journal import CallRow, JournalReader, SampleRow
 from evalbench.engine.process.launch import Engine, EngineOptions, launch_runs, resume_run
 from evalbench.engine.runs.folder import RunFolder
 from evalbench.engine.runs.status import Status
-
-LONG_S = 200.0
-
-
-def wait_until(condition: Callable[[], Any], what: str, seconds: float = LONG_S) -> Any:
-    """The first true value of ``condition``; fails when there is none in time."""
-    end = time.monotonic() + seconds
-    pause = 0.01
-    while not (value := condition()):
-        if time.monotonic() > end:
-            pytest.fail(f"waited {seconds} s in vain for {what}")
-        time.sleep(pause)
-        pause = min(1.5 * pause, 0.05)
-    return value
+from tests.e2e.commandline import LONG_S as LONG_S
+from tests.e2e.commandline import wait_until as wait_until
 
 
 class Ledger:
