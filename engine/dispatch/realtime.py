@@ -10,8 +10,8 @@ from decimal import Decimal
 from evalbench.engine.calls import Call, MediaPart, Provider, RateLimits, Reply
 from evalbench.engine.cost.budget import Reservation
 from evalbench.engine.cost.meter import CostMeter
-from evalbench.engine.dispatch.admission import Admission
 from evalbench.engine.dispatch.base import ZERO, Halted, Report, SendLog, failed_reply
+from evalbench.engine.dispatch.budget_gate import BudgetGate
 from evalbench.engine.dispatch.circuit_breaker import CircuitBreaker, is_provider_down
 from evalbench.engine.dispatch.limiter import Limiter
 from evalbench.engine.dispatch.retry import RetryPolicy, requested_wait
@@ -67,7 +67,7 @@ class RealtimeDispatcher:
         self._report = report
         self._waiting = 0
         self._retries = 0
-        self._admission = Admission(meter.budget, report)
+        self._budget_gate = BudgetGate(meter.budget, report)
         self._breaker = CircuitBreaker(report, wait_s)
         self._halted = asyncio.Event()
         self._ready = False
@@ -168,7 +168,7 @@ class RealtimeDispatcher:
                 raise Halted
             reservation = self.meter.reservation(call)
             if not self.meter.budget.admit_now(reservation):
-                await self._admission.admit(reservation)
+                await self._budget_gate.admit(reservation)
             try:
                 if self._halted.is_set():
                     raise Halted

@@ -18,7 +18,6 @@ from evalbench.engine.calls import Call, Reply
 from evalbench.engine.compat import override
 from evalbench.engine.cost.budget import Reservation
 from evalbench.engine.cost.meter import CostMeter
-from evalbench.engine.dispatch.admission import Admission
 from evalbench.engine.dispatch.base import (
     ZERO,
     Halted,
@@ -35,6 +34,7 @@ from evalbench.engine.dispatch.batch.reconciliation import Reconciliation
 from evalbench.engine.dispatch.batch.requests import RequestFile
 from evalbench.engine.dispatch.batch.settings import BatchSettings
 from evalbench.engine.dispatch.batch.state import Batch, Stage, batch_of
+from evalbench.engine.dispatch.budget_gate import BudgetGate
 from evalbench.engine.dispatch.circuit_breaker import FirstContact
 from evalbench.engine.dispatch.realtime import RealtimeDispatcher
 from evalbench.engine.dispatch.unfetched import Unfetched
@@ -86,7 +86,7 @@ class BatchDispatcher(ParkingDispatcher):
         self._provider = provider
         self._realtime = realtime
         self._meter = meter
-        self._admission = Admission(meter.budget, report)
+        self._budget_gate = BudgetGate(meter.budget, report)
         self._journal = journal
         self._batch_settings = batch_settings
         self._role = role
@@ -203,7 +203,7 @@ class BatchDispatcher(ParkingDispatcher):
         if self._context.halted.is_set():
             raise Halted
         self._collection.close()
-        return await self._admission.admit(asked)
+        return await self._budget_gate.admit(asked)
 
     @override
     def close_collection(self) -> None:

@@ -8,7 +8,7 @@ from evalbench.engine.cost.budget import Budget, BudgetReached, Reservation, Wit
 from evalbench.engine.dispatch.base import ZERO, BudgetSpent, Halted, Report
 
 
-class Admission:
+class BudgetGate:
     """Reserves the possible cost of one dispatcher's calls."""
 
     def __init__(self, budget: Budget, report: Report) -> None:
