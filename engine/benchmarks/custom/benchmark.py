@@ -48,7 +48,7 @@ from evalbench.engine.calls import (
 )
 from evalbench.engine.calls.options import setting
 from evalbench.engine.errors import SpecError
-from evalbench.engine.limited import LimitedProcess, LimitExceeded
+from evalbench.engine.limited_process import LimitedProcess, LimitExceeded
 from evalbench.engine.scoring import letters, metrics
 from evalbench.engine.scoring.reply_text import answer_text
 from evalbench.engine.scoring.statistics import pass_at_k

@@ -1,7 +1,7 @@
 """The work of a custom file's patterns and templates, for a child process with limits.
 
-See :mod:`evalbench.engine.limited`. A piece of work is created by :func:`search`, :func:`template`
-or :func:`same_math`.
+See :mod:`evalbench.engine.limited_process`. A piece of work is created by :func:`search`,
+:func:`template` or :func:`same_math`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from evalbench.engine.limited import LimitedProcess, serve
+from evalbench.engine.limited_process import LimitedProcess, serve
 
 if TYPE_CHECKING:
     from jinja2.sandbox import SandboxedEnvironment

@@ -31,7 +31,7 @@ from evalbench.engine.data.images import MOST_PIXELS
 from evalbench.engine.data.media_headers import image_size, image_type
 from evalbench.engine.data.reading import SUFFIXES, Row, read_rows, shards
 from evalbench.engine.errors import DataError, counted, nearest
-from evalbench.engine.limited import LimitedProcess, LimitExceeded, WorkFailed
+from evalbench.engine.limited_process import LimitedProcess, LimitExceeded, WorkFailed
 
 Numbered = tuple[int, Row]
 _ROWS_AT_ONCE = 64

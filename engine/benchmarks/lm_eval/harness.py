@@ -15,7 +15,7 @@ from typing import Any
 import orjson
 
 from evalbench.engine.errors import DataError, EvalbenchError
-from evalbench.engine.limited import end_child
+from evalbench.engine.limited_process import end_child
 
 _OFFLINE = {"HF_HUB_OFFLINE": "1", "HF_DATASETS_OFFLINE": "1"}
 _MODULE = "evalbench.engine.benchmarks.lm_eval.child"

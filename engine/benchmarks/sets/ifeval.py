@@ -26,7 +26,7 @@ from evalbench.engine.calls.options import setting_of
 from evalbench.engine.calls.templates import Template, chosen_templates, prompt_option
 from evalbench.engine.data.reading import Row, converted, find_table, list_in, read_rows
 from evalbench.engine.installed import require
-from evalbench.engine.limited import LimitedProcess, LimitExceeded
+from evalbench.engine.limited_process import LimitedProcess, LimitExceeded
 from evalbench.engine.scoring import metrics
 from evalbench.engine.scoring.pooled import pooled
 from evalbench.engine.scoring.reply_text import spoken

@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
-from evalbench.engine.limited import LimitedProcess, serve
+from evalbench.engine.limited_process import LimitedProcess, serve
 
 Args = Mapping[str, Any]
 

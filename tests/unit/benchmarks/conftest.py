@@ -10,7 +10,7 @@ import pytest
 
 from evalbench.engine.benchmarks.custom import child_work
 from evalbench.engine.calls import Prompt, Reply
-from evalbench.engine.limited import WorkFailed
+from evalbench.engine.limited_process import WorkFailed
 
 
 class FakeModel:

@@ -22,7 +22,7 @@ from evalbench.engine.config.spec import make_spec
 from evalbench.engine.cost.prices import PriceBook
 from evalbench.engine.data.dataset import prepare, prepared_path, read_header
 from evalbench.engine.errors import DataError, SpecError
-from evalbench.engine.limited import LimitedProcess
+from evalbench.engine.limited_process import LimitedProcess
 from evalbench.engine.preflight.estimate import Draw, estimate_samples
 from evalbench.engine.scoring.tally import Tally
 

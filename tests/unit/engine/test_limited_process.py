@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from evalbench.engine.limited import LimitedProcess, LimitExceeded
+from evalbench.engine.limited_process import LimitedProcess, LimitExceeded
 
 LOADS_MUCH = """
 import mmap
-from evalbench.engine.limited import serve
+from evalbench.engine.limited_process import serve
 
 held = []
 
