@@ -31,7 +31,7 @@ from bench.figures import Figure, declare, tell
 from bench.made_run import make
 from bench.own_home import own_home
 from evalbench.engine.runs.folder import RunFolder
-from evalbench.tui.bootstrap import prepare_environment
+from evalbench.tui.start_app import prepare_environment
 
 Figures = dict[str, list[float]]
 

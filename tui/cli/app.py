@@ -77,7 +77,7 @@ def open_app(
 
     def app() -> int:
         try:
-            from evalbench.tui.bootstrap import show
+            from evalbench.tui.start_app import show
 
             return show(run=run, theme=theme, low_bandwidth=low_bandwidth, mouse=mouse)
         except Exception as error:
