@@ -433,7 +433,7 @@ class RunSession:
                 sys.executable,
                 "-P",
                 "-m",
-                "evalbench.engine.formats.child",
+                "evalbench.engine.formats.results_child",
                 *(str(self.folder.path), name, str(place)),
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=asyncio.subprocess.PIPE,

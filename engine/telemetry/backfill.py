@@ -40,7 +40,7 @@ def export_traces(folder: RunFolder, spec: RunSpec, *, again: bool = False) -> l
         )
         try:
             done = subprocess.run(
-                [sys.executable, "-P", "-m", "evalbench.engine.telemetry.child"],
+                [sys.executable, "-P", "-m", "evalbench.engine.telemetry.exporter_child"],
                 input=line,
                 stdout=subprocess.PIPE,
                 env=strip_environment(os.environ),

@@ -51,7 +51,7 @@ class TraceSupervisor:
                     sys.executable,
                     "-P",
                     "-m",
-                    "evalbench.engine.telemetry.child",
+                    "evalbench.engine.telemetry.exporter_child",
                     stdin=asyncio.subprocess.PIPE,
                     stdout=asyncio.subprocess.PIPE,
                     env=strip_environment(os.environ),
@@ -97,7 +97,7 @@ class TraceSupervisor:
 def request_line(
     folder: RunFolder, to: Destination, secret: str, *, anew: str = "", end: bool = False
 ) -> bytes:
-    """The request for an exporting process, see :mod:`.child`."""
+    """The request for an exporting process, see :mod:`.exporter_child`."""
     request = {
         "folder": str(folder.path),
         "to": to.to_json(),

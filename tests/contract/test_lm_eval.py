@@ -31,7 +31,7 @@ from tests.lm_eval_peer import EMBEDDED_DOCS, EMBEDDED_TOKENS, loglikelihood, re
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[2]
-CHILD = "evalbench.engine.benchmarks.lm_eval.child"
+CHILD = "evalbench.engine.benchmarks.lm_eval.harness_child"
 ROWS = [
     ("France", ["Paris", "Lyon", "Rome"], 0),
     ("Italy", ["Milan", "Rome"], 1),

@@ -1,8 +1,9 @@
 """Tasks of lm-evaluation-harness: asked by evalbench, made and scored by the library.
 
-The library runs in a child process (:mod:`.child`): it loads the tasks, builds each document's
-requests, and later applies filters and ``process_results`` to the replies. Requests become calls
-like those of any other benchmark. Aggregation needs no library, see :mod:`.aggregation`.
+The library runs in a child process (:mod:`.harness_child`): it loads the tasks, builds each
+document's requests, and later applies filters and ``process_results`` to the replies. Requests
+become calls like those of any other benchmark. Aggregation needs no library, see
+:mod:`.aggregation`.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ from evalbench.engine.errors import DataError, EvalbenchError
 from evalbench.engine.limited_process import end_child
 
 _OFFLINE = {"HF_HUB_OFFLINE": "1", "HF_DATASETS_OFFLINE": "1"}
-_MODULE = "evalbench.engine.benchmarks.lm_eval.child"
+_MODULE = "evalbench.engine.benchmarks.lm_eval.harness_child"
 
 
 class TaskFailed(Exception):

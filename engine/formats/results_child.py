@@ -1,8 +1,8 @@
 """The child process that writes the results of a complete run where its settings request it.
 
-Started by the engine, which imports no format, as ``python -m evalbench.engine.formats.child`` with
-the run's folder, the format and the target. Prints one line of JSON: ``{"files": N}`` or
-``{"error": WHAT}``.
+Started by the engine, which imports no format, as
+``python -m evalbench.engine.formats.results_child`` with the run's folder, the format and the
+target. Prints one line of JSON: ``{"files": N}`` or ``{"error": WHAT}``.
 """
 
 from __future__ import annotations
