@@ -13,8 +13,8 @@ from typing import Any
 from evalbench.engine.benchmarks.code_reasoning import lenient as executions_lenient
 from evalbench.engine.benchmarks.code_reasoning import parsers as executions
 from evalbench.engine.benchmarks.mt_bench import ratings as judge_ratings
-from evalbench.engine.benchmarks.spec_adherence import compliance as spec_compliance
-from evalbench.engine.benchmarks.spec_adherence import ranking as spec_ranking
+from evalbench.engine.benchmarks.spec_adherence import compliance_parsers as spec_compliance
+from evalbench.engine.benchmarks.spec_adherence import ranking_parsers as spec_ranking
 from evalbench.engine.errors import UsageError, nearest
 from evalbench.engine.scoring import chosen_option as options
 from evalbench.engine.scoring import letters, letters_lenient

@@ -21,7 +21,7 @@ from evalbench.engine.benchmark import (
     unread_judgements,
 )
 from evalbench.engine.benchmarks.spec_adherence import data, prompts
-from evalbench.engine.benchmarks.spec_adherence.compliance import (
+from evalbench.engine.benchmarks.spec_adherence.compliance_parsers import (
     COMPLIANCE,
     COMPLIANCE_LENIENT,
     read_compliance,

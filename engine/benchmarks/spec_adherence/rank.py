@@ -31,7 +31,7 @@ from evalbench.engine.benchmarks.spec_adherence.generate import (
     SPEC_NAME,
     specification,
 )
-from evalbench.engine.benchmarks.spec_adherence.ranking import (
+from evalbench.engine.benchmarks.spec_adherence.ranking_parsers import (
     RANKING,
     RANKING_LENIENT,
     read_rank,

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from evalbench.engine.benchmark import judge_name
-from evalbench.engine.benchmarks.spec_adherence.compliance import read_compliance
+from evalbench.engine.benchmarks.spec_adherence.compliance_parsers import read_compliance
 from evalbench.engine.benchmarks.spec_adherence.rank import ORDERS
-from evalbench.engine.benchmarks.spec_adherence.ranking import read_rank
+from evalbench.engine.benchmarks.spec_adherence.ranking_parsers import read_rank
 from evalbench.engine.config.roles import CANDIDATE
 from evalbench.engine.formats.files import Files
 from evalbench.engine.journal.records import BatchRow

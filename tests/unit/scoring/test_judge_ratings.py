@@ -20,8 +20,8 @@ from evalbench.engine.benchmarks.mt_bench.ratings import (
     read_winner,
     read_winner_lenient,
 )
-from evalbench.engine.benchmarks.spec_adherence import ranking
-from evalbench.engine.benchmarks.spec_adherence.compliance import read_compliance_lenient
+from evalbench.engine.benchmarks.spec_adherence import ranking_parsers
+from evalbench.engine.benchmarks.spec_adherence.compliance_parsers import read_compliance_lenient
 
 # What a person would read; None: no rating in the form that was asked for, or outside of 1 to 10.
 RATINGS: dict[float | None, list[str]] = {
@@ -251,7 +251,7 @@ def test_judgements_in_many_forms_are_read_as_a_person_would() -> None:
         "winner": read_winner_lenient,
         "right": read_verdict,
         "compliant": lambda reply: read_compliance_lenient(reply).compliant,
-        "ranking": ranking.read_verdict,
+        "ranking": ranking_parsers.read_verdict,
     }
     for case in map(json.loads, lines):
         ((kind, expected),) = (item for item in case.items() if item[0] != "reply")

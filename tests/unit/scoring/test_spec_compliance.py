@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalbench.engine.benchmarks.spec_adherence.compliance import (
+from evalbench.engine.benchmarks.spec_adherence.compliance_parsers import (
     read_compliance,
     read_compliance_lenient,
 )

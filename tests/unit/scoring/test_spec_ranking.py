@@ -8,7 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalbench.engine.benchmarks.spec_adherence.ranking import SCORES, read_rank, read_verdict
+from evalbench.engine.benchmarks.spec_adherence.ranking_parsers import (
+    SCORES,
+    read_rank,
+    read_verdict,
+)
 
 VERDICTS: dict[str | None, list[str]] = {
     "a": [
