@@ -14,6 +14,7 @@ from evalbench.engine.errors import CallRejected, ProviderError, ServerFault
 from evalbench.providers.google.errors import read_error
 from evalbench.providers.google.sdk import GeminiClient
 from evalbench.providers.wire.body import parsed
+from evalbench.providers.wire.connection_made import new_attempt
 from evalbench.providers.wire.exchange import Answered
 from evalbench.providers.wire.failures import ProviderIdentity
 from evalbench.providers.wire.reply_scrubbing import SecretScrubber
@@ -65,10 +66,19 @@ class Uploads:
     async def _one(self, part: MediaPart) -> None:
         task = self._going.get(part.sha256)
         if task is None:
-            task = self._going[part.sha256] = asyncio.ensure_future(self._uploaded(part))
+            task = self._going[part.sha256] = asyncio.ensure_future(self._unbilled(part))
             task.add_done_callback(lambda done: self._going.pop(part.sha256, None))
         # Shielded: cancelling one call must not cancel the upload for the others.
         self._files[part.sha256] = await asyncio.shield(task)
+
+    async def _unbilled(self, part: MediaPart) -> _File:
+        """Uploads are free: neither their connections nor their failures are the call's."""
+        new_attempt()
+        try:
+            return await self._uploaded(part)
+        except ProviderError as error:
+            error.possibly_billed = False
+            raise
 
     async def _uploaded(self, part: MediaPart) -> _File:
         answered = await self._client.upload(part)

@@ -283,10 +283,20 @@ async def test_an_upload_that_fails_is_tried_by_nobody_in_silence(
     sim.fault(status=status, path="/upload/")
     provider = make("google")
     call = show(FLASH, film(4, padding=15_000_000))
-    assert type(await failure(provider, call)) is kind
+    error = await failure(provider, call)
+    assert type(error) is kind
+    assert not error.possibly_billed
     assert statuses(sim) == [status]
     sim.no_faults()
     assert (await provider.answer(call)).outcome is Outcome.OK
+
+
+async def test_an_upload_that_is_cut_was_never_billed(sim: Handle, make: Make) -> None:
+    sim.fault("close_before_headers", path="/upload/")
+    provider = make("google")
+    error = await failure(provider, show(FLASH, film(4, padding=15_000_000)))
+    assert type(error) is e.ConnectionFailed
+    assert not error.possibly_billed
 
 
 def test_likelihoods_of_given_texts_are_refused(make: Make) -> None:
