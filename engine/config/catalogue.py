@@ -72,9 +72,9 @@ def _stamp() -> list[Any]:
 def _files_beside(module: str) -> list[list[Any]]:
     try:
         spec = find_spec(module)
-    except Exception:  # importing the package around it may fail in any way
+        return _files_in(os.path.dirname(spec.origin)) if spec and spec.origin else []
+    except Exception:  # importing the package around it may fail in any way; it may be in a zip
         return []
-    return _files_in(os.path.dirname(spec.origin)) if spec and spec.origin else []
 
 
 @cache

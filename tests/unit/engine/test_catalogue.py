@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -59,3 +60,21 @@ def test_a_damaged_cache_is_made_anew(home: Path) -> None:
         path.write_text(text)
         assert described()[0] == rows
         assert path.read_text() != text
+
+
+def test_a_plugin_in_a_zip_is_told_of_too(
+    home: Path, installed: Installed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = (
+        "from evalbench.engine.benchmarks.quickstart import Quickstart\n"
+        "class Packed(Quickstart):\n    name, title = 'packed', 'From a zip'\n"
+    )
+    with zipfile.ZipFile(tmp_path / "plugin.zip", "w") as archive:
+        archive.writestr("packed_away.py", source)
+    monkeypatch.syspath_prepend(str(tmp_path / "plugin.zip"))
+    installed.add("packed_away", "", GROUP, packed="Packed")
+    (file,) = tmp_path.rglob("packed_away.py")
+    file.unlink()
+    rows, faults = described()
+    assert faults == []
+    assert "From a zip" in {row.title for row in rows}
