@@ -10,7 +10,7 @@ import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Any
 
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
@@ -20,6 +20,8 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
 from opentelemetry.proto.common.v1.common_pb2 import AnyValue
 from opentelemetry.proto.trace.v1.trace_pb2 import Span as WireSpan
 from opentelemetry.proto.trace.v1.trace_pb2 import Status
+
+from tests.simulator.loopback import serving
 
 CLIENT = WireSpan.SPAN_KIND_CLIENT
 INTERNAL = WireSpan.SPAN_KIND_INTERNAL
@@ -192,15 +194,9 @@ def collecting() -> Iterator[Collector]:
         def log_message(self, *_: object) -> None:
             pass
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    collector.address = f"http://127.0.0.1:{server.server_address[1]}"
-    thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
-    thread.start()
-    try:
-        yield collector
-    finally:
-        collector.hold.set()
-        server.shutdown()
-        server.server_close()
-        thread.join()
+    with serving(Handler) as port:
+        collector.address = f"http://127.0.0.1:{port}"
+        try:
+            yield collector
+        finally:
+            collector.hold.set()

@@ -10,13 +10,13 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-import threading
 from collections import Counter
 from collections.abc import Mapping
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from types import TracebackType
+from http.server import BaseHTTPRequestHandler
 from typing import Any
 from urllib.parse import unquote, urlsplit
+
+from tests.simulator.loopback import serving
 
 _RANGE = re.compile(r"bytes=(\d+)-(\d*)")
 
@@ -56,26 +56,17 @@ class DatasetHub:
         self.requests: list[str] = []
 
     def __enter__(self) -> DatasetHub:
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
-        self._server.daemon_threads = True
-        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.01,))
-        self._thread.start()
+        self._serving = serving(_handler(self))
+        self._port = self._serving.__enter__()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join()
+    def __exit__(self, *_: object) -> None:
+        self._serving.__exit__(None, None, None)
 
     @property
     def url(self) -> str:
         """What ``HF_ENDPOINT`` must be."""
-        return f"http://127.0.0.1:{self._server.server_port}"
+        return f"http://127.0.0.1:{self._port}"
 
     def answer(self, path: str) -> Answer:
         """Status, body and headers for a path."""

@@ -10,13 +10,13 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-import threading
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from types import TracebackType
+from http.server import BaseHTTPRequestHandler
 from urllib.parse import unquote, urlsplit
+
+from tests.simulator.loopback import serving
 
 MAIN = "main"
 
@@ -72,22 +72,12 @@ class Hub:
     requests: Counter[str] = field(default_factory=Counter)
 
     def __enter__(self) -> Hub:
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), type("_", (_Handler,), {"hub": self}))
-        self._server.daemon_threads = True
-        self._port = self._server.server_port
-        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.01,))
-        self._thread.start()
+        self._serving = serving(type("_", (_Handler,), {"hub": self}))
+        self._port = self._serving.__enter__()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join()
+    def __exit__(self, *_: object) -> None:
+        self._serving.__exit__(None, None, None)
 
     @property
     def url(self) -> str:
