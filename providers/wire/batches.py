@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from abc import abstractmethod
+from collections import deque
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime
 from functools import wraps
@@ -31,8 +32,9 @@ from evalbench.providers.modelfacts.refusals import blamed
 from evalbench.providers.wire.body import ReadBody, keyless, parsed, reply_of
 from evalbench.providers.wire.exchange import Answered, Arrival, Prepared
 from evalbench.providers.wire.failures import ErrorResponse, build, error_response, not_an_api
-from evalbench.providers.wire.lenient import encode
+from evalbench.providers.wire.lenient import decode, encode
 from evalbench.providers.wire.provider import NetworkProvider
+from evalbench.providers.wire.reply_scrubbing import LONGEST_ID
 from evalbench.providers.wire.streams import cannot_write
 
 CLOCKS_S = 60.0
@@ -55,7 +57,7 @@ class WireBatches(BatchApi):
     def __init__(self, provider: NetworkProvider) -> None:
         self.provider = provider
         self.title, self.scrub = provider.title, provider.scrub
-        self._read: dict[bytes, tuple[dict[str, Any], tuple[str, ...]]] = {}
+        self._read: deque[tuple[bytes, dict[str, Any], tuple[str, ...]]] = deque()
         self._size = 0
         self._notes: tuple[str, ...] = ()
 
@@ -77,7 +79,17 @@ class WireBatches(BatchApi):
 
     @override
     def item(self, line: bytes) -> str:
-        item = self._parsed(line)[0].get(self.item_field)
+        # What is fetched is searched for the key as a file, see `without_key`. Lines of an odd form
+        # are searched again: in another encoding the key consists of other bytes.
+        result, notes = _object(*decode(line))
+        if notes:
+            result, notes = _object(*keyless(line, self.scrub))
+        # A page of items is read first and then its replies, so each line is parsed once.
+        self._read.append((line, result, notes))
+        self._size += len(line)
+        while self._size > _MOST_KEPT:
+            self._size -= len(self._read.popleft()[0])
+        item = result.get(self.item_field)
         if not isinstance(item, str):
             raise ValueError(f"the line has no {self.item_field}")
         return item
@@ -85,39 +97,30 @@ class WireBatches(BatchApi):
     @override
     def reply(self, line: bytes, call: Call) -> Reply:
         try:
-            result, self._notes = self._parsed(line)
+            read = self._read_before(line) or _object(*keyless(line, self.scrub))
         except ValueError as error:
             raise self.broken_line(line, str(error)) from None
+        result, self._notes = read
         try:
-            with self.scrub.errors():
-                return self.scrub.reply(self.read_result(result, call))
-        except (CallRejected, NoSuchModel) as error:
-            raise self._unless_learned(error, call) from None
-        except RunFatal as error:
-            # The line came through the API, so the address is correct.
-            self.provider.spoke = True
-            raise self.provider.if_it_spoke(error) from None
+            return self.scrub.reply(self.read_result(result, call))
+        except ProviderError as error:
+            self.scrub.error(error)
+            if isinstance(error, CallRejected | NoSuchModel):
+                raise self._unless_learned(error, call) from None
+            if isinstance(error, RunFatal):
+                # The line came through the API, so the address is correct.
+                self.provider.spoke = True
+                raise self.provider.if_it_spoke(error) from None
+            raise
 
-    def _parsed(self, line: bytes) -> tuple[dict[str, Any], tuple[str, ...]]:
-        """A line as an object, without the key, and notes on its oddities.
-
-        The items of a page of lines are read first and then its replies: the last lines are kept,
-        so that each is parsed once.
-
-        Raises:
-            ValueError: it is not an object.
-        """
-        if held := self._read.get(line):
-            return held
-        value, notes = keyless(line, self.scrub)
-        if not isinstance(value, dict):
-            raise ValueError("the line is not a JSON object")
-        self._size += len(line)
-        if self._size > _MOST_KEPT:
-            self._read.clear()
-            self._size = len(line)
-        self._read[line] = value, notes
-        return value, notes
+    def _read_before(self, line: bytes) -> tuple[dict[str, Any], tuple[str, ...]] | None:
+        """What :meth:`item` has parsed of a line; it and the lines before are not kept any more."""
+        while self._read:
+            earlier, value, notes = self._read.popleft()
+            self._size -= len(earlier)
+            if earlier is line:
+                return value, notes
+        return None
 
     def broken_line(self, line: bytes, why: str) -> ProviderError:
         """A line that cannot be interpreted."""
@@ -139,7 +142,7 @@ class WireBatches(BatchApi):
         return reply_of(
             body,
             Arrival(
-                self.scrub.identity(request_id),
+                str(request_id)[:LONGEST_ID],
                 params=self.provider.notes(call),
                 notes=self._notes,
             ),
@@ -241,6 +244,17 @@ class WireBatches(BatchApi):
         if not said.known:
             return self.provider.if_it_spoke(not_an_api(said, self.provider.who))
         return build(CallRejected, f"{self.title} has {what} no longer", said)
+
+
+def _object(value: Any, notes: tuple[str, ...]) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """A parsed line with its notes, if it is an object.
+
+    Raises:
+        ValueError: it is not.
+    """
+    if not isinstance(value, dict):
+        raise ValueError("the line is not a JSON object")
+    return value, notes
 
 
 Fetch = Callable[[Any, BatchJob, Path], Awaitable[None]]

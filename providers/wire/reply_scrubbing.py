@@ -26,6 +26,7 @@ _QUERY = re.compile(
     r"(?i)(?<=[?&;])(?P<name>(?:[\w.%-]*[._-])?(?:api|access)?(?:key|token|secret|passw(?:or)?d"
     r"|pwd|sig|signature|credential|auth)=)[^&;\s\"'#<>)]+"
 )
+LONGEST_ID = 200
 _BEYOND = 10_000
 """Extra characters examined before cutting, so that no cut leaves part of a key."""
 
@@ -56,7 +57,7 @@ class SecretScrubber:
 
     def identity(self, text: object) -> str:
         """A request id, limited in length, without the secrets."""
-        return self._scrubber.text(str(text)[:_BEYOND])[:200]
+        return self._scrubber.text(str(text)[:_BEYOND])[:LONGEST_ID]
 
     def text(self, text: str, most: int = 2_000) -> str:
         """An error text without the secrets, other keys and logins in URLs; truncated."""
@@ -83,11 +84,15 @@ class SecretScrubber:
         try:
             yield
         except ProviderError as error:
-            clean = self._scrubber.text
-            for name in ("what", "why", "hint", "body", "request_id", "param"):
-                setattr(error, name, clean(getattr(error, name)))
-            error.args = (error.what,)
+            self.error(error)
             raise
+
+    def error(self, error: ProviderError) -> None:
+        """Remove the secrets from a provider's error."""
+        clean = self._scrubber.text
+        for name in ("what", "why", "hint", "body", "request_id", "param"):
+            setattr(error, name, clean(getattr(error, name)))
+        error.args = (error.what,)
 
     def file(self, path: Path) -> None:
         """Remove the secrets from a file of lines.

@@ -353,10 +353,10 @@ class Lifecycle:
             return
         results = Results(context.api, batch, file)
         again = await self._take(results)
-        has_reply = context.with_reply(batch.calls)
         missing = results.missing()
+        has_reply = context.with_reply(missing)
         # The same set after a crash: calls that are only asked again come last and are gone.
-        executed = missing[: self._executed_of(len(missing), results)]
+        executed = missing[: self._executed_of(len(missing), results)] if missing else ()
         self._reconciliation.ask_again(again, self._reconciliation.why)
         left = [ident for ident in missing if ident not in has_reply]
         self._reconciliation.unanswered(left, executed=set(executed))

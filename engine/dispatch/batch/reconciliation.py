@@ -5,6 +5,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Collection, Iterable
 from decimal import Decimal
+from functools import lru_cache
 
 from evalbench.engine.calls import Call, JobState, ModelRef
 from evalbench.engine.calls.replies import Reply
@@ -246,4 +247,8 @@ class Reconciliation:
 
 
 def _call(row: CallRow) -> Call:
-    return Call(ModelRef.parse(row.key.model), row.prompt)
+    return Call(_model(row.key.model), row.prompt)
+
+
+# Few, and parsing takes longer than looking one up.
+_model = lru_cache(ModelRef.parse)
