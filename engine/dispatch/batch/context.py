@@ -45,6 +45,8 @@ class BatchContext:
         not_here: calls to ask in realtime when they are asked again.
         halted: set when nothing may be sent any more.
         turn: held while a batch is created; ``next_create`` is the earliest loop time of the next.
+        reading: held while results are stored and scored: memory has room for the samples of one
+            page of them, not for one of each batch.
         contact: whether the server was reached.
         owners: for jobs of uncertain origin, the batch whose results they turned out to hold.
         batches: all of them, oldest first.
@@ -72,6 +74,7 @@ class BatchContext:
     halted: asyncio.Event = field(default_factory=asyncio.Event)
     turn: asyncio.Lock = field(default_factory=asyncio.Lock)
     next_create: float = 0.0
+    reading: asyncio.Lock = field(default_factory=asyncio.Lock)
     owners: dict[str, str] = field(default_factory=dict)
     batches: list[Batch] = field(default_factory=list)
 

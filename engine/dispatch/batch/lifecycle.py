@@ -396,16 +396,18 @@ class Lifecycle:
         batch, context = self.batch, self._context
         has_reply = context.with_reply(batch.calls)
         again: list[int] = []
-        for page in results.pages():
-            new = [(ident, line) for ident, line in page if ident not in has_reply]
-            samples = context.samples(ident for ident, _ in new)
-            self._reconciliation.preload(samples)
-            rows = {call.id: call for sample in samples for call in sample.calls}
-            for ident, line in new:
-                if (row := rows.get(ident)) and not self._reconciliation.store_line(row, line):
-                    again.append(ident)
-            self._reconciliation.page_stored()
-            await asyncio.sleep(0)
+        async with context.reading:
+            for page in results.pages():
+                new = [(ident, line) for ident, line in page if ident not in has_reply]
+                samples = context.samples(ident for ident, _ in new)
+                self._reconciliation.preload(samples)
+                rows = {call.id: call for sample in samples for call in sample.calls}
+                for ident, line in new:
+                    if (row := rows.get(ident)) and not self._reconciliation.store_line(row, line):
+                        again.append(ident)
+                self._reconciliation.page_stored()
+                # Samples that have all their replies are scored before the next page is read.
+                await asyncio.sleep(0)
         if results.odd:
             context.report("batch-odd-lines", batch=batch.name, **results.odd)
         return again

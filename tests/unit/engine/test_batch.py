@@ -15,7 +15,7 @@ import orjson
 import pytest
 
 from evalbench.engine.benchmark import Ask, Sample, Score
-from evalbench.engine.calls import JobState, ModelRef, Usage, generate
+from evalbench.engine.calls import BatchJob, JobState, ModelRef, Usage, generate
 from evalbench.engine.cost.budget import Budget
 from evalbench.engine.dispatch.batch.context import SHARE
 from evalbench.engine.errors import BadKey, CallRejected, ConnectionFailed, ServerFault
@@ -58,9 +58,10 @@ async def test_all_calls_go_out_in_one_batch_and_come_back(tmp_path: Path) -> No
     assert driver.progress.from_journal == 0
 
 
+@pytest.mark.parametrize("batches", [1, 8])
 @virtual_time
 async def test_samples_are_read_once_for_their_results(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, batches: int
 ) -> None:
     again: list[Any] = []
 
@@ -70,12 +71,19 @@ async def test_samples_are_read_once_for_their_results(
         return unfinished(*args, **named)
 
     monkeypatch.setattr(backlog, "unfinished", seen)
-    world, post = await world_of(tmp_path, 1500), Post()
+    world, post = await world_of(tmp_path, 1600), Post(most_requests=1600 // batches)
+    fetch, together = post.fetch, asyncio.Barrier(batches)
 
+    async def fetched(job: BatchJob, into: Path) -> None:
+        await fetch(job, into)
+        await together.wait()
+
+    monkeypatch.setattr(post, "fetch", fetched)
     state, driver = await drive(world, post)
 
     assert state is State.COMPLETE
-    assert driver.progress.done == 1500
+    assert driver.progress.done == 1600
+    assert len(post.parcels) == batches
     assert again == []
 
 
