@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from evalbench.engine.benchmark import CallFailed
@@ -103,7 +104,12 @@ class Bench:
 
     def read_line(self, body: bytes) -> Reply:
         """What a line of a batch's results says; raises what the provider raises."""
-        line = self.line(body)
+        with TemporaryDirectory() as folder:
+            results = Path(folder) / "results.jsonl"
+            results.write_bytes(self.line(body))
+            # As is done with each file that is fetched.
+            self.provider.scrub.file(results)
+            line = results.read_bytes()
         assert self.provider.batch_api.item(line) == "x"
         reply: Reply = self.provider.batch_api.reply(line, Call(self.model, PROMPT))
         return reply
