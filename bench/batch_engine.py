@@ -189,6 +189,8 @@ class AtOnce(Provider, BatchApi):
                 self.fetched += results.write(orjson.dumps(self._result(item)) + b"\n")
         self.served += time.perf_counter() - wall
         self.served_cpu += time.process_time() - cpu
+        # As what is downloaded from any provider.
+        self._real.scrub.file(into)
 
     async def answer(self, call: Call) -> Reply:
         raise AssertionError("here everything goes through batches")

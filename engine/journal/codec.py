@@ -9,7 +9,7 @@ records.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -144,15 +144,14 @@ def quote(texts: Sequence[str], quotes: Sequence[str]) -> bytes:
     return orjson.dumps(out)
 
 
-def unquote(body: bytes, quotes: Sequence[str]) -> list[str]:
-    """Inverse of :func:`quote` with the same quotes."""
-    texts = []
-    for text in orjson.loads(body):
+def unquote(body: bytes, quotes: Callable[[], Sequence[str]]) -> list[str]:
+    """Inverse of :func:`quote`; ``quotes`` gives the same quotes, if a text refers to one."""
+    texts: list[Any] = orjson.loads(body)
+    for place, text in enumerate(texts):
         if not isinstance(text, str):
-            text[1::2] = [quotes[int(number)] for number in text[1::2]]
-            texts.append("".join(text))
-        else:
-            texts.append(text)
+            quoted = quotes()
+            text[1::2] = [quoted[int(number)] for number in text[1::2]]
+            texts[place] = "".join(text)
     return texts
 
 
@@ -197,8 +196,8 @@ def split_prompt(prompt: Prompt) -> tuple[str, list[str], dict[bytes, bytes]]:
     return orjson.dumps(shape, option=orjson.OPT_SORT_KEYS).decode(), texts, blobs
 
 
-def join_prompt(shape: str, texts: list[str], blobs: dict[bytes, bytes]) -> Prompt:
-    """Inverse of :func:`split_prompt`. A missing blob reads as empty."""
+def join_prompt(shape: str, texts: list[str], blob: Callable[[bytes], bytes]) -> Prompt:
+    """Inverse of :func:`split_prompt`; ``blob`` gives a shared text or media by its hash."""
     kind, raw_messages, continuations, params = _parsed(shape)
     own = iter(texts)
     messages = []
@@ -209,7 +208,7 @@ def join_prompt(shape: str, texts: list[str], blobs: dict[bytes, bytes]) -> Prom
                 parts.append(TextPart(next(own)))
                 continue
             digest = next(own) if isinstance(part, str) else part[0]
-            data = blobs.get(bytes.fromhex(digest), b"")
+            data = blob(bytes.fromhex(digest))
             parts.append(
                 MediaPart(part, data, digest)
                 if isinstance(part, str)
@@ -228,19 +227,6 @@ def _parsed(shape: str) -> tuple[Any, list[Any], Any, Params]:
     if "stop" in asked:
         asked["stop"] = tuple(asked["stop"])
     return kind, messages, continuations, Params(**asked)
-
-
-def prompt_blobs(shape: str, texts: list[str]) -> list[bytes]:
-    """Hashes of the blobs that a prompt refers to."""
-    own = iter(texts)
-    found = []
-    for _, parts in _parsed(shape)[1]:
-        for part in parts:
-            if part == 0:
-                next(own)
-            else:
-                found.append(bytes.fromhex(next(own) if isinstance(part, str) else part[0]))
-    return found
 
 
 def reply_body(reply: Reply) -> bytes:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 from decimal import Decimal
+from functools import cache, partial
 from itertools import groupby
 from pathlib import Path
 from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar
@@ -226,12 +227,10 @@ class RowDecoder:
         )
 
     @_decoding("a prompt")
-    def prompt(self, shape: int, frame: bytes, quotes: Sequence[str]) -> Prompt:
+    def prompt(self, shape: int, frame: bytes, quotes: Callable[[], Sequence[str]]) -> Prompt:
         """A prompt from its columns and the texts it may quote, see ``codec.quotable``."""
-        skeleton = self.name(shape)
         texts = codec.unquote(self.unpack("call", frame), quotes)
-        blobs = {digest: self.blob(digest) for digest in codec.prompt_blobs(skeleton, texts)}
-        return codec.join_prompt(skeleton, texts, blobs)
+        return codec.join_prompt(self.name(shape), texts, self.blob)
 
     @_decoding("a reply")
     def reply(
@@ -511,18 +510,19 @@ def calls_of(
     found: dict[int, list[CallRow]] = {}
     if not samples:
         return found
+
+    @cache
+    def quotes(row: int) -> list[str]:
+        return codec.quotable(samples[row])
+
     try:
         columns = decoder.db.execute(_CALLS, {"rows": str(list(samples)), "slot_bits": SLOT_BITS})
-        quotes: list[str] = []
-        last = 0
         for ident, digest, sent, shape, body, outcome, *rest in columns:
             row = ident >> SLOT_BITS
-            if row != last:
-                quotes, last = codec.quotable(samples[row]), row
             key, reask = decoder.slot(ident & ((1 << SLOT_BITS) - 1))
             if not isinstance(digest, bytes) or not isinstance(sent, int):
                 raise damaged(f"call {ident}", TypeError("its hash or time is none"))
-            prompt = decoder.prompt(shape, body, quotes)
+            prompt = decoder.prompt(shape, body, partial(quotes, row))
             reply = None if outcome is None else decoder.reply(outcome, *rest)
             call = CallRow(ident, row, key, reask, digest, sent, prompt, reply)
             found.setdefault(row, []).append(call)

@@ -292,7 +292,7 @@ def _keyless(call: CallRow) -> CallRow:
         told += [reply.text, reply.reasoning, reply.error, reply.request_id]
     if not holds_key(told) and (reply is None or not holds_key(reply.raw)):
         return call
-    return replace(call, prompt=_keyless_prompt(call.prompt), reply=_keyless_reply(call.reply))
+    return call._replace(prompt=_keyless_prompt(call.prompt), reply=_keyless_reply(call.reply))
 
 
 def _keyless_prompt(prompt: Prompt) -> Prompt:

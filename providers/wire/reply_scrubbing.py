@@ -27,6 +27,8 @@ _QUERY = re.compile(
     r"|pwd|sig|signature|credential|auth)=)[^&;\s\"'#<>)]+"
 )
 LONGEST_ID = 200
+_MOST_VALUES = 50
+"""Of a body that a text is sought in; searching the text would take longer."""
 _BEYOND = 10_000
 """Extra characters examined before cutting, so that no cut leaves part of a key."""
 
@@ -72,11 +74,15 @@ class SecretScrubber:
 
         Everything else is as parsed from bytes that went through :meth:`exact`.
         """
-        clean = self._scrubber.text
-        text, reasoning = clean(reply.text), clean(reply.reasoning)
+        text = self._joined(reply.text, reply.raw)
+        reasoning = self._joined(reply.reasoning, reply.raw)
         if text is reply.text and reasoning is reply.reasoning:
             return reply
         return replace(reply, text=text, reasoning=reasoning)
+
+    def _joined(self, text: str, raw: object) -> str:
+        """A text without the secrets; one that stands in the body as it is has none."""
+        return text if not text or _stands_in(text, raw) else self._scrubber.text(text)
 
     @contextmanager
     def errors(self) -> Iterator[None]:
@@ -101,3 +107,19 @@ class SecretScrubber:
             OSError: it cannot be read or written.
         """
         self._scrubber.file(path)
+
+
+def _stands_in(text: str, value: object) -> bool:
+    """Whether this very object is in parsed JSON, not too far from its beginning."""
+    ahead = [value]
+    for _ in range(_MOST_VALUES):
+        if not ahead:
+            return False
+        value = ahead.pop()
+        if value is text:
+            return True
+        if isinstance(value, dict):
+            ahead.extend(value.values())
+        elif isinstance(value, list):
+            ahead.extend(value)
+    return False

@@ -17,7 +17,6 @@ from evalbench.engine.journal.codec import (
     TRAIN_AFTER,
     Packer,
     join_prompt,
-    prompt_blobs,
     quotable,
     quote,
     split_prompt,
@@ -51,8 +50,14 @@ def learned() -> bytes:
 @given(prompts)
 def test_a_prompt_survives_being_taken_apart(prompt: Prompt) -> None:
     shape, texts, blobs = split_prompt(prompt)
-    assert join_prompt(shape, texts, blobs) == prompt
-    assert set(prompt_blobs(shape, texts)) == set(blobs)
+    taken: list[bytes] = []
+
+    def blob(digest: bytes) -> bytes:
+        taken.append(digest)
+        return blobs[digest]
+
+    assert join_prompt(shape, texts, blob) == prompt
+    assert set(taken) == set(blobs)
 
 
 def test_prompts_that_differ_in_their_own_texts_have_one_shape() -> None:
@@ -81,7 +86,7 @@ def test_short_continuations_belong_to_the_shape_long_ones_do_not() -> None:
 
 def test_a_blob_that_is_gone_reads_as_empty() -> None:
     shape, texts, _ = split_prompt(generate([user([TextPart("gone", shared=True), "stays"])]))
-    assert join_prompt(shape, texts, {}).messages[0].text == "stays"
+    assert join_prompt(shape, texts, lambda _: b"").messages[0].text == "stays"
 
 
 # -- quotes ------------------------------------------------------------------------
@@ -93,7 +98,7 @@ def test_texts_survive_naming_what_they_quote(data: st.DataObject) -> None:
     quotes = data.draw(st.lists(st.text("ab", min_size=2, max_size=4), unique=True, max_size=4))
     pieces = st.lists(st.sampled_from([*quotes, "a", "b", "", "0", "é", "\0", "\01"]), max_size=6)
     texts = data.draw(st.lists(pieces.map("".join), max_size=4))
-    assert unquote(quote(texts, quotes), quotes) == texts
+    assert unquote(quote(texts, quotes), lambda: quotes) == texts
 
 
 def test_a_prompt_that_quotes_its_sample_names_the_places() -> None:
