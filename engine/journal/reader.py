@@ -468,6 +468,41 @@ def epoch_means(decoder: RowDecoder, path: Path, epochs: int) -> EpochMeans:
         raise understand(error, path) from error
 
 
+def scores_with(decoder: RowDecoder, outcomes: Sequence[int]) -> list[int]:
+    """Numbers of all scores with one of these outcomes, in order."""
+    sql = "SELECT id FROM score WHERE outcome IN (SELECT value FROM json_each(?)) ORDER BY id"
+    return [ident for (ident,) in decoder.db.execute(sql, (str(list(outcomes)),))]
+
+
+def means_without(
+    decoder: RowDecoder, known: EpochMeans, scores: Sequence[int]
+) -> EpochMeans | None:
+    """What there is of each sample without some of its scores, which are still stored.
+
+    Args:
+        decoder: the journal.
+        known: what there is now; changed.
+        scores: numbers of the scores, in order.
+
+    Returns:
+        None if what is known does not agree with them, as means are sums in another order.
+    """
+    sql = "SELECT id, tags, outcome, vals FROM score WHERE id BETWEEN ? AND ? ORDER BY id"
+    for row, group in groupby(scores, key=lambda ident: ident >> EPOCH_BITS):
+        gone = set(group)
+        held = decoder.db.execute(sql, (row << EPOCH_BITS, (row + 1 << EPOCH_BITS) - 1)).fetchall()
+        before: dict[int, tuple[Outcome, Mapping[str, float]]] = {
+            ident: (decoder.outcome(code), decoder.values(values))
+            for ident, _, code, values in held
+        }
+        if len(before) == known.epochs:
+            known.means.add_sample(decoder.tags(held[0][1]), [*before.values()], -1)
+        known.begun.pop(row, None)
+        if left := [score for ident, score in before.items() if ident not in gone]:
+            known.begun[row] = left
+    return None if any(count < 0 for count in known.means.rows.values()) else known
+
+
 def count_by_sample(decoder: RowDecoder, epochs: int) -> tuple[dict[Kind, int], EpochMeans]:
     """Number of scores of each kind, and what there is of each sample, in one scan."""
     kinds: Counter[Kind] = Counter()

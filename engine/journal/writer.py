@@ -22,7 +22,7 @@ from evalbench.engine.errors import JournalError
 from evalbench.engine.journal import codec
 from evalbench.engine.journal.file import JournalFile
 from evalbench.engine.journal.paging import cut_off
-from evalbench.engine.journal.reader import RowDecoder
+from evalbench.engine.journal.reader import RowDecoder, means_without, scores_with
 from evalbench.engine.journal.records import OUTCOME_CODE, BatchRow, CallKey, picodollars
 from evalbench.engine.journal.schema import EPOCH_BITS, SLOT_BITS
 
@@ -249,8 +249,13 @@ class Journal(JournalFile):
         """Delete scores with these outcomes: their samples are unfinished again."""
         codes = [OUTCOME_CODE[what] for what in outcomes]
         known = self.query(RowDecoder.sums)
-        if known is None or known.count(codes):
-            self._delete("DELETE FROM score WHERE outcome = ?", [(code,) for code in codes])
+        if known is not None and not known.count(codes):
+            return
+        ids = self.query(lambda decoder: scores_with(decoder, codes))
+        means = self._sums.epoch_means
+        left = means and self.query(lambda decoder: means_without(decoder, means, ids))
+        self._delete("DELETE FROM score WHERE id = ?", [(ident,) for ident in ids])
+        self._sums.epoch_means = left
 
     def forget_samples(self, rows: Iterable[int]) -> None:
         """Remove samples and their scores; their calls stay as a record of what was paid."""

@@ -137,7 +137,42 @@ async def test_a_whole_resume_scans_scores_once_at_most(
     assert len(scans) == killed, scans
 
 
-async def test_a_score_that_is_removed_makes_them_unknown(path: Path) -> None:
+@pytest.mark.parametrize("which", [ALL, ALL[:8]], ids=["all", "begun"])
+async def test_failed_scores_are_removed_without_counting_the_others(
+    path: Path, which: list[tuple[int, int]]
+) -> None:
+    await run_a_part(path, which)
+    seen: list[str] = []
+    journal = Journal(path, EPOCHS)
+    journal._db.set_trace_callback(seen.append)
+    journal.forget_scores([Outcome.ERROR])
+    progress = RunProgress({}, EPOCHS)
+    progress.read(journal)
+    scans = [sql for sql in seen if "FROM score" in sql and "SELECT" in sql]
+    assert [sql for sql in scans if "BETWEEN" not in sql] == scans[:1], "only to find them"
+    journal.recount()  # forgets the means
+    counted = RunProgress({}, EPOCHS)
+    counted.read(journal)
+    assert rows(counted) == rows(progress)
+    assert counted._epochs_of == progress._epochs_of
+    await journal.close()
+
+
+async def test_means_that_do_not_agree_with_the_scores_are_counted_anew(path: Path) -> None:
+    await run_a_part(path, ALL)
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("UPDATE run SET value = replace(value, '\"error\"', '\"ok\"')")
+    journal, progress = begun(path)
+    assert sum(rows(progress).values()) == 5
+    assert rows(progress)[(("of", "0"),), Outcome.OK, ()] == 1
+    journal.forget_scores([Outcome.ERROR])
+    progress.read(journal)
+    assert [*rows(progress).values()] == [1, 1, 1, 1]
+    assert all(values for _, _, values in rows(progress))
+    await journal.close()
+
+
+async def test_a_score_that_is_removed_can_be_made_again(path: Path) -> None:
     await run_a_part(path, ALL)
     journal = Journal(path, EPOCHS)
     journal.forget_scores([Outcome.ERROR])
