@@ -267,6 +267,14 @@ class JournalFile:
 
     # -- committing -----------------------------------------------------------
 
+    def _pack(self, kind: str, data: bytes) -> bytes:
+        """Compress a record; with enough of its kind, the next ones get a dictionary."""
+        packer = self._decoder.packers[kind]
+        frame = packer.pack(data)
+        if examples := packer.enough():
+            self.use_dictionary(kind, codec.train(examples))
+        return frame
+
     def _put(self, table: str, *row: Any) -> None:
         if self.broken:
             raise self.broken
@@ -291,9 +299,6 @@ class JournalFile:
         if self._due is not None:
             self._due.cancel()
             self._due = None
-        for kind, packer in self._decoder.packers.items():
-            if not self.broken and (examples := packer.enough()):
-                self.use_dictionary(kind, codec.train(examples))
         rows, self._rows = self._rows, {}
         waiting, self._waiting = self._waiting, []
         if rows and not self.broken:

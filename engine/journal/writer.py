@@ -71,10 +71,9 @@ class Journal(JournalFile):
 
     def add_samples(self, samples: Iterable[tuple[int, Sample]]) -> asyncio.Future[None]:
         """Store samples by row number."""
-        packer = self._decoder.packers["sample"]
         for row, sample in samples:
             digest, _, occurrence = sample.id.partition(".")
-            body = packer.pack(codec.sample_body(sample))
+            body = self._pack("sample", codec.sample_body(sample))
             tags = self._tags(sample.tags)
             self._put("sample", row, bytes.fromhex(digest), int(occurrence), tags, body)
         return self._committed()
@@ -96,7 +95,7 @@ class Journal(JournalFile):
             digest,
             self.now_ms(),
             self._name(shape),
-            self._decoder.packers["call"].pack(codec.quote(texts, quotes)),
+            self._pack("call", codec.quote(texts, quotes)),
         )
         return self._committed()
 
@@ -147,7 +146,7 @@ class Journal(JournalFile):
             reply.usage.output_tokens,
             cost,
             possible,
-            self._decoder.packers["reply"].pack(body),
+            self._pack("reply", body),
         )
         return self._committed()
 
@@ -222,7 +221,7 @@ class Journal(JournalFile):
         if len(told) <= _SHORT and (told.decode() in self._names or len(self._names) < _MOST_NAMES):
             stored: int | bytes = self._name(told.decode())
         else:
-            stored = self._decoder.packers["detail"].pack(told)
+            stored = self._pack("detail", told)
         self._put(
             "score",
             row << EPOCH_BITS | epoch,

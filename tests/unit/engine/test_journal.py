@@ -235,6 +235,22 @@ async def test_a_reader_learns_of_a_dictionary_that_came_after_it_opened(tmp_pat
             assert call.reply == Reply("A")
 
 
+async def test_records_of_one_turn_have_the_dictionary_as_soon_as_there_is_one(
+    tmp_path: Path,
+) -> None:
+    path, many = tmp_path / "journal.db", codec.TRAIN_AFTER + 200
+    async with journal(path) as opened:
+        await opened.add_samples((row, sample(row)) for row in range(1, many + 1))
+        with_it = opened.query(
+            lambda decoder: decoder.db.execute(
+                "SELECT count(*) FROM sample WHERE hex(substr(body, 1, 1)) = '02'"
+            ).fetchone()[0]
+        )
+    assert with_it == 200
+    with JournalReader(path) as reader:
+        assert [found.sample for found in reader.samples()] == [*map(sample, range(1, many + 1))]
+
+
 async def test_a_writer_that_opens_again_goes_on_with_the_dictionary(tmp_path: Path) -> None:
     path, middle = tmp_path / "journal.db", codec.TRAIN_AFTER + 50
     async with journal(path) as opened:
