@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import re
 
-_NAMES = (
-    *("think", "thinking", "thought", "thoughts", "reasoning", "reflection", "scratchpad"),
-    *("seed:think", "analysis", "inner_monologue"),
-)
+_NAMES = {
+    **dict.fromkeys(("think", "thinking", "seed:think"), "think"),
+    **dict.fromkeys(("thought", "thoughts"), "thought"),
+    **{name: name for name in ("reasoning", "reflection", "scratchpad", "analysis")},
+    "inner_monologue": "monologue",
+}
 _PAIRS = tuple(
     (tuple(tag.encode("ascii", "replace") for tag in pair), word.encode())
     for *pair, word in (
-        *((f"<{name}>", f"</{name}>", name) for name in _NAMES),
+        *((f"<{name}>", f"</{name}>", word) for name, word in _NAMES.items()),
         ("[think]", "[/think]", "think"),
         ("<|begin_of_thought|>", "<|end_of_thought|>", "thought"),
-        ("<|start_thinking|>", "<|end_thinking|>", "thinking"),
+        ("<|start_thinking|>", "<|end_thinking|>", "think"),
         ("<|think|>", "<|/think|>", "think"),
         ("<unused94>", "<unused95>", "unused9"),
         # Kimi's ◁think▷; non-ASCII characters are matched as question marks.
@@ -22,6 +24,7 @@ _PAIRS = tuple(
     )
 )
 """The two tags of a pair, and a word contained in both."""
+_WORDS = {word for _, word in _PAIRS}
 _MOST_TAGS = 1000
 _SPECIAL = r"<\|[^|<>\n]{1,40}\|>|</?s>|<eos>|<(?:start|end)_of_turn>|<｜[^｜<>\n]{1,40}｜>"
 _CONTROL = re.compile(_SPECIAL, re.IGNORECASE)
@@ -90,9 +93,10 @@ def _tags(text: str) -> list[tuple[int, int, bool]]:
     # One byte per character, searched at a megabyte per millisecond; a regex takes a hundred.
     raw = text.encode("ascii", "replace").lower()
     found: list[tuple[int, int, bool]] = []
+    # Words are found ten times as fast from the start, and most texts have none.
+    there = {word for word in _WORDS if word in raw}
     for pair, word in _PAIRS:
-        # Words are found ten times as fast from the start, and most texts have none.
-        if word in raw:
+        if word in there:
             for tag in pair:
                 found += _places(raw, tag, closes=tag is pair[1])
     return sorted(found)
