@@ -306,7 +306,8 @@ _LABEL = re.compile(
 _NOUNS = re.compile(rf"(?<![A-Za-z]){_NOUN}", re.IGNORECASE)
 _MOST_LABELS = 300
 _HEADING = re.compile(
-    r"^[ \t]*(?:(?:(?:final|correct|my)[ ])*(?:answer|ans\.?)|(?:correct|final):)"
+    r"^[ \t]*(?:(?:(?:final|correct|my)[ ])*(?:answer|ans\.?)"
+    r"|(?:correct|final|tl;?dr|verdict|pick|selection|decision|result)(?::|[ ]=))"
     r"(?:\s+|\s*(?=[#(]))"
     rf"(?:(?:option|choice)[ ]|\#)?{_LETTER}",
     re.IGNORECASE | re.MULTILINE,
@@ -327,7 +328,9 @@ _ABBREVIATED = re.compile(rf"A[ \t]*:[ \t]*{_LETTER}{_CLOSE}*\s*")
 
 
 def _labelled(text: str) -> str | None:
-    if found := _ABBREVIATED.fullmatch(text):  # "A: B", as in question and answer
+    # "A: B", as in question and answer
+    last = text[text.rfind("\n") + 1 :] if text.startswith("Q:") else text
+    if found := _ABBREVIATED.fullmatch(last):
         return found["letter"].upper()
     start = _last_labels(_NOUNS, text)
     english = _newest(text, _LABEL, _HEADING, _CORRECTS, start=start)
@@ -592,7 +595,8 @@ _REMAINS = re.compile(
 )
 _ONLY_ONE = re.compile(
     rf"{_FIRST_LETTER}(?i:{_CLOSE}*[ ]is[ ]the[ ]only[ ](?:one|option|choice|answer|statement"
-    r"|letter)[ ](?:that|which)(?![ ](?:is|does|do|can|could|would)?[ ]?(?:not|n['’]t|wrong"
+    r"|letter)[ ](?:that|which|with)(?![^.\n]*\b(?:wrong|incorrect)\b)"
+    r"(?![ ](?:is|does|do|can|could|would)?[ ]?(?:not|n['’]t|wrong"
     r"|incorrect|false|fails|cannot|contradicts)))"
 )
 _ONLY_SAYS = re.compile(
@@ -623,7 +627,7 @@ _CHOOSES = re.compile(
     r"|match(?:es|ing)?|corresponds?[ ]to|agrees?[ ]with"
     r"|(?:supports?|favou?rs?|suggests?|in[ ]favou?r[ ]of|meant|mean)"
     r"|(?<!anything[ ])(?<!everything[ ])(?<!all[ ])(?<!nothing[ ])but(?:[ ](?:rather|instead))?"
-    r"|we[ ]get(?=[ ][(]?[A-G][)]?[.!]?\s*$)"
+    r"|conclude(?:[ ]that)?|we[ ]get(?=[ ][(]?[A-G][)]?[.!]?\s*$)"
     r"|decided?[ ](?:on|for)|bubble[ ]in|(?:stick|sticking|went|gone|reply|respond)[ ]with"
     r"|circle|tick|choosing|selecting|picking|(?:example|instance)[ ]of|meaning|implying"
     r"|(?:closest|nearest)[ ]to"
@@ -732,12 +736,12 @@ _UNDECIDED = re.compile(
     r"\b(?:can(?:not|['’]t)[ ](?:tell|decide)|torn|undecided|either[ ]way)\b", re.IGNORECASE
 )
 _VERDICT = (
-    r"(?:(?P<no>incorrect|not[ ](?:correct|right|true)|wrong|false|no|too[ ][a-z]{3,9}"
+    r"(?:(?P<no>incorrect|not[ ](?:correct|right|true)|wrong|false|no|(?-i:F)|too[ ][a-z]{3,9}"
     r"|(?:doesn['’]t|does[ ]not)[ ](?:fit|match|work|hold)|fails)"
-    r"|(?P<yes>correct|right|true|yes|matches|fits|works))"
+    r"|(?P<yes>correct|right|true|yes|(?-i:T)|matches|fits|works))"
 )
 _VERDICTS_INLINE = re.compile(
-    r"(?:^|[.;,][ ]|\n|(?<=[a-z])[ ](?=\())(?:(?:and|but)[ ])?(?:(?:option|choice|statement)[ ])?"
+    r"(?:^|[.;,][ ]|\n|(?<=[a-zTF])[ ](?=\())(?:(?:and|but)[ ])?(?:(?:option|choice|statement)[ ])?"
     r"\(?(?P<letter>[A-G])\)?"
     rf"(?::|[ ]is|[ ]?[–—→=-]|(?<=\)))[ ]{_VERDICT}"
     r"(?=[.,;!]|[ ]\(|[ ](?:because|as|since|and)\b|\s*$)",
@@ -767,10 +771,13 @@ def _verdicts(text: str) -> str | None:
         if len(there) == 1:
             return there.pop()
     for pattern in (_VERDICTS, _VERDICTS_INLINE):
-        said = {found["letter"].upper(): bool(found["yes"]) for found in pattern.finditer(text)}
+        verdicts = list(pattern.finditer(text))
+        said = {found["letter"].upper(): bool(found["yes"]) for found in verdicts}
         right = [letter for letter, yes in said.items() if yes]
         if len(said) > 2 and len(right) == 1:
             return right[0]
+        if len(said) > 2 and right and not text[verdicts[-1].end() :].strip(" ."):
+            return _NO_CHOICE
     return None
 
 

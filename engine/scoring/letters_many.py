@@ -47,10 +47,12 @@ _RIGHT = re.compile(
 )
 _CHOSEN = re.compile(
     r"(?i:(?<!not[ ])(?<!n['’]t[ ])\b(?:choose|select|pick|go[ ]with"
-    r"|(?:(?:think|believe|guess)[ ](?:that[ ])?)?(?:it|that)(?:['’]s|[ ]is)|so|thus|hence"
-    r"|therefore|corresponds?[ ]to|matches|leaves),?[ ](?:answer[ ])?"
-    r"(?:(?:the|option|choice|answer|letter)[ ]){0,2})"
-    r"[(\[]?([B-HJ-Z])(?![\w'’])(?![ \t]+(?:or|and)\b)"
+    r"|(?:(?:think|believe|guess)[ ](?:that[ ])?)?(?:it|that|this)(?:['’]s|[ ]is)"
+    r"|(?:it|that|this)[ ](?:must|should|has[ ]to|would)[ ]be|is(?=[ ](?:option|choice)[ ])"
+    r"|so|thus|hence|therefore|corresponds?[ ]to|matches|leaves),?[ ](?:answer[ ])?)"
+    r"(?:(?i:(?:(?:the|option|choice|answer|letter)[ ]){0,2}))"
+    r"[(\[]?((?<=option[ ])[A-Z]|(?<=choice[ ])[A-Z]|[B-HJ-Z])(?![\w'’])"
+    r"(?![ \t]+(?:or|and|if|unless)\b)"
 )
 _BRACKETED = re.compile(r"\(([A-Z])\)")
 
