@@ -50,7 +50,7 @@ _DOUBT = re.compile(
 )
 # "There are no boxes with 50 pens", but "There are no pens: 0"
 _NONE = re.compile(
-    r"\b(?:no(?!\.)|none|nobody|nothing|nowhere|without\sany|aucune?|ning[uú]n[oa]?|nessun[oa]?"
+    r"\b(?:no(?!\.|\s(?:total|fim|final|todo|dia|mês|ano)\b)|none|nobody|nothing|nowhere|without\sany|aucune?|ning[uú]n[oa]?|nessun[oa]?"
     r"|nenhum[a]?|geen|ingen|żaden|brak|нет|hiç)\b|没有|沒有",
     re.IGNORECASE,
 )
@@ -93,7 +93,7 @@ RESULT = re.compile(
     r"(?<![<>≤≥!=])=(?!=)|[≈→⇒⟹]"
     r"|\b(?:equals|is\sequal\sto|(?<!her\s)totals|totall?ing|(?<!\bto\s\w{3}\s)(?<!\bto\s\w{4}\s)(?<!\bto\s\w{5}\s)(?:for\s)?a\s(?:grand\s)?total\sof"
     r"|(?:comes|works|worked)\s(?:out\s)?to|adds?\sup\sto|sums?\sto|amounts?\sto|leaving"
-    r"|which\sleaves|(?<=,\s)making(?=\s[$€£]?\d)|(?:together|altogether|in\s(?:total|all)),?\s(?:that|it|this)"
+    r"|which\sleaves|(?<=,\s)(?:making|covering|giving|earning|costing|spending|paying)(?=\s[$€£]?\d)|(?:together|altogether|in\s(?:total|all)),?\s(?:that|it|this)"
     r"(?:['’]s|\s(?:is|makes))|yields|results\sin|rounds?\s(?:up\s|down\s)?to"
     r"|(?:we|i|you)\s(?:get|obtain)|(?<=\d)\s(?:gives|leaves|makes|yields)"
     r"|\b(?:add|subtract|multiply|divide)\b[^.;=\d]{0,20}\d[^.;=]{0,40}?\s(?:to|and)\sget|ergibt|ergeben|égale(?:nt)?)\b|等于",
@@ -124,7 +124,9 @@ _CHECK_INSIDE = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 # "5 hours to read 120 pages"
-_QUALIFIES = re.compile(r"^[^,;()+*×÷=]*\b(?:to|for|in|over|during|with)\s(?:\w+\s){0,3}[$€£]?$")
+_QUALIFIES = re.compile(
+    r"[^,;()+*×÷=]*\b(?:to|for|in|over|during|with)\s(?:(?!and\b)\w+\s){0,3}[$€£]?$"
+)
 _AFTER_SIGN = re.compile(
     rf"[\s:{BOLD}{OPEN}(]*(?:(?:about|approximately|roughly|exactly|only|just|him|her|them|us"
     r"|you|with|a\stotal\sof|[a-z]\s?)\s)?[\s(]*",
@@ -154,7 +156,8 @@ _UNSOLVED = re.compile(
 )
 # "With 5 boxes of 3 pens each, there are 15 pens."
 _CIRCUMSTANCES = re.compile(
-    r"\W*(?:with|after|for|in|at|on|over|during|once|when)\s(?:[^,:;=]|,(?=\d)){1,80},\s"
+    r"\W*(?:with|after|for|in(?!\s(?:total|all|sum|short|conclusion|summary|fact|the\send)\b)|at|on"
+    r"|over|during|once|when)\s(?:[^,:;=]|,(?=\d)){1,80},\s"
     r"(?=[a-z])",
     re.IGNORECASE,
 )
@@ -338,8 +341,8 @@ def _chosen(text: str, found: Sequence[Numeral]) -> Numeral | None:
         if _AND.search(text, found[0].end, last.start):
             return None  # "Ann needs 10 days and Bob needs 10 days"
         return None if any(_is_operand(text, number) for number in found) else last
-    if known := _before_known(text, found):
-        return known
+    if new := _beside_known(text, found):
+        return new
     before = text[: last.start]
     copula = _COPULA.search(before)
     if (
@@ -357,21 +360,33 @@ def _chosen(text: str, found: Sequence[Numeral]) -> Numeral | None:
 
 _KNOWN_BEFORE = re.compile(r"\b(?:the|these|those|all|his|her|their|its)\s$", re.IGNORECASE)
 _NOUN_AFTER = re.compile(r"\s[A-Za-z]{3,}")
-_COMPARED = re.compile(r"\b(?:than|times|per|of|each|another|plus|minus|and)\b", re.IGNORECASE)
+_COMPARED = re.compile(
+    r"\b(?:than|times|per|of|each|another|plus|minus|and|counting|including|which|who|that|where"
+    r"|when)\b",
+    re.IGNORECASE,
+)
+_COUNTS_EACH = re.compile(
+    r"\s(?:\w+\s){0,2}(?:each|apiece|per|every|more|less|fewer|times|short|extra|than|an?)\b",
+    re.IGNORECASE,
+)
 
 
-def _before_known(text: str, found: Sequence[Numeral]) -> Numeral | None:
-    """The first number, if all others name what is known: "350 dollars from the 27 lamps"."""
-    first, *others = found
-    between = text[first.end : others[-1].start]
-    if _COMPARED.search(between) or _CLAUSE_BREAK.search(between) or _is_operand(text, first):
+def _beside_known(text: str, found: Sequence[Numeral]) -> Numeral | None:
+    """The one number, if all others name what is known: "350 dollars from the 27 lamps"."""
+    new = [
+        one
+        for one in found
+        if not (
+            _KNOWN_BEFORE.search(text, max(0, one.start - 12), one.start)
+            and _NOUN_AFTER.match(text, one.end)
+        )
+    ]
+    if len(new) != 1 or _is_operand(text, new[0]):
         return None
-    known = all(
-        _KNOWN_BEFORE.search(text, max(0, one.start - 12), one.start)
-        and _NOUN_AFTER.match(text, one.end)
-        for one in others
-    )
-    return first if known else None
+    between = text[found[0].end : found[-1].start]
+    if _COMPARED.search(between) or _CLAUSE_BREAK.search(between):
+        return None
+    return None if _COUNTS_EACH.match(text, new[0].end) else new[0]
 
 
 # Vowel signs and marks of scripts that write them apart from letters
@@ -426,7 +441,7 @@ def _result(text: str, found: Sequence[Numeral], signs: Sequence[re.Match[str]])
     if filled is None or filled.end() < first.start - 1 or _OPERATOR.match(text, first.end):
         return None
     if any(
-        number.value != first.value and not _QUALIFIES.search(text, first.end, number.start)
+        number.value != first.value and not _QUALIFIES.match(text, first.end, number.start)
         for number in after
     ):
         return None
@@ -434,7 +449,7 @@ def _result(text: str, found: Sequence[Numeral], signs: Sequence[re.Match[str]])
     if sign[0] in "=≈" and _UNSOLVED.search(left):
         return None
     before = [number for number in found if number.end <= sign.start()]
-    if sign[0].lower() == "making" and not _comes_to(before, first.value):
+    if sign[0].lower() in _BRINGS and not _comes_to(before, first.value):
         return None  # "She works 8 hours, making $15 an hour"
     if len(signs) > 1 and _converts(text, before, sign, first):
         return None
@@ -452,6 +467,9 @@ def _result(text: str, found: Sequence[Numeral], signs: Sequence[re.Match[str]])
             if results and results.isdisjoint(operands(text[start : sign.start()])):
                 return None
     return first
+
+
+_BRINGS = ("making", "covering", "giving", "earning", "costing", "spending", "paying")
 
 
 def _comes_to(parts: Sequence[Numeral], value: Fraction | None) -> bool:
