@@ -6,6 +6,7 @@ import asyncio
 import json
 import math
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -418,6 +419,27 @@ def test_code_of_task_files_needs_a_flag(folder: Path, monkeypatch: pytest.Monke
                 assert "--unsafe-task-code" in refused.value.hint
     finally:
         Harness.close(child)
+
+
+def test_a_task_that_cannot_be_loaded_is_named(
+    folder: Path, warm: Warm, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(benchmark, "all_tasks", dict)
+    place = folder / "unfit"
+    place.mkdir()
+    (place / "empty.jsonl").touch()
+    for name, change, why in (
+        ("misnamed", 'doc_to_text: "{{town}}"', "lacks: 'town' is undefined"),
+        ("rowless", f"dataset_kwargs: {{data_files: {{test: {place}/empty.jsonl}}}}", "no rows"),
+        ("lost", f"dataset_kwargs: {{data_files: {{test: {place}/gone.jsonl}}}}", r"gone\.jsonl"),
+    ):
+        (place / f"{name}.yaml").write_text(
+            f"include: ../base.yaml\ntask: {name}\nfewshot_split: null\ntraining_split: null\n"
+            f"{TEXT}{change}\n"
+        )
+        with pytest.raises(DataError, match=f"cannot load {name}") as refused:
+            asyncio.run(ours(warm, name, Ask(), include_path=str(place), unsafe_task_code=True))
+        assert re.search(why, refused.value.why)
 
 
 @pytest.mark.slow

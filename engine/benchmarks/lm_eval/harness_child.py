@@ -26,6 +26,7 @@ import os
 import random
 import sys
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -93,6 +94,22 @@ def _forbid_code(base: Path) -> None:
     utils.env.filters.update(plain.filters)
 
 
+@contextmanager
+def _named(task: str) -> Iterator[None]:
+    """Name the task that the library, or the task's own code, fails to load."""
+    from jinja2 import UndefinedError
+
+    try:
+        yield
+    except Exception as error:
+        why = f"{type(error).__name__}: {error}"[:2000]
+        if isinstance(error, StopIteration):
+            why = "its data set has no rows"
+        elif isinstance(error, UndefinedError):
+            why = f"a template of it names what its data set lacks: {error}"
+        raise Refused(f"lm-evaluation-harness cannot load {task}", why=why) from None
+
+
 class Session:
     """The tasks of one run, loaded."""
 
@@ -109,7 +126,8 @@ class Session:
         self._docs: dict[str, Any] = {}
         self._hashes: dict[tuple[str, int], str] = {}
         self._aggregated: dict[str, dict[str, str]] = {}
-        loaded = self._load()
+        with _named(settings["task"]):
+            loaded = self._load()
         self.tasks: dict[str, Any] = loaded["tasks"]
         self.groups: dict[str, Any] = loaded.get("groups") or {}
         for name, task in self.tasks.items():
@@ -201,12 +219,13 @@ class Session:
         """Every document with the requests that the task makes of it."""
         given = self._settings
         for name, task in self.tasks.items():
-            task.build_all_requests(
-                system_instruction=given["system_instruction"] or None,
-                apply_chat_template=given["apply_chat_template"],
-                fewshot_as_multiturn=given["fewshot_as_multiturn"],
-                chat_template=_recorded if given["apply_chat_template"] else None,
-            )
+            with _named(name):
+                task.build_all_requests(
+                    system_instruction=given["system_instruction"] or None,
+                    apply_chat_template=given["apply_chat_template"],
+                    fewshot_as_multiturn=given["fewshot_as_multiturn"],
+                    chat_template=_recorded if given["apply_chat_template"] else None,
+                )
             by_doc: dict[int, list[Any]] = {}
             for instance in task.instances:
                 by_doc.setdefault(instance.doc_id, []).append(instance)
