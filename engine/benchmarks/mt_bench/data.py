@@ -173,6 +173,7 @@ _FASTCHAT = (
     "https://raw.githubusercontent.com/lm-sys/FastChat/"
     "0e6d3e4beaab66f4d3f93db72541a4abab8af28d/fastchat/llm_judge/data/judge_prompts.jsonl"
 )
+_FASTCHAT_SHA256 = "fd283293406d024f44c174b094ef48031d0687a4682fd3a56b29b138f80281b6"
 
 
 class JudgePrompts(NamedTuple):
@@ -203,12 +204,13 @@ def find_prompts(given: str, source: DataSource) -> JudgePrompts:
     if given != ORIGINAL:
         return read_prompts(Path(given))
     beside = prompts_beside(source.path) if source.path else None
-    found = read_prompts(beside or _fetched(source))
+    path = beside or _fetched(source)
+    found = read_prompts(path)
     if found.name != ORIGINAL:
         raise DataError(
             "these are not the judge prompts that FastChat ships",
-            path=str(beside or _FASTCHAT),
-            hint=f"name the file to use it all the same: --judge-prompts {beside}",
+            path=str(path),
+            hint=f"name the file to use it all the same: --judge-prompts {path}",
         )
     return found
 
@@ -220,6 +222,7 @@ def _fetched(source: DataSource) -> Path:
         source.progress("fetching judge_prompts.jsonl of FastChat", 0, None)
     return fetch_once(
         _FASTCHAT,
+        _FASTCHAT_SHA256,
         kept,
         "FastChat's judge prompts",
         "check the network, or name the file: --judge-prompts judge_prompts.jsonl",

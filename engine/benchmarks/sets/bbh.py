@@ -6,6 +6,7 @@ or else downloaded at a fixed commit (MIT licence), and cached.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -22,6 +23,8 @@ _AUTHORS = (
     "https://raw.githubusercontent.com/suzgunmirac/BIG-Bench-Hard/"
     "9ee07bd481feebf959a6b59d61ea57bdcf30964d/cot-prompts"
 )
+_SUMS = Path(__file__).parent / "bbh-prompts.json"
+"""The SHA-256 of each task's file."""
 _HINT = "put the authors' folder cot-prompts beside the data, or ask without examples: --shots 0"
 _QUESTION = re.compile(r"\n\n(?=Q: )")
 _STEPS = "\nA: Let's think step by step."
@@ -88,13 +91,14 @@ def _texts(tasks: Sequence[str], source: DataSource) -> Mapping[str, str]:
         if (folder / FOLDER).is_dir():
             return {task: _text(folder / FOLDER / f"{task}.txt") for task in tasks}
     found = {}
+    sums = json.loads(_SUMS.read_text(encoding="utf-8"))
     for number, task in enumerate(tasks):
         kept = source.cache / "bbh" / FOLDER / f"{task}.txt"
         if source.progress and not kept.is_file():
             source.progress("fetching the examples of BIG-Bench Hard", number, len(tasks))
         address = f"{_AUTHORS}/{task}.txt"
         found[task] = _text(
-            fetch_once(address, kept, "the solved examples of BIG-Bench Hard", _HINT)
+            fetch_once(address, sums[task], kept, "the solved examples of BIG-Bench Hard", _HINT)
         )
     return found
 

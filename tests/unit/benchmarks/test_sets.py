@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import hashlib
 import io
 import json
 from pathlib import Path
 from typing import Any
+from urllib.error import URLError
 
 import pytest
 
 from evalbench.engine.benchmark import Benchmark, CallFailed, DataSource, Sample, Score, sample_ids
 from evalbench.engine.benchmarks.custom import scorers
 from evalbench.engine.benchmarks.custom.file import file_of, read_tables
-from evalbench.engine.benchmarks.sets import instructions, toml_sets
+from evalbench.engine.benchmarks.sets import bbh, instructions, toml_sets
 from evalbench.engine.calls import MediaPart, Outcome, Prompt, Reply
 from evalbench.engine.calls.options import parse_options
 from evalbench.engine.config.registry import benchmark_class, benchmark_names
@@ -319,6 +321,10 @@ def test_bbh_is_asked_after_the_authors_examples(
 
     monkeypatch.setattr("urllib.request.urlopen", hub)
     configs: Any = benchmark_class("bbh").about.configs  # type: ignore[attr-defined]
+    assert set(json.loads(bbh._SUMS.read_text())) == set(configs)
+    own = tmp_path / "sums.json"
+    own.write_text(json.dumps(dict.fromkeys(configs, hashlib.sha256(COT.encode()).hexdigest())))
+    monkeypatch.setattr(bbh, "_SUMS", own)
     if beside:
         (tmp_path / "cot-prompts").mkdir()
         for task in configs:
@@ -345,12 +351,16 @@ def test_bbh_without_its_examples_says_what_to_do(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def gone(address: str, timeout: float) -> Any:
-        raise OSError("no route")
+        raise URLError(OSError("no route"))
 
     monkeypatch.setattr("urllib.request.urlopen", gone)
     rows = [{"input": "Which?", "target": "(B)", "task": "navigate"}]
     with pytest.raises(DataError, match=r"could not be fetched[^!]*no route[^!]*--shots 0"):
         Made(tmp_path, "bbh", {"test.jsonl": rows})
+    monkeypatch.setattr("urllib.request.urlopen", lambda *_, **__: io.BytesIO(b"<p>Log in"))
+    for _ in range(2):  # such a page is not kept
+        with pytest.raises(DataError, match="not the file that was published"):
+            Made(tmp_path, "bbh", {"test.jsonl": rows})
     (tmp_path / "cot-prompts").mkdir()
     with pytest.raises(DataError, match=r"boolean_expressions\.txt cannot be read"):
         Made(tmp_path, "bbh", {"test.jsonl": rows})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import socketserver
 import threading
 from collections.abc import Callable, Iterator
@@ -9,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from evalbench.engine.data import fetching
 from evalbench.engine.data.fetching import fetch_once
 from evalbench.engine.errors import DataError
+
+SAID = hashlib.sha256(b"said").hexdigest()
 
 Serve = Callable[[bytes], str]
 
@@ -41,8 +43,8 @@ def serve() -> Iterator[Serve]:
 def test_a_file_is_fetched_once(serve: Serve, tmp_path: Path) -> None:
     address = serve(b"HTTP/1.0 200 OK\r\nContent-Length: 4\r\n\r\nsaid")
     kept = tmp_path / "folder" / "file"
-    assert fetch_once(address, kept, "a file", "").read_bytes() == b"said"
-    assert fetch_once("http://127.0.0.1:1/", kept, "a file", "").read_bytes() == b"said"
+    assert fetch_once(address, SAID, kept, "a file", "").read_bytes() == b"said"
+    assert fetch_once("http://127.0.0.1:1/", SAID, kept, "a file", "").read_bytes() == b"said"
 
 
 @pytest.mark.parametrize(
@@ -50,17 +52,16 @@ def test_a_file_is_fetched_once(serve: Serve, tmp_path: Path) -> None:
     [
         b"HTTP/1.0 200 OK\r\nContent-Length: 400\r\n\r\ncut",
         b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n9\r\ncut",
-        b"HTTP/1.0 200 OK\r\n\r\nlarger than it should be",
+        b"HTTP/1.0 200 OK\r\n\r\nanother file",
         b"HTTP/1.0 404 Not Found\r\n\r\n",
         b"no HTTP\r\n\r\n",
     ],
 )
 def test_a_file_that_did_not_come_whole_is_not_kept(
-    response: bytes, serve: Serve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    response: bytes, serve: Serve, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(fetching, "_LARGEST", 10)
     kept = tmp_path / "file"
     with pytest.raises(DataError, match="a file could not be fetched") as caught:
-        fetch_once(serve(response), kept, "a file", "do without")
+        fetch_once(serve(response), SAID, kept, "a file", "do without")
     assert caught.value.hint == "do without"
     assert not kept.exists()
