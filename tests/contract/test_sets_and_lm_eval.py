@@ -243,6 +243,7 @@ def test_the_same_replies_have_the_same_scores(name: str, theirs: Any, tmp_path:
     found = ours(pair, tmp_path)
     for (row, reply), own, their in zip(pair.told(), found, theirs[name], strict=True):
         for key, metric in pair.metrics.items():
-            assert own[metric] == their[key], (row, reply, key)
+            # DROP's F1 has hundredths there.
+            assert round(own[metric], 2) == their[key], (row, reply, key)
     for key in pair.metrics:
         assert len({their[key] for their in theirs[name]}) > 1

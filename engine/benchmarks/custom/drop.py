@@ -4,7 +4,7 @@ Source: D. Dua et al., "DROP: A Reading Comprehension Benchmark Requiring Discre
 Paragraphs", arXiv 1903.00161 (2019), section 5; the rule as in the authors' evaluation,
 https://github.com/allenai/allennlp-reading-comprehension (``eval/drop_eval.py``), for an
 answer that is a single text, as in https://github.com/openai/simple-evals and
-lm-evaluation-harness.
+lm-evaluation-harness. F1 is rounded as in the former; the latter rounds it to hundredths.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def read_answer(reply: str) -> str:
 
 
 def score(answer: str, spans: Sequence[str]) -> tuple[float, float]:
-    """Exact match (0 or 1) and F1 (0 to 1, in hundredths) of an answer against one right answer.
+    """Exact match (0 or 1) and F1 (0 to 1) of an answer against one right answer.
 
     Args:
         answer: the model's answer, as one text.
@@ -35,7 +35,7 @@ def score(answer: str, spans: Sequence[str]) -> tuple[float, float]:
     exact = float({given} == set(right) and len(right) == 1)
     # One text can be aligned with one span only, so the others count as missed.
     best = max((_f1(set(given.split()), set(one.split())) for one in right), default=0.0)
-    return exact, round(best / max(1, len(right)), 2)
+    return exact, round(best / max(1, len(right)), 4)
 
 
 def normalized(text: str) -> str:

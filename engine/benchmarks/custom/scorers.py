@@ -99,7 +99,7 @@ SCORERS: Mapping[str, Scorer] = {
     "regex": Scorer("regex/1"),
     "math": Scorer("math-verify/1", package="math_verify"),
     "f1": Scorer("token-f1/1", graded=True),
-    "drop": Scorer("drop-f1/2", graded=True),
+    "drop": Scorer("drop-f1/1", graded=True),
     "rouge": Scorer("rouge/1", graded=True, package="rouge_score"),
     "bleu": Scorer("bleu/1", graded=True, package="sacrebleu"),
     "similarity": Scorer("edit-similarity/1", graded=True, package="rapidfuzz"),
