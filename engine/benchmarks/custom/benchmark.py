@@ -27,7 +27,13 @@ from evalbench.engine.benchmark import (
 from evalbench.engine.benchmarks.custom import child_work, scorers
 from evalbench.engine.benchmarks.custom.file import CustomFile, read_file
 from evalbench.engine.benchmarks.custom.rows import read_items, split_beside
-from evalbench.engine.benchmarks.custom.scorers import SCORERS, Read, Scoring, read_reply
+from evalbench.engine.benchmarks.custom.scorers import (
+    SCORERS,
+    STRICT_READING,
+    Read,
+    Scoring,
+    read_reply,
+)
 from evalbench.engine.benchmarks.mt_bench.ratings import (
     RATING_LENIENT,
     rating_problem,
@@ -461,6 +467,8 @@ def _single(file: CustomFile, tally: Tally) -> list[Metric]:
     measure = metrics.mean if one.scorer == "graded" else metrics.rate
     out = [measure(tally, "accuracy", "accuracy", "Accuracy")]
     names = {name for row in tally for name in row.values}
+    if one.scorer in STRICT_READING and file.votes == 1:
+        names.add("accuracy_strict")
     for value, title in (
         ("accuracy_strict", "Accuracy, exact replies only"),
         ("accuracy_norm", "Accuracy, log-likelihood per byte"),

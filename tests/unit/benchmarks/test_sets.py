@@ -172,6 +172,8 @@ def test_choices_are_shown_and_scored_by_place(tmp_path: Path) -> None:
         assert all(part in text for part in parts), name
         assert values(made.score(right)) == (1, 1), name
         assert values(made.score("C" if right != "C" else "A"))[0] == 0, name
+        # Both readings are named before anything is asked.
+        assert made.metrics() == {"accuracy": None, "accuracy_strict": None, "unparsed": None}
 
 
 def test_winogrande_shows_five_examples_of_the_training_split(tmp_path: Path) -> None:
