@@ -62,10 +62,13 @@ class LongScoring(TypedDict):
 class Gauges(TypedDict, total=False):
     """What a run's candidate is doing now, for display.
 
-    ``in_flight``, ``waiting``, ``retries`` and ``in_batches`` count calls; ``concurrency`` is the
-    maximum in flight, ``fixed`` whether the user set it; ``paused_s`` is how much longer nothing is
-    sent; ``short_of_budget`` says that all waits for the runs that share the budget, or for a
-    higher one. ``headroom`` is what the provider said is left of its limits on ``requests`` and
+    ``in_flight``, ``waiting`` (for a retry), ``unfunded`` (waiting for money), ``retries`` and
+    ``in_batches`` count calls; ``concurrency`` is the maximum in flight, ``fixed`` whether the user
+    set it; ``limited_by`` is what keeps more calls from being in flight: ``concurrency``, the
+    ``rate`` that was found, ``headroom``, ``qps``, ``tpm``, ``budget`` or nothing, and
+    ``rate_limit`` calls a second if it is a rate; ``paused_s`` is how much longer nothing is sent;
+    ``short_of_budget`` says that all waits for the runs that share the budget, or for a higher one.
+    ``headroom`` is what the provider said is left of its limits on ``requests`` and
     ``tokens``, each with the limit, which may be None. The others are for local models: a worker's
     ``memory`` (bytes), ``progress`` and process, or all ``workers``, and the GPUs that they run on.
     """
@@ -73,6 +76,9 @@ class Gauges(TypedDict, total=False):
     in_flight: int
     concurrency: int
     fixed: bool
+    limited_by: str
+    rate_limit: float | None
+    unfunded: int
     waiting: int
     retries: int
     paused_s: float
@@ -210,9 +216,10 @@ _WORKER = record(
 _GAUGES = record(
     {},
     {
-        **dict.fromkeys(("in_flight", "waiting", "retries"), maybe(_count)),
+        **dict.fromkeys(("in_flight", "unfunded", "waiting", "retries"), maybe(_count)),
         "concurrency": maybe(number()),
-        **dict.fromkeys(("paused_s", "idle"), maybe(_measure)),
+        "limited_by": maybe(text),
+        **dict.fromkeys(("rate_limit", "paused_s", "idle"), maybe(_measure)),
         "paused_why": maybe(text),
         **dict.fromkeys(("fixed", "short_of_budget"), maybe(flag)),
         "headroom": maybe(table_of(list_of(maybe(_count), 2, 2))),

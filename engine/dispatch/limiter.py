@@ -100,15 +100,18 @@ class Limiter:
     """Adaptive concurrency (unless fixed), pauses, and a steady request rate.
 
     A fixed size never changes. Otherwise it starts small, grows by one per reply while calls
-    wait (doubling each round) until too many are refused, and is steered after that
-    (:mod:`evalbench.engine.dispatch.steering`). The permit of a refused call stays unused for
-    as long as an answer takes: otherwise refusals, which come back at once, would be retried
-    many times as often as answers arrive. The whole key pauses only when the provider reports
-    that nothing is left, or when most of the recent calls were refused.
+    wait for it and for nothing else (doubling each round) until too many are refused, and is
+    steered after that (:mod:`evalbench.engine.dispatch.steering`). The permit of a refused call
+    stays unused for as long as an answer takes: otherwise refusals, which come back at once, would
+    be retried many times as often as answers arrive. The whole key pauses only when the provider
+    reports that nothing is left, or when most of the recent calls were refused.
 
     A gentle limiter is for limits that a steady load raises and a burst does not. It starts
     with one call, at most doubles each round, and takes at least 14 seconds to double. While
     the provider has no capacity it keeps its size: this key's own limit was not the cause.
+
+    Attributes:
+        unfunded: calls that have a permit and wait for money.
     """
 
     def __init__(
@@ -143,7 +146,9 @@ class Limiter:
         self._last_shrink = float("-inf")
         self._recent: deque[bool] = deque()
         self.why = ""
+        self.unfunded = 0
         self._line = asyncio.Lock()
+        self._held_by = ""
         self._alone = True
         self._level = self.semaphore.size
         self._grown = 0
@@ -188,12 +193,15 @@ class Limiter:
             0 if it was taken, else seconds until a retry.
         """
         if self._counts_left and self._left < 1 and self._in_flight:
+            self._held_by = "headroom"
             return _LOOK_S
         if self._paced and (wait := self._steering.pace.wait(now)) > 0:
+            self._held_by = "rate"
             return wait
         if self._qps is None and self._tpm is None:
             return 0.0
         qps = self._rate()
+        self._held_by = "qps" if qps == self._qps else "tpm"
         if self._shared_limits:
             return self._shared_limits.next_slot(qps)
         if self._next > now:
@@ -244,6 +252,30 @@ class Limiter:
         """Calls that were sent and have not returned."""
         return len(self._in_flight)
 
+    @property
+    def limited_by(self) -> str:
+        """What keeps more calls from being in flight: a value of ``Gauges.limited_by``."""
+        if self.unfunded:
+            return "budget"
+        if self._line.locked():
+            return self._held_by
+        return "concurrency" if self.semaphore.waiting else ""
+
+    @property
+    def rate_limit(self) -> float | None:
+        """Calls a second that this engine may send, where that limits them."""
+        match self.limited_by:
+            case "rate":
+                return self._steering.pace.rate * self._steering.pace.part
+            case "qps" | "tpm":
+                return self._rate()
+        return None
+
+    @property
+    def _wanted(self) -> bool:
+        """Whether more concurrency would let more calls be sent."""
+        return self.limited_by == "concurrency" and self._level < MOST
+
     def succeeded(
         self, limits: RateLimits | None, took_s: float = 0.0, tokens: int | None = None
     ) -> None:
@@ -259,7 +291,7 @@ class Limiter:
         if self.fixed:
             return
         if self._gentle:
-            if self.semaphore.waiting and self._level < MOST:
+            if self._wanted:
                 self._grow(self._step())
         else:
             self._steer(answered=True)
@@ -268,13 +300,12 @@ class Limiter:
 
     def _steer(self, *, answered: bool) -> None:
         """Adjust the concurrency to an outcome."""
-        wanted = self.semaphore.waiting > 0 and self._level < MOST
         size = self.semaphore.size
         now = asyncio.get_running_loop().time()
         change = self._steering.heard(
             answered=answered,
             size=size,
-            wanted=wanted,
+            wanted=self._wanted,
             now=now,
             kept=len(self._kept),
             paced=self._held_back,

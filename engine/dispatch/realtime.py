@@ -168,7 +168,11 @@ class RealtimeDispatcher:
                 raise Halted
             reservation = self.meter.reservation(call)
             if not self.meter.budget.admit_now(reservation):
-                await self._budget_gate.admit(reservation)
+                self._limiter.unfunded += 1
+                try:
+                    await self._budget_gate.admit(reservation)
+                finally:
+                    self._limiter.unfunded -= 1
             try:
                 if self._halted.is_set():
                     raise Halted
@@ -223,6 +227,9 @@ class RealtimeDispatcher:
             "in_flight": self._limiter.in_flight,
             "concurrency": slots.size,
             "fixed": self._limiter.fixed,
+            "limited_by": "" if paused else self._limiter.limited_by,
+            "rate_limit": self._limiter.rate_limit,
+            "unfunded": self._limiter.unfunded,
             "waiting": self._waiting,
             "retries": self._retries,
             "paused_s": round(paused, 1),

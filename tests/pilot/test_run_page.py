@@ -140,6 +140,27 @@ async def test_why_it_waits_and_what_was_not_sent_as_asked(engine: PretendEngine
         await until_shown(pilot, "sending paused for 3.0 s: no requests")
 
 
+@pytest.mark.parametrize(
+    ("limit", "words"),
+    [
+        ({"limited_by": "rate", "rate_limit": 4.93}, "limited by the rate found: 4.9/s"),
+        ({"limited_by": "headroom"}, "limited by requests or tokens left"),
+        ({"limited_by": "qps", "rate_limit": 0.25}, "limited by --qps: 15.0/min"),
+        ({"limited_by": "tpm", "rate_limit": 2.0}, "limited by --tpm: 2.0/s"),
+        ({"limited_by": "budget", "unfunded": 5}, "limited by the budget: 5 waiting"),
+    ],
+    ids=lambda one: "" if isinstance(one, str) else one["limited_by"],
+)
+async def test_what_limits_the_calls_in_flight(
+    engine: PretendEngine, limit: dict[str, Any], words: str
+) -> None:
+    engine.status(gauges={"in_flight": 3, "concurrency": 64, "fixed": False, **limit})
+    async with opened(engine) as pilot:
+        screen = await until_shown(pilot, words)
+        assert "3 in flight" in screen
+        assert "of 64" not in screen
+
+
 async def test_cards_are_shown_where_there_are_any(engine: PretendEngine) -> None:
     card = {
         "name": "Card 9000", "used": 3 << 30, "peak": 6 << 30, "total": 8 << 30,

@@ -14,7 +14,7 @@ from textual.containers import Vertical
 from evalbench.engine.runs.status import Status
 from evalbench.tui.screens.page import Page
 from evalbench.tui.state import figures
-from evalbench.tui.state.event_words import holdup_words
+from evalbench.tui.state.event_words import holdup_words, limit_words
 from evalbench.tui.state.machine import Machine, MachineReading
 from evalbench.tui.state.run_list import RunLine
 from evalbench.tui.widgets.bar import Bar
@@ -82,18 +82,22 @@ class Glance(Vertical):
 
 
 def call_lines(told: Sequence[Status]) -> list[Line]:
-    """A line for each live run: calls in flight against their limit, rate, why calls wait."""
+    """A line for each live run: calls in flight and what limits them, rate, why calls wait."""
     lines: list[Line] = []
     for status in told[:_MOST_RUNS]:
         gauges = status.gauges
         flying, most = gauges.get("in_flight") or 0, gauges.get("concurrency")
-        words = figures.count(flying) + (f" of {figures.count(most)}" if most else "")
-        share = flying / most if most else 0.0
+        limited = limit_words(gauges)
+        of = f" of {figures.count(most)}" if most and not limited else ""
+        words = figures.count(flying) + of
+        share = 1.0 if limited else flying / most if most else 0.0
         told_words = f" {words:>9}  {figures.rate(status.rate)}"
         name = cell(status.model, _NAME)
         lines.append([f"{name} ", Bar(share, "accent", _BAR), told_words])
         if held := holdup_words(gauges):
             lines.append([(f"  {held}", "warn")])
+        elif limited:
+            lines.append([(f"  {limited}", "dim")])
     if (more := len(told) - _MOST_RUNS) > 0:
         lines.append([(f"and {figures.counted(more, 'run')} more", "dim")])
     return lines or [[("no run at work", "dim")]]

@@ -10,7 +10,7 @@ from evalbench.engine.terminal_text import one_line
 from evalbench.tui.state import figures
 from evalbench.tui.state.agreement import AgreementLine, agreement_lines
 from evalbench.tui.state.batch_words import count_words, is_open, saved, stage_words
-from evalbench.tui.state.event_words import activity_words, holdup_words
+from evalbench.tui.state.event_words import activity_words, holdup_words, limit_words
 from evalbench.tui.state.heatmap import heatmaps
 from evalbench.tui.state.machine import card_facts
 from evalbench.tui.state.run_list import STATE_MARKS
@@ -231,11 +231,13 @@ def money_lines(view: RunView) -> list[Line]:
 
 
 def limit_lines(view: RunView, *, compact: bool) -> list[Line]:
-    """How many calls may be in flight, and why the waiting ones wait."""
+    """How many calls are in flight, what limits them, and why the waiting ones wait."""
     gauges = view.gauges
     lines: list[Line] = []
     flying = figures.count(gauges.get("in_flight") or 0)
-    if (most := gauges.get("concurrency")) is not None:
+    if limited := limit_words(gauges):
+        lines += [[f"{flying} in flight"], [(limited, "dim")]]
+    elif (most := gauges.get("concurrency")) is not None:
         level = ", adaptive" if gauges.get("fixed") is False else ""
         if (gauges.get("in_flight") or 0) > most:
             # The limit was lowered; calls sent before are still in flight.

@@ -270,6 +270,21 @@ def activity_words(progress: Mapping[str, Any] | None) -> str:
     )
 
 
+def limit_words(gauges: Gauges) -> str:
+    """What keeps more calls from being in flight, if it is not the concurrency."""
+    rate = figures.rate(gauges.get("rate_limit") or 0.0)
+    match gauges.get("limited_by"):
+        case "rate":
+            return f"limited by the rate found: {rate}"
+        case "headroom":
+            return "limited by requests or tokens left"
+        case "qps" | "tpm" as option:
+            return f"limited by --{option}: {rate}"
+        case "budget":
+            return f"limited by the budget: {figures.count(gauges.get('unfunded') or 0)} waiting"
+    return ""
+
+
 def holdup_words(gauges: Gauges) -> str:
     """Why calls are not being sent, or how many are waiting for a retry."""
     if scoring := gauges.get("scoring"):

@@ -267,6 +267,31 @@ async def test_it_does_not_grow_when_nobody_waits() -> None:
     assert limiter.semaphore.size == START
 
 
+@pytest.mark.parametrize("limit", ["qps", "tpm", "headroom"])
+@virtual_time
+async def test_it_does_not_grow_while_something_else_limits_it(limit: str) -> None:
+    told = RateLimits(requests_remaining=2, requests_reset_s=30)
+    limiter = Limiter(
+        concurrency=None,
+        qps=2 if limit == "qps" else None,
+        tpm=12_000 if limit == "tpm" else None,
+    )
+    limiter.succeeded(None, tokens=100)
+    if limit == "headroom":
+        refusal = RateLimited("slow down")
+        refusal.limits = told
+        limiter.refused(refusal)
+    crowd = Crowd(limiter, 100)
+    await settle()
+    assert limiter.limited_by == limit
+    assert limiter.rate_limit == {"qps": 2, "tpm": 2, "headroom": None}[limit]
+    for _ in range(10):
+        limiter.succeeded(told if limit == "headroom" else None, tokens=100)
+    assert limiter.semaphore.size == START
+    for task in crowd.tasks:
+        task.cancel()
+
+
 async def refuse(limiter: Limiter, calls: int) -> None:
     """Send calls of which each is refused."""
 

@@ -29,7 +29,7 @@ from evalbench.engine.cost.budget import Budget
 from evalbench.engine.cost.meter import CostMeter
 from evalbench.engine.cost.unit_prices import Rates, UnitPrices
 from evalbench.engine.dispatch.base import BudgetSpent, Halted, SendLog
-from evalbench.engine.dispatch.limiter import Limiter
+from evalbench.engine.dispatch.limiter import START, Limiter
 from evalbench.engine.dispatch.realtime import RealtimeDispatcher
 from evalbench.engine.errors import (
     BadKey,
@@ -194,6 +194,9 @@ async def test_what_it_shows_and_how_many_samples_it_wants() -> None:
         "in_flight": 0,
         "concurrency": 3,
         "fixed": True,
+        "limited_by": "",
+        "rate_limit": None,
+        "unfunded": 0,
         "waiting": 4,
         "retries": 4,
         "paused_s": 0.0,
@@ -396,6 +399,22 @@ async def test_no_more_calls_are_in_flight_than_the_budget_could_pay() -> None:
     replies = await asyncio.gather(*(desk.ask(f"q{n}") for n in range(5)))
     assert [reply.cost for reply in replies] == [1] * 5
     assert (desk.provider.most, budget.spent, budget.reserved) == (2, Decimal(5), Decimal(0))
+
+
+@virtual_time
+async def test_calls_that_wait_for_money_are_not_in_flight_and_raise_no_concurrency() -> None:
+    budget = Budget(Decimal(100))
+    desk = Desk(after_a_second, concurrency=None, budget=budget, prices=A_DOLLAR_A_TOKEN)
+    calls = [desk.ask(f"q{n}") for n in range(10)]
+    await settle()
+    gauges = desk.realtime.gauges()
+    assert gauges["in_flight"] == budget.in_flight == desk.provider.inside < START
+    assert gauges["in_flight"] + gauges["unfunded"] == START
+    assert gauges["limited_by"] == "budget"
+    await asyncio.gather(*calls)
+    gauges = desk.realtime.gauges()
+    assert (gauges["in_flight"], gauges["unfunded"], gauges["limited_by"]) == (0, 0, "")
+    assert gauges["concurrency"] == START
 
 
 @virtual_time
