@@ -166,21 +166,28 @@ class Limiter:
         """
         return Permit(self, weight, unless or asyncio.Event())
 
-    async def until_allowed(self, unless: asyncio.Event) -> None:
-        """Wait until no pause or rate limit holds a call back, or ``unless`` is set."""
+    async def until_allowed(self, unless: asyncio.Event) -> bool:
+        """Wait until no pause or rate limit holds a call back, or ``unless`` is set.
+
+        Returns:
+            Whether the rate that was found held it back.
+        """
         limited = self._qps is not None or self._tpm is not None
         if not limited and not self._paced and not (self._refused and self._counts_left):
             if self.paused_for() > 0:
                 await self._until_unpaused(unless)
-            return
+            return False
+        paced = False
         async with self._line:
             clock = asyncio.get_running_loop().time
             while not unless.is_set():
                 await self._until_unpaused(unless)
                 wait = self._next_slot(clock())
                 if wait <= 0:
-                    return
+                    break
+                paced = self._held_by == "rate"
                 await _sleep(wait, unless)
+        return paced
 
     async def _until_unpaused(self, unless: asyncio.Event) -> None:
         while (wait := self.paused_for()) > 0 and not unless.is_set():
@@ -382,7 +389,7 @@ class Limiter:
         enough = self._whole_rounds
         return len(self._recent) == enough and self._recent.count(False) > enough // 2
 
-    def keep(self, weight: int, beside: int, sent: float) -> None:
+    def keep(self, weight: int, beside: int, sent: float, paced: bool) -> None:
         """Keep the permit of a refused call unused for as long as an answer takes.
 
         The refusal counts only then, as answers do: otherwise refusals of the latest calls would
@@ -392,6 +399,7 @@ class Limiter:
             weight: the call's size in bytes.
             beside: how many others were in flight when it was sent.
             sent: when that was.
+            paced: whether the rate held it back.
         """
         if self.fixed or self._gentle:
             self.semaphore.give(weight)
@@ -401,7 +409,7 @@ class Limiter:
         wait = min(self._takes_s or _KEPT_S, _LONGEST_KEPT_S)
         timer = loop.call_later(wait, self._give, number, True)
         self._kept[number] = timer, weight
-        size, paced = self.semaphore.size, self._held_back
+        size, paced = self.semaphore.size, paced or self._held_back
         refused, of = len(self._kept), size
         if not self._alone and self._shared_limits:
             if paced:
@@ -409,11 +417,11 @@ class Limiter:
                 self._agree_on_rate()
             else:
                 refused, of = self._shared_limits.refusals(refused), self._level
-        found = self._steering.pace.found
+        rate = self._steering.pace.rate
         refusal = Refusal(sent, beside, refused, of)
         change = self._steering.was_refused(refusal, size, loop.time(), paced)
         self._changed(size, change)
-        if found != self._steering.pace.found and not self._alone:
+        if rate != self._steering.pace.rate and not self._alone:
             self._agree_on_rate()
 
     @property
@@ -426,12 +434,12 @@ class Limiter:
         if count and not self.fixed:
             self._steer(answered=False)
 
-    def answered(self, sent: float, beside: int) -> None:
-        """Record that a call was answered that was sent then, beside so many others in flight.
+    def answered(self, sent: float, beside: int, paced: bool) -> None:
+        """Record that a call was answered; the arguments are those of :meth:`keep`.
 
         If it is the first that was accepted after an outage, what was known before holds again.
         """
-        self._steering.was_answered(beside, self._held_back)
+        self._steering.was_answered(beside, paced or self._held_back)
         now = asyncio.get_running_loop().time()
         known = self._steering.outage_before(sent, now)
         if known is None:
@@ -562,7 +570,7 @@ async def _sleep(seconds: float, unless: asyncio.Event) -> None:
 class Permit:
     """A permit held for one attempt, as a context manager."""
 
-    __slots__ = ("_beside", "_limiter", "_sent", "_unless", "_weight")
+    __slots__ = ("_beside", "_limiter", "_paced", "_sent", "_unless", "_weight")
 
     def __init__(self, limiter: Limiter, weight: int, unless: asyncio.Event) -> None:
         self._limiter = limiter
@@ -570,11 +578,12 @@ class Permit:
         self._unless = unless
         self._beside = 0
         self._sent: float | None = None
+        self._paced = False
 
     async def __aenter__(self) -> Permit:
         await self._limiter.semaphore.take(self._weight)
         try:
-            await self._limiter.until_allowed(self._unless)
+            self._paced = await self._limiter.until_allowed(self._unless)
         except BaseException:
             self._limiter.semaphore.give(self._weight)
             raise
@@ -594,8 +603,8 @@ class Permit:
         if self._sent is not None:
             del limiter._in_flight[self]
             if isinstance(error, RateLimited | Overloaded):
-                limiter.keep(self._weight, self._beside, self._sent)
+                limiter.keep(self._weight, self._beside, self._sent, self._paced)
                 return
             if error is None:
-                limiter.answered(self._sent, self._beside)
+                limiter.answered(self._sent, self._beside, self._paced)
         limiter.semaphore.give(self._weight)

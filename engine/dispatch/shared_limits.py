@@ -153,7 +153,7 @@ class SharedLimits:
                 state.pop("rate", None)
             else:
                 level = min(MOST, level + min(grown, size))
-            if refused and not alone and now - state.get("shrunk", 0.0) > BURST_S:
+            if refused and not alone and now - state.get("shrunk", -inf) > BURST_S:
                 level, ramping = int(level * left), False
                 state["shrunk"] = now
             level = max(level, 1)

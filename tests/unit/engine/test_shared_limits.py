@@ -223,6 +223,13 @@ def test_together_they_grow_and_shrink_once_a_burst(engine: Engines, wall: WallC
     assert part.level == MOST
 
 
+def test_the_first_cut_counts_whatever_the_clock_says(engine: Engines, wall: WallClock) -> None:
+    wall.seconds = 0.5
+    one, two = engine(), engine()
+    one.share(size=40, wanted=100)
+    assert two.share(size=20, wanted=100, refused=True, left=0.5).level == 20
+
+
 def test_the_next_lone_engine_begins_small_again(engine: Engines, wall: WallClock) -> None:
     one, two = engine(), engine()
     one.share(size=40, wanted=100)
