@@ -1,7 +1,8 @@
 """Keys and values: the only module that touches the cache classes of transformers.
 
 There are two layouts. A :class:`Prefix` holds one computed prefix; any number of forward passes can
-continue from it without changing it. :class:`Slots` holds many sequences of different lengths in
+continue from it without changing it, also with several independent runs of tokens in one pass.
+:class:`Slots` holds many sequences of different lengths in
 parallel and grows by one token each per decoding step: as rows of equal width or, on a CPU, in
 blocks of similar lengths, so that little padding is read.
 
@@ -12,21 +13,21 @@ per layer.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
 from transformers.cache_utils import Cache, CacheLayerMixin
-from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
+
+from evalbench.providers.local.memory import drop_pages, zeros
 
 if TYPE_CHECKING:
     from evalbench.providers.local.model import LoadedModel
 
-ATTEND = "evalbench_blocks"
-"""The name of :func:`attend` in transformers."""
-_SPECIAL = ("softcap", "s_aux", "position_bias", "sliding_window")
+Run = tuple[int, int, tuple[int, ...]]
+"""Of a pack, see :class:`Runs`."""
 _UNIT, _UNIT_APART = 128, 64
 """Widths are multiples of these many tokens: of one block, and of blocks for similar lengths."""
 
@@ -110,6 +111,50 @@ def behind(prefix: Prefix, layers: int, *, remember: bool = False) -> Cache:
     return Cache(layers=[_BehindPrefix(pair, len(prefix.tokens), remember) for pair in pairs])
 
 
+class Runs:
+    """What :func:`.attention.attend_runs` takes for keys or values of a pack: of each run its own.
+
+    A run is ``(start, end, seen)``: tokens ``start`` to ``end`` of the pack, which follow the
+    prefix and the earlier tokens ``seen``.
+    """
+
+    def __init__(self, prefix: Tensor | None, own: Tensor, runs: Sequence[Run]) -> None:
+        self.runs = runs
+        self._prefix = prefix
+        self._own = own
+
+    def of(self, run: Run) -> Tensor:
+        """All that the last token of a run attends to, ``[heads, tokens, size]``."""
+        start, end, seen = run
+        own = self._own[0]
+        parts = [] if self._prefix is None else [self._prefix[0]]
+        if seen:
+            parts.append(own[:, list(seen)])
+        return torch.cat((*parts, own[:, start:end]), dim=1)
+
+
+class _RunLayer(_Layer):
+    """Keeps the runs of a pack behind a prefix apart."""
+
+    def __init__(self, pair: tuple[Tensor, Tensor] | None, length: int, runs: Sequence[Run]):
+        super().__init__(length)
+        self._pair = pair
+        self._runs = runs
+
+    def update(
+        self, key_states: Tensor, value_states: Tensor, *args: Any, **kwargs: Any
+    ) -> tuple[Any, Any]:
+        """The keys and values of each run."""
+        keys, values = self._pair or (None, None)
+        return Runs(keys, key_states, self._runs), Runs(values, value_states, self._runs)
+
+
+def behind_in_runs(prefix: Prefix, layers: int, runs: Sequence[Run]) -> Cache:
+    """A cache for the runs of one pack after ``prefix``; attention is ``attend_runs``."""
+    pairs = prefix.layers or (None,) * layers
+    return Cache(layers=[_RunLayer(pair, len(prefix.tokens), runs) for pair in pairs])
+
+
 def remembered(cache: Cache, tokens: tuple[int, ...], row: int = 0) -> Prefix:
     """The prefix computed by a pass with ``remember=True``; ``tokens`` is all of it.
 
@@ -124,7 +169,7 @@ def _seen(cache: Any) -> Iterator[tuple[Tensor, Tensor]]:
 
 
 class Blocks(list[Tensor]):
-    """What :func:`attend` takes for keys or values: one tensor for each block.
+    """What :func:`.attention.attend_blocks` takes for keys or values: one tensor for each block.
 
     Attributes:
         masks: what is added to the scores, ``[rows, 1, 1, tokens]`` for each block.
@@ -158,10 +203,12 @@ class _Block:
         row = len(self.slots)
         for index, pair in enumerate(layers):
             if index == len(self.layers):
-                self.layers.append(self._empty(pair, 0))
+                self.layers.append(self._empty(pair, 1))
             if row >= len(self.layers[index][0]):
-                rows = min(self._most, (row + 1) * 5 // 4)
-                self.layers[index] = self._grown(self.layers[index], rows)
+                # In main memory, rows that nothing was written to take none.
+                more = row if pair[0].device.type == "cpu" else row // 4 + 1
+                rows = min(self._most, row + more)
+                self.layers[index] = self._resized(self.layers[index], rows)
             for buffer, one in zip(self.layers[index], pair, strict=True):
                 buffer[row, :, :length] = one[0, :, :length]
         self.slots.append(slot)
@@ -170,9 +217,11 @@ class _Block:
         """Free a row; the last one moves into it."""
         row = self.slots.index(slot)
         last = self.slots.pop()
-        if last != slot:
-            for buffer in (buffer for pair in self.layers for buffer in pair):
+        for buffer in (buffer for pair in self.layers for buffer in pair):
+            if last != slot:
                 buffer[row] = buffer[len(self.slots)]
+            drop_pages(buffer[len(self.slots)])
+        if last != slot:
             self.slots[row] = last
 
     def of(self, slot: int) -> Iterator[tuple[Tensor, Tensor]]:
@@ -185,17 +234,18 @@ class _Block:
         self.room = room
         # One layer after the other: the old and the new buffers of all would take twice the memory.
         for index, pair in enumerate(self.layers):
-            self.layers[index] = self._grown(pair, len(pair[0]))
+            self.layers[index] = self._resized(pair, len(pair[0]))
 
-    def _grown(self, pair: tuple[Tensor, Tensor], rows: int) -> tuple[Tensor, Tensor]:
-        large = self._empty(pair, rows)
-        for new, old in zip(large, pair, strict=True):
-            new[: old.shape[0], :, : old.shape[2]] = old
-        return large
+    def _resized(self, pair: tuple[Tensor, Tensor], rows: int) -> tuple[Tensor, Tensor]:
+        resized = self._empty(pair, rows)
+        for new, old in zip(resized, pair, strict=True):
+            used = len(self.slots)
+            new[:used, :, : old.shape[2]] = old[:used]
+        return resized
 
     def _empty(self, pair: tuple[Tensor, Tensor], rows: int) -> tuple[Tensor, Tensor]:
         keys, values = (
-            one.new_zeros((rows, one.shape[1], self.room, one.shape[3])) for one in pair
+            zeros((rows, one.shape[1], self.room, one.shape[3]), like=one) for one in pair
         )
         return keys, values
 
@@ -204,8 +254,10 @@ class _ColumnBlock(_Block):
     """Keys are stored by column, which makes products with one query twice as fast on a CPU."""
 
     def _empty(self, pair: tuple[Tensor, Tensor], rows: int) -> tuple[Tensor, Tensor]:
-        keys, values = super()._empty(pair, rows)
-        return keys.transpose(2, 3).contiguous().transpose(2, 3), values
+        keys, values = pair
+        by_column = zeros((rows, keys.shape[1], keys.shape[3], self.room), like=keys)
+        by_row = zeros((rows, values.shape[1], self.room, values.shape[3]), like=values)
+        return by_column.transpose(2, 3), by_row
 
 
 class _SlotLayer(_Layer):
@@ -242,7 +294,8 @@ class Slots:
     """Keys and values of up to ``count`` sequences of different lengths.
 
     ``lengths`` holds the number of tokens per slot. The sequences are rows of one block as wide as
-    the longest or, ``apart``, of blocks for similar lengths; then attention is :func:`attend`.
+    the longest or, ``apart``, of blocks for similar lengths; then attention is
+    :func:`.attention.attend_blocks`.
 
     Attributes:
         order: the slots in the order in which a step takes and returns them.
@@ -351,40 +404,3 @@ class Slots:
         if self.apart:
             unit <<= (tokens // (8 * unit)).bit_length()
         return -(-tokens // unit) * unit
-
-
-def attend(
-    module: Any, query: Tensor, key: Blocks, value: Blocks, _mask: Any, scaling: float, **how: Any
-) -> tuple[Tensor, None]:
-    """Attention of one token per slot to keys and values in blocks, for transformers' models.
-
-    The same operations as transformers' ``eager_attention_forward``.
-
-    Args:
-        module: the layer.
-        query: ``[slots, heads, 1, size]``, in the order of the blocks.
-        key, value: from the cache.
-        scaling: what scores are multiplied by.
-        how: what else the model asks for.
-
-    Returns:
-        ``[slots, 1, heads, size]``.
-
-    Raises:
-        ValueError: it asks for something else than plain attention.
-    """
-    if any(how.get(name) is not None for name in _SPECIAL):
-        raise ValueError("not plain attention")
-    found = []
-    start = 0
-    for keys, values, mask in zip(key, value, key.masks, strict=True):
-        rows, heads, _, size = keys.shape
-        asked = query[start : start + rows].reshape(rows, heads, -1, size)
-        scores = torch.matmul(asked, keys.transpose(2, 3)).mul_(scaling).add_(mask)
-        weights = torch.softmax(scores, dim=-1, dtype=torch.float32).to(values.dtype)
-        found.append(torch.matmul(weights, values).reshape(rows, 1, -1, values.shape[3]))
-        start += rows
-    return torch.cat(found), None
-
-
-ALL_ATTENTION_FUNCTIONS.register(ATTEND, attend)

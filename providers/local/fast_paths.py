@@ -13,7 +13,8 @@ from typing import Any, TypeVar
 import torch
 from torch import Tensor
 
-from evalbench.providers.local.cache import ATTEND, Prefix, Slots
+from evalbench.providers.local.attention import BLOCKS, RUNS
+from evalbench.providers.local.cache import Prefix, Slots
 from evalbench.providers.local.matrix_products import has_onednn, pack_products, unpack_products
 from evalbench.providers.local.memory import is_out_of_memory
 from evalbench.providers.local.model import LoadedModel
@@ -51,7 +52,9 @@ def choose_fast_paths(model: LoadedModel, quantize: str, *, onednn: bool) -> Non
     if not layer_kinds(model.network.config.get_text_config()) <= _LAYER_KINDS:
         return
     sample = _Sample.of(model)
-    plain = _plain(model, sample)
+    plain = _tried(lambda: _plain(model, sample))
+    if plain is None:
+        return
     # First: the passes of all other checks are faster by it.
     layers = pack_products(model.network) if onednn and has_onednn(model.device) else []
     if layers:
@@ -89,7 +92,8 @@ def _plain(model: LoadedModel, sample: _Sample) -> Tensor:
 
 def _finds_packing(model: LoadedModel, quantize: str, sample: _Sample, plain: Tensor) -> bool:
     """Choose the fastest way of running packed that is correct; False if none is."""
-    for model.masked_attention in ("sdpa", "eager"):
+    runs = [RUNS] if model.onednn and not model.window else []
+    for model.masked_attention in (*runs, "sdpa", "eager"):
         for model.plain_head in (True, False):
             if _tried(lambda: _packs(model, quantize, sample, plain)):
                 return True
@@ -150,7 +154,7 @@ def _step(model: LoadedModel, rows: list[tuple[int, ...]]) -> Tensor:
         slots.add(prompt)
     slots.begin_step(model)
     last = model.tensor([[rows[slot][-1]] for slot in slots.order])
-    logits = model.run(last, slots.at[:, None], cache=slots.cache, attention=ATTEND)
+    logits = model.run(last, slots.at[:, None], cache=slots.cache, attention=BLOCKS)
     places = [slots.order.index(slot) for slot in range(len(rows))]
     return logits[places, 0].log_softmax(-1)
 

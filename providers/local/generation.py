@@ -15,8 +15,9 @@ import torch
 from torch import Tensor
 
 from evalbench.engine.calls import Prompt
+from evalbench.providers.local.attention import BLOCKS
 from evalbench.providers.local.batch_size import Budget
-from evalbench.providers.local.cache import ATTEND, Prefix, Slots
+from evalbench.providers.local.cache import Prefix, Slots
 from evalbench.providers.local.loglikelihoods import Answer
 from evalbench.providers.local.model import LoadedModel
 from evalbench.providers.local.packing import SHORTEST_PREFIX, common
@@ -224,7 +225,7 @@ class Generation:
             cache=slots.cache,
             mask=mask,
             key_positions=key_positions,
-            attention=ATTEND if model.blocks else "",
+            attention=BLOCKS if model.blocks else "",
         )
         slots.end_step()
         return self._advance(slots.order, logits[:, 0])

@@ -6,6 +6,7 @@ import bisect
 import contextlib
 import ctypes
 import gc
+import math
 import mmap
 import resource
 import sys
@@ -154,17 +155,43 @@ class FileMappings:
         return at >= 0 and tensor.data_ptr() + tensor.nbytes <= self._ends[at]
 
     def drop(self, tensor: Tensor) -> None:
-        """Give back the pages of a tensor that is part of a file.
-
-        If it is used again, they are read from the file: what was written to it is lost.
-        """
+        """Give back the pages of a tensor that is part of a file, see :func:`drop_pages`."""
         if self.hold(tensor):
-            page = mmap.PAGESIZE
-            begin = -(-tensor.data_ptr() // page) * page
-            end = (tensor.data_ptr() + tensor.nbytes) // page * page
-            if begin < end:
-                advise = ctypes.CDLL(None).madvise
-                advise(ctypes.c_void_p(begin), ctypes.c_size_t(end - begin), mmap.MADV_DONTNEED)
+            drop_pages(tensor)
+
+
+def drop_pages(tensor: Tensor) -> None:
+    """Give back the main memory of a tensor that was made by :func:`zeros` or mapped from a file.
+
+    What it holds is undefined afterwards; in a file, it is the file's.
+    """
+    if tensor.device.type != "cpu":
+        return
+    page = mmap.PAGESIZE
+    begin = -(-tensor.data_ptr() // page) * page
+    end = (tensor.data_ptr() + tensor.nbytes) // page * page
+    if begin < end:
+        advise = ctypes.CDLL(None).madvise
+        advise(ctypes.c_void_p(begin), ctypes.c_size_t(end - begin), mmap.MADV_DONTNEED)
+
+
+def zeros(shape: tuple[int, ...], like: Tensor) -> Tensor:
+    """Zeros for large buffers, of the number format and on the device of ``like``.
+
+    In main memory only what was written to counts, and all of it goes back to the system as soon
+    as the tensor is gone; what is freed between others, the C library would keep.
+
+    Raises:
+        RuntimeError, MemoryError: there is not enough memory.
+    """
+    if like.device.type != "cpu":
+        return like.new_zeros(shape)
+    size = like.dtype.itemsize * math.prod(shape)
+    try:
+        pages = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    except OSError as error:
+        raise MemoryError(f"{size} bytes for a buffer: {error}") from error
+    return torch.frombuffer(pages, dtype=like.dtype).view(shape)
 
 
 def bytes_per_token(config: Any, dtype: torch.dtype) -> tuple[int, int]:

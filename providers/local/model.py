@@ -25,7 +25,7 @@ class LoadedModel:
         layers: number of layers that hold keys and values.
         context_tokens: maximum tokens of prompt and answer together.
         attention: attention implementation for plain causal passes.
-        masked_attention: the one for passes with our own mask.
+        masked_attention: the one for packs, see :mod:`.attention`.
         packs: whether packed rows after a prefix give correct results; if not, the model is run
             plainly.
         plain_head: whether the logits are one matrix times the last hidden state.

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from evalbench.providers.local.cache import Prefix, behind, remembered
+from evalbench.providers.local.attention import RUNS
+from evalbench.providers.local.cache import Prefix, behind, behind_in_runs, remembered
 from evalbench.providers.local.model import LoadedModel
 from evalbench.providers.local.packing import Pack, Row
 
@@ -68,6 +69,14 @@ def run_pack(
         prefix = extend(model, prefix, tuple(pack.tokens[:head]), chunk)
         keep = model.tensor([at - head for at in wanted])
         _, logits = _causal(model, prefix, tuple(pack.tokens[head:]), keep=keep, remember=False)
+    elif model.masked_attention == RUNS:
+        logits = model.run(
+            model.tensor([pack.tokens]),
+            model.tensor([[len(prefix.tokens) + depth for depth in pack.depths]]),
+            cache=behind_in_runs(prefix, model.layers, pack.blocks),
+            keep=model.tensor(wanted),
+            attention=RUNS,
+        )
     else:
         before = len(prefix.tokens)
         positions = model.tensor([[before + depth for depth in pack.depths]])

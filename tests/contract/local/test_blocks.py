@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -60,3 +61,35 @@ def test_models_whose_attention_is_special_stay_in_one_block(tmp_path: Path) -> 
     assert load(make_llama(tmp_path / "llama")).info["packs"]
     assert not load(make_mistral(tmp_path / "window", sliding_window=8))._model.blocks
     assert not load(make_gemma(tmp_path / "softcap", sliding_window=None))._model.blocks
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="others may give memory back later")
+def test_an_answer_that_ends_gives_its_memory_back() -> None:
+    import psutil
+    import torch
+
+    from evalbench.providers.local.cache import Prefix, Slots
+
+    def resident() -> int:
+        return int(psutil.Process().memory_info().rss)
+
+    def of(number: int) -> Prefix:
+        layer = torch.full((1, 2, 1000, 64), float(number))
+        return Prefix((7,) * 1000, ((layer, layer + 0.5),) * 4)
+
+    row = 2 * 4 * 2 * 1000 * 64 * 4
+    slots = Slots(8, 4, apart=True)
+    before = resident()
+    for number in range(8):
+        slots.add(of(number))
+    full = resident()
+    assert full - before > 8 * row
+    for slot in (1, 1, 1, 1, 1, 1):
+        slots.remove(slot)
+    assert resident() < full - 5 * row
+    # The last takes the place of one that ends.
+    (block,) = slots.blocks
+    for slot, number in ((0, 0), (1, 2)):
+        for keys, values in block.of(slot):
+            assert bool((keys[0, :, :1000] == number).all())
+            assert bool((values[0, :, :1000] == number + 0.5).all())

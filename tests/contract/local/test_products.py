@@ -243,10 +243,10 @@ def test_a_model_that_reads_neighbours_or_wrong_places_is_not_packed(
 ) -> None:
     import torch
 
-    from evalbench.providers.local import loading, model
+    from evalbench.providers.local import attention, cache, loading, model
 
     folder = make_llama(tmp_path)
-    plain = model.LoadedModel.run
+    plain, of = model.LoadedModel.run, cache.Runs.of
     assert loading.load(folder, settings(dtype=dtype)).packs
 
     def careless(self: Any, tokens: Any, positions: Any, **how: Any) -> Any:
@@ -254,12 +254,19 @@ def test_a_model_that_reads_neighbours_or_wrong_places_is_not_packed(
             how["mask"] = torch.ones_like(how["mask"])
         return plain(self, tokens, positions, **how)
 
+    def careless_runs(self: Any, run: Any) -> Any:
+        return of(self, (run[0], run[1], tuple(range(run[0]))))
+
     def misplaced(self: Any, tokens: Any, positions: Any, **how: Any) -> Any:
-        if how.get("mask") is not None:
+        if how.get("mask") is not None or how.get("attention") == attention.RUNS:
             first = int(positions.min())
             positions = torch.arange(first, first + positions.shape[1])[None]
         return plain(self, tokens, positions, **how)
 
-    for wrong in (careless, misplaced):
-        monkeypatch.setattr(model.LoadedModel, "run", wrong)
-        assert not loading.load(folder, settings(dtype=dtype)).packs
+    monkeypatch.setattr(cache.Runs, "of", careless_runs)
+    assert loading.load(folder, settings(dtype=dtype)).masked_attention in ("sdpa", "eager")
+    monkeypatch.setattr(model.LoadedModel, "run", careless)
+    assert not loading.load(folder, settings(dtype=dtype)).packs
+    monkeypatch.setattr(cache.Runs, "of", of)
+    monkeypatch.setattr(model.LoadedModel, "run", misplaced)
+    assert not loading.load(folder, settings(dtype=dtype)).packs
