@@ -21,7 +21,7 @@ import torch
 from torch import Tensor
 from transformers.pytorch_utils import Conv1D
 
-from evalbench.providers.local.memory import FileMappings, is_limited, trim
+from evalbench.providers.local.memory import FileMappings, is_limited, is_out_of_memory, trim
 
 _PIECE = 1 << 20
 """Weights widened at once on a CPU: 4 MB, which fits its caches (0.25 to 4 million perform alike, a
@@ -62,7 +62,10 @@ def pack_products(network: Any) -> list[Any]:
     elsewhere too, and the output head.
 
     Returns:
-        The layers, for :func:`unpack_products`; none if oneDNN fails on one of them.
+        The layers, for :func:`unpack_products`; none if oneDNN cannot pack one of them.
+
+    Raises:
+        RuntimeError, MemoryError: memory ran out; the network cannot be used any more.
     """
     uses = Counter(id(one) for _, one in network.named_parameters(remove_duplicate=False))
     head = network.get_output_embeddings()
@@ -75,7 +78,9 @@ def pack_products(network: Any) -> list[Any]:
         if layer.weight.dtype in (torch.float32, torch.bfloat16):
             try:
                 kind.pack(layer, files)
-            except RuntimeError:
+            except RuntimeError as error:
+                if is_out_of_memory(error):
+                    raise
                 unpack_products(layers)
                 return []
             layers.append(layer)

@@ -1,4 +1,4 @@
-"""Arranged weights, and 16-bit ones on processors that cannot multiply them."""
+"""Packed weights, and 16-bit ones on processors that cannot multiply them."""
 
 from __future__ import annotations
 

@@ -44,6 +44,14 @@ def test_a_worker_greets_loads_and_says_what_it_runs(llama: Path) -> None:
     assert set(info["versions"]) == {"torch", "transformers", "tokenizers"}
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="only there can it be seen")
+def test_a_worker_starts_without_libraries_that_only_training_needs(worker: Worker) -> None:
+    worker.memory()
+    loaded = Path(f"/proc/{worker.process.pid}/maps").read_text()
+    assert "/torch/lib/" in loaded
+    assert "/scipy/" not in loaded
+
+
 def test_memory_is_reported_when_asked_and_while_working(worker: Worker) -> None:
     frame = worker.memory()
     assert 0 < frame["rss"] <= frame["peak"] <= frame["total"]
