@@ -11,7 +11,7 @@ import traceback
 from collections.abc import Sequence
 from pathlib import Path
 
-from evalbench.engine.errors import EvalbenchError, SpecError, system_limit
+from evalbench.engine.errors import EvalbenchError, KeyUnavailable, SpecError, system_limit
 from evalbench.engine.paths import cache_dir, make_private, write_file
 from evalbench.engine.terminal_text import clean
 from evalbench.tui.cli.output import stderr, stdout
@@ -33,10 +33,16 @@ def report(error: Exception, words: Sequence[str]) -> int:
             "why": error.why,
             "try": error.hint,
             "exit_code": error.exit_code,
-            "setting": error.field if isinstance(error, SpecError) else "",
+            "setting": _setting(error),
         }
         stdout().line(json.dumps(body, ensure_ascii=False))
     return error.exit_code
+
+
+def _setting(error: EvalbenchError) -> str:
+    if isinstance(error, SpecError):
+        return error.field
+    return "key" if isinstance(error, KeyUnavailable) else ""
 
 
 class Crash(EvalbenchError):

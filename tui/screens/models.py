@@ -24,6 +24,7 @@ from evalbench.tui.state.model_list import (
     Catalogue,
     Offer,
     Row,
+    Ways,
     context_words,
     detail_words,
     price_words,
@@ -50,7 +51,10 @@ _NARROW = _COLUMNS[:-1]
 _AT_ONCE = 4
 """Providers queried concurrently: each takes a process."""
 
-_KEYS = next(command for command in commands("app") if command.id == "app.keys")
+_KEYS, _NEW = (
+    next(command for command in commands("app") if command.id == name)
+    for name in ("app.keys", "app.new")
+)
 _NO_MATCH = "No matching models. Press escape to show all."
 
 
@@ -137,15 +141,15 @@ class ModelsPage(FilteredPage):
         here = self._current()
         self._rows = self._catalogue.rows(self.narrowed_by)
         table = self.query_one(Table)
-        table.show(_Rows(self._rows, self._memory, self._keys_key()))
+        table.show(_Rows(self._rows, self._memory, self._ways()))
         if (place := self._place(here)) is not None:
             # Lists inserted above must not move the cursor to another line.
             table.cursor = place
         self._tell()
 
-    def _keys_key(self) -> str:
-        """The key that opens the keys page."""
-        return keys_words(_KEYS, self.the_app.preferences.keymap)
+    def _ways(self) -> Ways:
+        keymap = self.the_app.preferences.keymap
+        return Ways(keys_words(_KEYS, keymap), keys_words(_NEW, keymap))
 
     def _place(self, row: Row | None) -> int | None:
         names = [_name(other) for other in self._rows]
@@ -160,9 +164,7 @@ class ModelsPage(FilteredPage):
         self.query_one(TopLine).tell(right=counted(models, "model") + asking)
         row = self._current()
         self.query_one("#detail", Plain).show(
-            detail_words(row, fits=_fits(row, self._memory)[0], keys_key=self._keys_key())
-            if row
-            else ""
+            detail_words(row, fits=_fits(row, self._memory)[0], ways=self._ways()) if row else ""
         )
         if self._usable != isinstance(row, Model):
             self._usable = not self._usable
@@ -210,10 +212,10 @@ def _name(row: Row) -> str:
 class _Rows:
     """Providers and models as rows of the table."""
 
-    def __init__(self, rows: Sequence[Row], room: DeviceMemory | None, keys_key: str) -> None:
+    def __init__(self, rows: Sequence[Row], room: DeviceMemory | None, ways: Ways) -> None:
         self._rows = rows
         self._memory = room
-        self._keys_key = keys_key
+        self._ways = ways
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -221,7 +223,7 @@ class _Rows:
     def row(self, index: int) -> Sequence[Cell]:
         row = self._rows[index]
         if isinstance(row, Offer):
-            return ((row.words(time.time(), self._keys_key), "strong" if row.listed else "dim"),)
+            return ((row.words(time.time(), self._ways), "strong" if row.listed else "dim"),)
         into, out = price_words(row)
         return (
             "",

@@ -20,6 +20,7 @@ from evalbench.engine.hardware import devices as room
 from evalbench.engine.hardware.devices import DeviceMemory
 from evalbench.engine.keys import looks_like_key
 from evalbench.tui.clipboard import copy
+from evalbench.tui.commands import commands
 from evalbench.tui.screens.choose import Choose
 from evalbench.tui.screens.dialogs import Confirm, Enter, Trouble
 from evalbench.tui.screens.fixing import FixingPage
@@ -47,6 +48,7 @@ from evalbench.tui.state.run_choices import (
     task_choices,
 )
 from evalbench.tui.state.setups import Setup, check_name, delete_setup, load_setups, save_setup
+from evalbench.tui.state.user_keys import keys_words
 from evalbench.tui.widgets.footer import Footer
 from evalbench.tui.widgets.form import Field, Form
 from evalbench.tui.widgets.picker import Picker
@@ -59,6 +61,8 @@ _FIRST_CHOICE = ("quickstart", "local/smollm2-135m-instruct")
 
 _SAVE, _DELETE, _KEEP = "save", "delete", "kept "
 """Lines of the list of set-ups."""
+
+_KEY = next(command for command in commands("new") if command.id == "new.key")
 
 
 class NewRunPage(FixingPage):
@@ -343,7 +347,8 @@ class NewRunPage(FixingPage):
                 words = about_provider(self._draft.known, self._offered.keys, ident)
             case _:
                 offer = self._offered.of(self._draft.provider)
-                told = about_model(offer, ident, self._draft.needs(), self._place())
+                hint = self._key_hint(offer.trouble)
+                told = about_model(offer, ident, self._draft.needs(), self._place(), hint)
                 words = self._draft.as_fields(told)
         self.query_one("#about", Plain).show(words)
 
@@ -424,9 +429,16 @@ class NewRunPage(FixingPage):
         self.offer(self._draft.fix(error, self._model()))
         lines = [f"✗ {error.what}"]
         lines += [f"why: {error.why}"] if error.why else []
-        if not self.fix:
-            lines += [f"try: {error.hint}"] if error.hint else []
+        if not self.fix and (hint := self._key_hint(error) or error.hint):
+            lines += [f"try: {hint}"]
         return [*map(self._draft.as_fields, lines), *self.fix_words()]
+
+    def _key_hint(self, error: EvalbenchError | None) -> str:
+        """What to press if a key is missing; empty if that is not what is wrong."""
+        if error is None or not self._draft.lacks_key(error):
+            return ""
+        key = keys_words(_KEY, self.the_app.preferences.keymap)
+        return f"{key} sets the key of {self._draft.provider}" if key else ""
 
     def offer(self, fix: Fix | None) -> None:
         """Offer it, and show the setting it concerns at the top if it is not shown yet."""
@@ -457,7 +469,8 @@ class NewRunPage(FixingPage):
         """Say why the run could not be started, and show what has to be changed."""
         self.offer(self._draft.fix(error, self._model()))
         words = self._draft.as_fields
-        shown = EvalbenchError(words(error.what), why=words(error.why), hint=words(error.hint))
+        hint = self._key_hint(error) or words(error.hint)
+        shown = EvalbenchError(words(error.what), why=words(error.why), hint=hint)
         if await self.app.push_screen_wait(Trouble(shown, self.fix.words if self.fix else "")):
             await self.action_fix()
 

@@ -31,10 +31,16 @@ class CommandFailed(EvalbenchError):
     """The command failed; carries the message, the reason and the hint.
 
     Attributes:
-        setting: name of the invalid or missing setting; empty if it is not about one.
+        setting: name of the invalid or missing setting, ``key`` for a missing key; empty if it is
+            not about one.
     """
 
     setting = ""
+
+
+def setting_of(error: EvalbenchError) -> str:
+    """The setting that an error of a command is about; empty if none."""
+    return error.setting if isinstance(error, CommandFailed) else ""
 
 
 async def run_command(

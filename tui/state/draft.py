@@ -18,6 +18,7 @@ from evalbench.engine.config.spec import COMMON, RunSpec, existing_data
 from evalbench.engine.errors import EvalbenchError, SpecError
 from evalbench.engine.keys import looks_like_key
 from evalbench.tui.state.ability import obstacle
+from evalbench.tui.state.cli_child import setting_of
 from evalbench.tui.state.model_cache import Model
 from evalbench.tui.state.plugins import Known, KnownBenchmark, KnownProvider
 
@@ -302,16 +303,20 @@ class Draft:
             return Fix(name, with_scheme(self.typed[name]) if name == "base_url" else "")
         if model and obstacle(model, self.needs()) and (other := self._asks_otherwise(model)):
             return other
-        if error is None:
+        if error is None or self.lacks_key(error):
             return None
         options = self.options()
         for flag, value in re.findall(r"--([a-z][a-z-]*)[ =]([\w./-]+)", error.hint):
             option = options.get(flag.replace("-", "_"))
             if option and value in option.choices:
                 return Fix(option.name, value)
-        named = [getattr(error, "setting", ""), *re.findall(r"--([a-z][a-z-]*)", error.hint)]
+        named = [setting_of(error), *re.findall(r"--([a-z][a-z-]*)", error.hint)]
         names = [name.replace("-", "_") for name in named]
         return next((Fix(name) for name in names if name in options), None)
+
+    def lacks_key(self, error: EvalbenchError) -> bool:
+        """Whether an error says that there is no key, and none was named."""
+        return setting_of(error) == "key" and not self.typed.get("key", "").strip()
 
     def _asks_otherwise(self, model: Model) -> Fix | None:
         """The setting that makes the benchmark use calls that a model can answer."""

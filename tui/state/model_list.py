@@ -2,21 +2,31 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import date
+from typing import NamedTuple
 
 from evalbench.engine.errors import EvalbenchError
 from evalbench.tui.state import figures
+from evalbench.tui.state.cli_child import setting_of
 from evalbench.tui.state.fuzzy import fitting
 from evalbench.tui.state.model_cache import Model, ModelList, kept_models
 
 FRESH_S = 24 * 3600.0
 """A list younger than this is refreshed only on request."""
 
-_SET_KEY = "evalbench keys set"
-"""Start of the hint for a missing key that could be stored."""
+
+class Ways(NamedTuple):
+    """Keys of the app that open the page for keys, and the one for a new run."""
+
+    keys: str = ""
+    new: str = ""
+
+
+_NO_WAYS = Ways()
 
 SOON_DAYS = 90
 """A retirement within this many days is shown as a number of days."""
@@ -37,11 +47,8 @@ class Offer:
     asking: bool = False
     trouble: EvalbenchError | None = None
 
-    def words(self, now: float, keys_key: str = "") -> str:
-        """One line on the state of its list, or how to get it.
-
-        ``keys_key``: the key that opens the page for setting a missing key.
-        """
+    def words(self, now: float, ways: Ways = _NO_WAYS) -> str:
+        """One line on the state of its list, or how to get it."""
         parts = [self.provider]
         if self.listed:
             age = figures.age(now - self.listed.when)
@@ -50,8 +57,8 @@ class Offer:
         if self.asking:
             parts.append("asking now")
         elif self.trouble:
-            parts.append(self.trouble.what)
-            parts.append(_hint(self.trouble, keys_key).partition(";")[0])
+            parts.append(_unflagged(self.trouble.what))
+            parts.append(_hint(self.trouble, ways).partition(";")[0])
         elif not self.listed:
             parts.append("not asked yet")
         return _joined(parts)
@@ -137,28 +144,35 @@ def retires_words(model: Model, today: date | None = None) -> tuple[str, str]:
     return model.retires, ""
 
 
-def detail_words(row: Row, now: float | None = None, fits: str = "", keys_key: str = "") -> str:
+def detail_words(row: Row, now: float | None = None, fits: str = "", ways: Ways = _NO_WAYS) -> str:
     """Details that do not fit in the table, in two lines at most.
 
-    ``fits`` says whether a model on this machine fits in its memory; ``keys_key`` as in
-    :meth:`Offer.words`.
+    ``fits`` says whether a model on this machine fits in its memory.
     """
     if isinstance(row, Offer):
-        first = row.words(time.time() if now is None else now, keys_key)
+        first = row.words(time.time() if now is None else now, ways)
         if not row.trouble or row.asking:
             return first
-        why, hint = row.trouble.why, _hint(row.trouble, keys_key)
+        why, hint = _unflagged(row.trouble.why), _hint(row.trouble, ways)
         second = [f"why: {why}" if why else "", f"try: {hint}" if hint else ""]
-        return f"{row.provider}: {row.trouble.what}\n{_joined(second)}"
+        return f"{row.provider}: {_unflagged(row.trouble.what)}\n{_joined(second)}"
     second = [row.retires and f"retires {row.retires}", fits, row.notes]
     return f"{_joined([row.id, row.title])}\n{_joined(second)}"
 
 
-def _hint(trouble: EvalbenchError, keys_key: str) -> str:
-    """What to do about it; in the app no command is needed to set a key."""
-    if keys_key and trouble.hint.startswith(_SET_KEY):
-        return f"{keys_key} sets its key"
-    return trouble.hint
+def _hint(trouble: EvalbenchError, ways: Ways) -> str:
+    """What to do about it: in the app, a page rather than a command or a flag."""
+    setting = setting_of(trouble)
+    if setting == "key" and ways.keys:
+        return f"{ways.keys} sets its key"
+    if setting and ways.new:
+        return f"a new run ({ways.new}) asks for {setting.replace('_', '-')}"
+    return _unflagged(trouble.hint)
+
+
+def _unflagged(text: str) -> str:
+    """A text about flags of the command line, without what makes them flags."""
+    return re.sub(r"(?<!\S)--(?=[a-z])", "", text)
 
 
 def _joined(parts: Iterable[str]) -> str:

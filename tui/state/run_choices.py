@@ -157,13 +157,19 @@ def about_answering(draft: Draft, keys: Mapping[str, KeyPlaces]) -> str:
     return _joined(parts)
 
 
-def about_model(offer: Offer, name: str, needs: frozenset[str], place: Place | None = None) -> str:
-    """Details of the model under the cursor; the error, if there is no list."""
+def about_model(
+    offer: Offer, name: str, needs: frozenset[str], place: Place | None = None, hint: str = ""
+) -> str:
+    """Details of the model under the cursor; the error, if there is no list.
+
+    ``hint`` replaces that of the error.
+    """
     model = offer.model(name)
     if model is None:
         if offer.trouble:
             trouble = offer.trouble
-            rest = [f"try: {trouble.hint}" if trouble.hint else trouble.why]
+            hint = hint or trouble.hint
+            rest = [f"try: {hint}" if hint else trouble.why]
             return "\n".join([f"✗ no list: {trouble.what}", *filter(None, rest)])
         return f"{name}: not listed; it can be tried anyway" if name else ""
     retires = retires_words(model)[0]

@@ -11,7 +11,7 @@ import pytest
 from evalbench.tui.state import model_list
 from evalbench.tui.state.cli_child import CommandFailed
 from evalbench.tui.state.model_cache import Model, ModelList
-from evalbench.tui.state.model_list import Catalogue, Offer, detail_words, price_words
+from evalbench.tui.state.model_list import Catalogue, Offer, Ways, detail_words, price_words
 
 MODEL = Model("p/m", "p", "m", "A model", 8192)
 
@@ -79,11 +79,25 @@ def test_a_provider_says_where_its_list_stands_or_how_to_get_it() -> None:
 
 
 def test_a_missing_key_is_set_in_the_app() -> None:
-    trouble = CommandFailed("no key", hint="evalbench keys set p; or P_API_KEY")
+    # Also if there is no keychain, so that no command could store one.
+    trouble = CommandFailed("no key", hint="export P_API_KEY=…; or --env-file FILE")
+    trouble.setting = "key"
     offer = Offer("p", trouble=trouble)
-    assert offer.words(0, "F5") == "p · no key · F5 sets its key"
-    assert detail_words(offer, keys_key="F5") == "p: no key\ntry: F5 sets its key"
-    # Whoever has taken that key away is told the command.
-    assert offer.words(0, "") == "p · no key · evalbench keys set p"
+    ways = Ways("F5", "F3")
+    assert offer.words(0, ways) == "p · no key · F5 sets its key"
+    assert detail_words(offer, ways=ways) == "p: no key\ntry: F5 sets its key"
+    # Whoever has taken that key away is told what the command says.
+    assert offer.words(0) == "p · no key · export P_API_KEY=…"
     offer.trouble = CommandFailed("it is away", hint="start it")
-    assert offer.words(0, "F5") == "p · it is away · start it"
+    assert offer.words(0, ways) == "p · it is away · start it"
+
+
+def test_a_missing_setting_is_named_as_in_the_app() -> None:
+    trouble = CommandFailed("P needs --base-url", why="see --base-url", hint="give it --now")
+    trouble.setting = "base_url"
+    offer = Offer("p", trouble=trouble)
+    asks = "a new run (F3) asks for base-url"
+    assert offer.words(0, Ways("F5", "F3")) == f"p · P needs base-url · {asks}"
+    told = detail_words(offer, ways=Ways("F5", "F3"))
+    assert told == f"p: P needs base-url\nwhy: see base-url · try: {asks}"
+    assert offer.words(0) == "p · P needs base-url · give it now"

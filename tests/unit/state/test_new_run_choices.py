@@ -190,6 +190,8 @@ async def test_a_list_that_cannot_be_had_is_told_with_its_cure(
     await all_offers.ask("x", (), lambda: seen.append(offer.empty_words()))
     assert seen == ["loading…", "✗ no key"]
     assert about_model(offer, "", frozenset()) == "✗ no list: no key\ntry: set one"
+    told = about_model(offer, "", frozenset(), hint="ctrl+t sets the key")
+    assert told == "✗ no list: no key\ntry: ctrl+t sets the key"
     assert offer.words(0.0) == "✗ no list"
 
     offer.listed = ModelList("x", time.time() - 7200, (ABLE,))

@@ -171,6 +171,12 @@ def test_what_would_put_an_error_right(known: Known) -> None:
     assert draft.fix(failed("wait")) is None
     assert draft.fix(failed("give it with --base-url, for example http://x")) == Fix("base_url")
     assert draft.fix(failed("", "price")) == Fix("price")
+    # A key is asked for by its own command, but a wrong name of one is in a field.
+    lacking = failed("export COMPATIBLE_API_KEY=…; or name a file with --env-file FILE", "key")
+    assert draft.fix(lacking) is None
+    draft.typed["key"] = "work"
+    assert draft.fix(lacking) == Fix("key")
+    draft.typed.pop("key")
     assert draft.fix(failed("--family chat, which asks what it can")) == Fix("family", "chat")
     assert draft.fix(failed("--family nonsense")) == Fix("family")
     assert draft.fix(failed("evalbench keys set groq --force")) is None
