@@ -234,16 +234,16 @@ async def test_without_a_keychain_a_key_is_used_for_the_session(
         await until_shown(pilot, "cannot be a key")
         await pilot.press("enter")
         assert not session_keys._held
-        # One that is refused is forgotten again; there is no server at the address of this one.
+        # One that cannot be tried is kept: there is no server at the address of this one.
         await stand_on(pilot, "llamacpp")
         await pilot.press("s")
         await until_shown(pilot, "this session only?")
         await pilot.press("y")
         await until_shown(pilot, "this app closes")
         await pilot.press(*KEY, "enter")
-        await until(pilot, lambda: isinstance(app.screen, Trouble), "the refusal")
+        await until_told(pilot, "the key could not be tried: ")
         assert KEY not in shown(app)
-        assert not session_keys._held
+        assert session_keys._held == {"LLAMACPP_API_KEY": KEY}
 
 
 async def test_a_session_key_is_found_by_what_the_app_starts(
@@ -255,6 +255,17 @@ async def test_a_session_key_is_found_by_what_the_app_starts(
     async with app.run_test(notifications=True) as pilot:
         places = (await ask_key_places())["groq"]
         flags = ("--base-url", sim.base_url("groq"))
+        # One that is rejected is forgotten.
+        sim.key(OTHER, "wrong")
+        asking = app.run_worker(set_key(app, places, "default", flags))
+        await until_shown(pilot, "There is no keychain on this machine.")
+        await pilot.press("y")
+        await until_shown(pilot, "this app closes")
+        await pilot.press(*OTHER, "enter")
+        await until(pilot, lambda: isinstance(app.screen, Trouble), "the refusal")
+        assert not session_keys._held
+        await pilot.press("escape")
+        assert await asking.wait() is False
         asking = app.run_worker(set_key(app, places, "default", flags))
         await until_shown(pilot, "There is no keychain on this machine.")
         await pilot.press("y")

@@ -392,6 +392,7 @@ def _tell(out: Out, tried: _Tried, *, json: bool) -> None:
             "key-test",
             **_ref_json(tried.ref),
             ok=error is None,
+            rejected=isinstance(error, BadKey),
             what=error.what if error else tried.told,
             why=error.why if error else "",
             **{"try": error.hint if error else ""},

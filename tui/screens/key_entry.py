@@ -21,6 +21,8 @@ from evalbench.tui.state.session_keys import drop, hold
 from evalbench.tui.widgets.text import Plain
 
 if TYPE_CHECKING:
+    from textual.notifications import SeverityLevel
+
     from evalbench.tui.app_interface import AppInterface
 
 
@@ -216,7 +218,7 @@ async def _hold_for_session(app: AppInterface, provider: str, secret: str, varia
 async def _use_for_session(
     app: AppInterface, provider: str, secret: str, flags: Sequence[str]
 ) -> bool:
-    """Pass a key to commands started from now on, unless it is rejected."""
+    """Pass a key to commands started from now on, unless it is rejected, or its test cancelled."""
     try:
         held = hold(provider, secret)
     except EvalbenchError as error:
@@ -227,11 +229,15 @@ async def _use_for_session(
     told = await app.push_screen_wait(
         KeyWork(f"Trying the {provider} key", ("test", provider, *flags))
     )
-    if told is None or not told.get("ok"):
+    if told is None or told["event"] == "error" or told["rejected"]:
         drop(held)
         if told is not None and told["event"] != "error":
             trouble = EvalbenchError(told["what"], why=told["why"], hint=told["try"])
             await app.push_screen_wait(Trouble(trouble))
         return False
-    app.notify(f"{told['what']}; it is used until the app closes", timeout=6, markup=False)
+    words = told["what"] if told["ok"] else f"the key could not be tried: {told['what']}"
+    severity: SeverityLevel = "information" if told["ok"] else "warning"
+    app.notify(
+        f"{words}; it is used until the app closes", severity=severity, timeout=8, markup=False
+    )
     return True
