@@ -542,6 +542,22 @@ async def test_the_end_of_a_very_long_reply_is_reached_at_once(
         assert "".join("".join(parts).split()) == "".join(f"{text}the very end".split())
 
 
+async def test_a_page_of_text_is_read_with_the_keys_of_lists(engine: PretendEngine) -> None:
+    text = "\n".join(f"line {n}." for n in range(1, 201))
+    await put(engine, 1, (generate("Q"), Reply(text)))
+    async with one(engine, 1) as pilot:
+        await until_shown(pilot, "reply")
+        whole = pilot.app.screen.query_one(Everything)
+        places = []
+        for key in ("j", "j", "k", "ctrl+d", "ctrl+u", "G", "g"):
+            before = whole.scroll_y
+            await pilot.press(key)
+            await until(pilot, lambda: whole.scroll_y != before, key)  # noqa: B023
+            places.append(whole.scroll_y)
+        page = whole.scrollable_content_region.height
+        assert places == [1, 2, 1, 1 + page, 1, whole.max_scroll_y, 0]
+
+
 async def test_a_long_reply_is_read_backwards_line_by_line(engine: PretendEngine) -> None:
     text = "\n".join(f"line {n}." for n in range(1, 4001))
     await put(engine, 1, (generate("Q"), Reply(text)))

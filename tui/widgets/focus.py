@@ -7,6 +7,8 @@ from textual.containers import VerticalScroll
 from textual.message import Message
 from textual.widget import Widget
 
+from evalbench.tui.bindings import bindings
+
 
 class PaintsFocus(Widget):
     """Is not restyled when the focus comes or goes; ``:focus`` has no effect on it.
@@ -37,4 +39,22 @@ class PaintsFocus(Widget):
 
 
 class Scroll(VerticalScroll, PaintsFocus):
-    """A column that scrolls."""
+    """A column that scrolls, by the keys of every list."""
+
+    BINDINGS = bindings("list")
+
+    def action_down(self) -> None:
+        """See ``commands.py``."""
+        self.action_scroll_down()
+
+    def action_up(self) -> None:
+        """See ``commands.py``."""
+        self.action_scroll_up()
+
+    def action_first(self) -> None:
+        """See ``commands.py``."""
+        self.action_scroll_home()
+
+    def action_last(self) -> None:
+        """See ``commands.py``."""
+        self.action_scroll_end()
