@@ -543,7 +543,7 @@ class SamplesPage(SeekingPage):
 
     def _retried(self) -> tuple[str, ...] | None:
         """Words for ``resume`` that retry samples of the listed kind; None if impossible."""
-        outcome = self._filter.outcome
+        outcome = self._filter.kind
         if outcome in RETRYABLE:
             return "--retry", outcome
         failed = self._watch.status.failed > 0 or self._watch.state in RESUMABLE
@@ -557,7 +557,7 @@ class SamplesPage(SeekingPage):
         words = self._retried()
         if words is None:
             return
-        what = self._filter.outcome if words else "failed"
+        what = self._filter.kind if words else "failed"
         question = f"Ask all {what} samples of this run again?"
         paid = "All their calls are paid again." if words else "Only failed calls are sent again."
         note = f"{paid} Other samples keep their scores."
@@ -582,7 +582,7 @@ class SamplesPage(SeekingPage):
             Enter(
                 f"Export the {count} listed to a file",
                 value=str(folder.path / "samples.csv"),
-                note="ending in .csv or .jsonl; a file that is there is replaced",
+                note="ending in .csv or .jsonl; an existing file is replaced",
                 check=_check_ending,
             )
         )

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 _TOOK = frozenset({"latency", "tokens", "in", "out", "cost"})
 """Fields that need a scan of all replies."""
 
+_OUTCOME = re.compile(r'(?<!\S)outcome:"?([^\s"]+)')
+
 _NAME = re.compile(r"[A-Za-z][\w-]*")
 
 
@@ -35,6 +37,15 @@ class SampleFilter(Filter):
     def any(self) -> bool:
         """Whether it leaves anything out."""
         return self != SampleFilter()
+
+    @property
+    def kind(self) -> str:
+        """The outcome that it is about, chosen or typed; empty if about none or several."""
+        typed = _OUTCOME.findall(self.typed.lower())
+        if self.outcome or len(typed) != 1:
+            return self.outcome
+        found = [name for name, word in STATE_WORDS.items() if typed[0] in word]
+        return found[0] if len(found) == 1 else ""
 
 
 def sample_fields(tags: Sequence[str], values: Sequence[str]) -> Fields[SampleFacts]:

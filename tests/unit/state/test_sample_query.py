@@ -95,3 +95,20 @@ def test_a_journal_that_cannot_be_read_is_an_error(tmp_path: Path) -> None:
             SampleFilter(typed="score:wrong"),
             sample_fields((), ()),
         )
+
+
+@pytest.mark.parametrize(
+    ("filtered", "kind"),
+    [
+        (SampleFilter(), ""),
+        (SampleFilter(outcome="refused"), "refused"),
+        (SampleFilter(typed="law outcome:Refused score<1"), "refused"),
+        (SampleFilter(typed='outcome:"failed"'), "error"),
+        (SampleFilter(typed="-outcome:refused"), ""),
+        (SampleFilter(typed="outcome:refused outcome:truncated"), ""),
+        (SampleFilter(typed="outcome:e"), ""),
+        (SampleFilter(typed="outcome:"), ""),
+    ],
+)
+def test_what_kind_of_samples_a_filter_is_about(filtered: SampleFilter, kind: str) -> None:
+    assert filtered.kind == kind
