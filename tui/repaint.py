@@ -6,14 +6,15 @@ kilobytes for a key that changes one line.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from operator import itemgetter
 
 from rich.cells import cell_len
 from rich.console import Console
 from rich.segment import Segment
 from rich.style import Style
-from textual._compositor import ChopsUpdate, CompositorUpdate, LayoutUpdate
+from textual._compositor import ChopsUpdate, Compositor, CompositorUpdate, LayoutUpdate
+from textual.geometry import Region
 from textual.strip import Strip
 
 from evalbench.tui.state.glyphs import substitutes
@@ -34,6 +35,52 @@ _Run = tuple[int, int, Sequence[_Cell]]
 
 _Line = list[_Cell] | list[Segment] | None
 """The content of a line: by cell, as one opaque write, or unknown."""
+
+
+class DirtyLines(Compositor):
+    """Renders only the dirty lines of widgets.
+
+    Textual renders all lines of all widgets between the first change and the last one, and all
+    widgets of a scrolled container that one of the changes is in.
+    """
+
+    def render_partial_update(self) -> ChopsUpdate | None:
+        """See the base class."""
+        spans = list(self._regions_to_spans(self._dirty_regions))
+        self._dirty_regions.clear()
+        if not spans:
+            return None
+        cuts = self.cuts
+        chops: list[Mapping[int, Strip]] = [{}] * len(cuts)
+        left = min(start for _, start, _ in spans)
+        right = max(end for _, _, end in spans)
+        for lines in _runs(sorted({y for y, _, _ in spans})):
+            crop = Region(left, lines.start, right - left, len(lines))
+            rendered = self._render_chops(crop, lines.__contains__)
+            chops[lines.start : lines.stop] = rendered[lines.start : lines.stop]
+        return ChopsUpdate(chops, spans, [line[1:] for line in cuts])
+
+    def _get_renders(
+        self, crop: Region | None = None
+    ) -> Iterable[tuple[Region, Region, list[Strip]]]:
+        for widget, (region, clip) in self.visible_widgets.items():
+            shown = region.intersection(clip)
+            if crop is not None:
+                if not shown.overlaps(crop):
+                    continue
+                top, bottom = max(shown.y, crop.y), min(shown.bottom, crop.bottom)
+                shown = Region(shown.x, top, shown.width, bottom - top)
+            if shown:
+                yield region, shown, widget.render_lines(shown.translate(-region.offset))
+
+
+def _runs(numbers: Sequence[int]) -> Iterator[range]:
+    """Runs of consecutive numbers."""
+    begin = 0
+    for place in range(1, len(numbers) + 1):
+        if place == len(numbers) or numbers[place] != numbers[place - 1] + 1:
+            yield range(numbers[begin], numbers[place - 1] + 1)
+            begin = place
 
 
 class Painted:

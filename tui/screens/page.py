@@ -16,6 +16,7 @@ from textual.widgets import Input
 from evalbench.tui.bindings import bindings
 from evalbench.tui.clipboard import copy
 from evalbench.tui.commands import commands
+from evalbench.tui.repaint import DirtyLines
 from evalbench.tui.widgets.table import Table
 from evalbench.tui.widgets.text import Plain
 
@@ -80,6 +81,10 @@ class Page(Screen[None]):
         (0, "-short"),
         (32, "-tall"),
     ]
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._compositor = DirtyLines()
 
     def __init_subclass__(cls, **named: bool) -> None:
         cls.BINDINGS = [*bindings(cls.SCOPE), *_AT_ONCE]
