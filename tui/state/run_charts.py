@@ -21,6 +21,10 @@ _SURE = 4
 _UNSETTLED = 0.1
 """Fraction of the scores, the first ones, whose mean does not determine the scale."""
 
+_WIDER = 1.5
+"""A metric's own interval that is this much wider is not of independent scores; one of half as many
+scores, read a little earlier, is 1.4 times as wide."""
+
 _FEWEST = 2
 """With fewer values than this no interval is drawn."""
 
@@ -147,7 +151,11 @@ def _steps(history: History) -> list[tuple[float, int]]:
 
 
 def _score(history: History, status: Status, clock: Callable[[float], str]) -> Chart | None:
-    """The mean of the scores so far, and its interval, which narrows."""
+    """The mean of the scores so far, and its interval, which narrows.
+
+    The interval takes scores as independent. If the metric's own says otherwise (of several epochs,
+    or of weighted samples), only that is told.
+    """
     name, metric = next(iter(status.metrics.items()), ("", {}))
     n, total, squares = 0, 0.0, 0.0
     line, band, counts = [], [], []
@@ -182,7 +190,11 @@ def _score(history: History, status: Status, clock: Callable[[float], str]) -> C
 
     note = words(line[-1][1])
     if band:
-        ends = (words(end).removesuffix(" %") for end in band[-1][1:])
+        _, low, high = band[-1]
+        own: list[Any] = [metric.get("low"), metric.get("high")]
+        if None not in own and own[1] - own[0] > _WIDER * (high - low):
+            band, low, high = [], own[0], own[1]
+        ends = (words(end).removesuffix(" %") for end in (low, high))
         note += f" ({'–'.join(ends)})"
     # The first answers are wide apart: on their scale, what follows would be a flat line.
     settled = next(at for at, known in counts if known >= _UNSETTLED * n)

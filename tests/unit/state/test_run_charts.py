@@ -69,6 +69,12 @@ async def test_every_chart_there_is_something_for(engine: PretendEngine) -> None
     assert score.note == "55.6 % (26.7–81.1)"
     widths = [high - low for _, low, high in score.band]
     assert widths[0] > widths[-1]
+    # Scores of the same samples in several epochs are not independent.
+    for low, band in ((0.25, True), (0.0, False)):
+        own = {"title": "A", "value": 0.55, "low": low, "high": 0.8 + (not band) * 0.2}
+        chart = charts(history, replace(status, metrics={"accuracy": own}), live=True)[0]
+        assert bool(chart.band) is band
+        assert chart.note == ("55.6 % (26.7–81.1)" if band else "55.6 % (0.0–100.0)")
     assert [series.name for series in latency.series] == ["median", "p95"]
     assert spend.level == 20.0
     assert spend.note == "$5.00 of $20.00"
