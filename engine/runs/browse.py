@@ -29,6 +29,7 @@ from evalbench.engine.journal.reader import RowDecoder, calls_of, damaged
 from evalbench.engine.journal.records import OUTCOME_CODE, OUTCOMES, dollars
 from evalbench.engine.journal.schema import EPOCH_BITS, SLOT_BITS, connect, understand
 from evalbench.engine.record_schemas import MOST_ROWS
+from evalbench.engine.runs.headline import Headline
 
 WAITING = "waiting"
 """Shown as the outcome while a sample has no score."""
@@ -138,20 +139,13 @@ class Facets:
     graded: bool
 
 
-def headline(values: Mapping[str, float], name: str) -> float | None:
-    """A score's headline value: the one called ``name``, else its first; None if it has none."""
-    if name in values:
-        return values[name]
-    return next(iter(values.values()), None)
-
-
 class SampleBrowser:
     """The samples of one journal. Raises ``JournalError`` if it cannot be read."""
 
     def __init__(self, journal: Path, value: str = "") -> None:
-        """``value``: name of the run's headline value, see :func:`headline`."""
+        """``value``: name of the run's headline metric."""
         self.journal = journal
-        self.value = value
+        self.headline = Headline.of_journal(journal, value)
 
     def rows(self) -> Sequence[int]:
         """The numbers of all samples; a range if there are no gaps."""
@@ -199,7 +193,7 @@ class SampleBrowser:
             }
             if scored < counts.total():
                 outcomes[WAITING] = counts.total() - scored
-            values = (headline(decoder.values(both >> 4), self.value) for both in found)
+            values = (self.headline(decoder.values(both >> 4)) for both in found)
             graded = any(value is not None and value > 1 for value in values)
         return Facets(
             outcomes, {name: dict(sorted(tags[name].items())) for name in sorted(tags)}, graded
@@ -279,7 +273,7 @@ class SampleBrowser:
         """Each value's mean over a sample's scores, and that of the headline value."""
         names = dict.fromkeys(name for values in scores for name in values)
         means = {name: fmean([v[name] for v in scores if name in v]) for name in names}
-        heads = [one for values in scores if (one := headline(values, self.value)) is not None]
+        heads = [one for values in scores if (one := self.headline(values)) is not None]
         return means, fmean(heads) if heads else None
 
     def took(self, rows: Sequence[int]) -> dict[int, Took]:
@@ -311,9 +305,7 @@ class SampleBrowser:
                     if ident not in told:
                         held_values = decoder.values(ident)
                         told[ident] = (
-                            headline(held_values, self.value)
-                            if by == "score"
-                            else held_values.get(name)
+                            self.headline(held_values) if by == "score" else held_values.get(name)
                         )
                     if (value := told[ident]) is not None:
                         scores.setdefault(row, []).append(value)
@@ -343,8 +335,11 @@ class SampleBrowser:
         """Ids of the interned values that count as right, or of those that do not."""
         found = []
         for ident, told in _names(decoder):
-            value = headline(told, self.value)
-            if isinstance(value, (int, float)) and (value >= 1) is right:
+            # Tags are interned as well.
+            if not all(isinstance(value, (int, float)) for value in told.values()):
+                continue
+            value = self.headline(told)
+            if value is not None and (value >= 1) is right:
                 found.append(ident)
         return found
 

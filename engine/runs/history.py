@@ -17,7 +17,8 @@ from evalbench.engine.calls import Outcome
 from evalbench.engine.journal.reader import RowDecoder
 from evalbench.engine.journal.records import OUTCOME_CODE, dollars
 from evalbench.engine.journal.schema import SLOT_BITS, has_reused
-from evalbench.engine.runs.browse import headline, opened
+from evalbench.engine.runs.browse import opened
+from evalbench.engine.runs.headline import Headline
 
 _MOST_LATENCIES = 50_000
 """Maximum number of calls used for latency; if there are more, they are sampled evenly."""
@@ -144,7 +145,7 @@ def read_history(journal: Path, value: str, most: int = 120) -> History:
 
     Args:
         journal: the run's journal.
-        value: name of its headline value, see :func:`headline`.
+        value: name of its headline metric.
         most: maximum number of intervals in the active time span.
 
     Raises:
@@ -157,10 +158,11 @@ def read_history(journal: Path, value: str, most: int = 120) -> History:
         every = 1000 * max(1, math.ceil((last - first + 1 - idle) / most / 1000))
         found: dict[int, Stretch] = defaultdict(Stretch)
         values: dict[int, float | None] = {}
+        headline = Headline.of_journal(journal, value)
 
         def valued(ident: int) -> float | None:
             if ident not in values:
-                values[ident] = headline(decoder.values(ident), value)
+                values[ident] = headline(decoder.values(ident))
             return values[ident]
 
         for number, ident, outcome, count in decoder.db.execute(

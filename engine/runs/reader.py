@@ -20,8 +20,8 @@ from evalbench.engine.journal import CallRow, Event, JournalReader, ScoreRow
 from evalbench.engine.journal.batches import batches
 from evalbench.engine.journal.reader import RowDecoder, tally_of
 from evalbench.engine.journal.records import BatchRow
-from evalbench.engine.runs.browse import headline
 from evalbench.engine.runs.folder import RunFolder
+from evalbench.engine.runs.headline import Headline
 from evalbench.engine.runs.sanitize import (
     holds_key,
     without_keys,
@@ -109,7 +109,7 @@ class RunReader:
         self.created = self.status.created
         self.short_names = False
         self._journal = JournalReader(journal or folder.journal)
-        self._alone: dict[tuple[Any, ...], float | None] = {}
+        self._headlines: dict[str, Headline] = {}
         facts = self._journal.query(_meta)
         facts.pop("keys", None)
         self.meta: dict[str, Any] = without_logins(facts)
@@ -173,27 +173,13 @@ class RunReader:
     def grade(self, score: ScoreRow | None, name: str) -> float | None:
         """The value that a score counts as; None for a failure.
 
-        That is the value named like the headline; if the headline combines several, as a mean of
-        ratings does, it is what the headline would be for this sample alone.
+        See :class:`Headline`.
         """
         if score is None or (score.outcome is Outcome.ERROR and not score.values):
             return None
-        if name in score.values:
-            return score.values[name]
-        key = (score.outcome, tuple(sorted(score.values.items())))
-        if key not in self._alone:
-            tally = Tally()
-            tally.add({}, score.outcome, score.values)
-            self._alone[key] = self._only(tally, name)
-        found = self._alone[key]
-        return headline(score.values, name) if found is None else found
-
-    def _only(self, tally: Tally, name: str) -> float | None:
-        try:
-            held = {metric.name: metric.value for metric in metrics_of(self._benchmark, tally)}
-        except DataError:
-            return None
-        return held.get(name)
+        if name not in self._headlines:
+            self._headlines[name] = Headline(name, lambda: self._benchmark)
+        return self._headlines[name](score.values, score.outcome)
 
     @cached_property
     def _benchmark(self) -> Benchmark:

@@ -68,10 +68,9 @@ class ReportSamples:
     """The samples of one run, as a report shows them."""
 
     def __init__(self, folder: RunFolder, value: str, label: str) -> None:
-        """``value``: name of the run's headline value; ``label``: the run's label."""
+        """``value``: name of the run's headline metric; ``label``: the run's label."""
         self.label = label
         self._run = folder.id
-        self._value = value
         self._samples = SampleBrowser(folder.journal, value)
 
     def having(self, outcome: str) -> set[int]:
@@ -84,7 +83,7 @@ class ReportSamples:
         if found is None:
             return None
         line, calls = found
-        view = sample_view(line, calls, self._value, live=False)
+        view = sample_view(line, calls, self._samples.headline, live=False)
         detail = line.scores[0].detail if line.scores else {}
         values = [f"{name} {word}" for score in view.scores for name, word in score.values]
         answer = Answer(

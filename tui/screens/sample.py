@@ -169,7 +169,8 @@ class SamplePage(SeekingPage):
         super().__init__()
         self.number = row
         self._watch = RunFollower(folder)
-        self._samples = SampleBrowser(folder.journal, next(iter(self._watch.status.metrics), ""))
+        self._samples = SampleBrowser(folder.journal)
+        self._samples.headline.follow(self._watch.status.metrics)
         self._epochs = epochs_of(folder)
         self._rows = rows
         self._view: SampleView | None = None
@@ -220,7 +221,7 @@ class SamplePage(SeekingPage):
             await self._draw([_text("This sample is no longer part of the run.", "dim")])
         elif (*found, live) != self._shown:
             self._shown = (*found, live)
-            self._view = sample_view(*found, self._samples.value, live=live)
+            self._view = sample_view(*found, self._samples.headline, live=live)
             await self._draw(list(_parts(self._view)))
         self._tell()
 

@@ -133,7 +133,8 @@ class SamplesPage(SeekingPage):
         super().__init__()
         self._watch = RunFollower(folder)
         status = self._watch.status
-        self._samples = SampleBrowser(folder.journal, next(iter(status.metrics), ""))
+        self._samples = SampleBrowser(folder.journal)
+        self._samples.headline.follow(status.metrics)
         self._epochs = epochs_of(folder)
         self._tags: tuple[str, ...] = ()
         self._tag_widths: dict[str, int] = {}
@@ -183,8 +184,7 @@ class SamplesPage(SeekingPage):
         if not self.is_mounted or not (self._watch.look() or self._rows.live):
             return
         live = not self._watch.ended
-        if not self._samples.value:
-            self._samples.value = next(iter(self._watch.status.metrics), "")
+        self._samples.headline.follow(self._watch.status.metrics)
         if not self._filter.any and not self._order:
             if len(self._rows) < self._watch.status.total // self._epochs:
                 self._show_all()

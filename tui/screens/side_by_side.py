@@ -124,7 +124,7 @@ class SideBySidePage(Page):
         if found is None:
             return _Told(None, "This sample is no longer part of the run.", "")
         line, calls = found
-        view = sample_view(line, calls, browser.value, live=False)
+        view = sample_view(line, calls, browser.headline, live=False)
         own = [call.reply for call in calls if call.reply and call.key.role == CANDIDATE]
         facts = []
         if own:

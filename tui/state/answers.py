@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from evalbench.engine.calls import Outcome
 from evalbench.engine.journal import JournalReader
+from evalbench.engine.runs.headline import Headline
 from evalbench.engine.runs.rows import gold_text, read_text
 from evalbench.engine.terminal_text import one_line
 from evalbench.tui.state.figures import OUTCOME_WORDS
@@ -43,14 +44,14 @@ class LatestAnswers:
         self._known: dict[tuple[int, int], Answer] = {}
 
     def read(
-        self, journal: JournalReader, wanted: Sequence[Sequence[int]], headline: str
+        self, journal: JournalReader, wanted: Sequence[Sequence[int]], headline: Headline
     ) -> list[Answer]:
         """The answers at these (row, epoch) positions, newest first.
 
         Args:
             journal: the run's journal.
             wanted: oldest first, as in ``Status.latest``.
-            headline: name of the value that says how good an answer is.
+            headline: says how good an answer is.
 
         Raises:
             JournalError: the journal cannot be read at the moment.
@@ -63,7 +64,7 @@ class LatestAnswers:
         return list(reversed(self._known.values()))
 
 
-def _read(journal: JournalReader, row: int, epoch: int, headline: str) -> Answer | None:
+def _read(journal: JournalReader, row: int, epoch: int, headline: Headline) -> Answer | None:
     held = next((held for held in journal.samples(row, 1) if held.row == row), None)
     scores = journal.scores(row, epoch + 1)
     score = next((s for s in scores if (s.row, s.epoch) == (row, epoch)), None)

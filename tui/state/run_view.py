@@ -16,6 +16,7 @@ from evalbench.engine.hardware.measures import Measures, together
 from evalbench.engine.journal import Event, JournalReader
 from evalbench.engine.record_schemas import Gauges
 from evalbench.engine.runs.folder import RunFolder
+from evalbench.engine.runs.headline import Headline
 from evalbench.engine.runs.status import Status
 from evalbench.engine.terminal_text import one_line
 from evalbench.tui.state.answers import Answer, LatestAnswers
@@ -92,6 +93,7 @@ class RunView:
         self._imported = False
         self.resumed = False
         self._latest = LatestAnswers()
+        self._headline = Headline.of_journal(folder.journal, "")
         self._created = self._watch.status.created
         self._start = 0
         self._engine: tuple[int | None, str] | None = None
@@ -134,8 +136,8 @@ class RunView:
             if engine != self._engine:
                 self._begin(journal)
             self._read_events(journal)
-            headline = next(iter(status.metrics), "")
-            self.answers = self._latest.read(journal, status.latest, headline)
+            self._headline.follow(status.metrics)
+            self.answers = self._latest.read(journal, status.latest, self._headline)
         self._engine = engine
         if status.updated and self.live:
             self.pace.tell(status.updated - self._created, status.done)

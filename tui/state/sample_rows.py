@@ -136,7 +136,7 @@ class SampleRows:
         if line is None:
             return ((f"{figures.count(number):>8}   no longer part of the run", "dim"),)
         detail = line.scores[0].detail if line.scores else {}
-        found = verdict(line.scores, self._samples.value)
+        found = verdict(line.scores, self._samples.headline)
         return (
             (figures.count(number), "dim"),
             (found.glyph, found.tone),

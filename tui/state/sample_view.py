@@ -15,6 +15,7 @@ from typing import Any
 from evalbench.engine.calls import MediaPart, Message, Reply
 from evalbench.engine.journal import CallRow, ScoreRow
 from evalbench.engine.runs.browse import SampleLine
+from evalbench.engine.runs.headline import Headline
 from evalbench.engine.runs.rows import as_text, gold_text
 from evalbench.engine.terminal_text import visible
 from evalbench.tui.state import figures
@@ -96,9 +97,9 @@ class SampleView:
 
 
 def sample_view(
-    line: SampleLine, calls: Sequence[CallRow], value: str, *, live: bool
+    line: SampleLine, calls: Sequence[CallRow], headline: Headline, *, live: bool
 ) -> SampleView:
-    """A sample for display; ``value`` names the run's headline value."""
+    """A sample for display; ``headline`` is the run's."""
     detail = line.scores[0].detail if line.scores else {}
     last = next(
         (call.reply.text for call in reversed(calls) if call.reply and call.key.role == CANDIDATE),
@@ -107,7 +108,7 @@ def sample_view(
     return SampleView(
         line.row,
         line.sample.id,
-        verdict(line.scores, value),
+        verdict(line.scores, headline),
         outcome_word(line, live=live),
         question_words(line.sample.inputs),
         gold_text(line.sample, detail),

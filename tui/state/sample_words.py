@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 
 from evalbench.engine.benchmark import Sample
 from evalbench.engine.journal import ScoreRow
-from evalbench.engine.runs.browse import WAITING, SampleLine, headline
+from evalbench.engine.runs.browse import WAITING, SampleLine
+from evalbench.engine.runs.headline import Headline
 from evalbench.engine.runs.rows import as_text, shown_order
 from evalbench.tui.state.figures import OUTCOME_WORDS
 
@@ -26,15 +27,15 @@ class Verdict(NamedTuple):
     tone: str
 
 
-def verdict(scores: Sequence[ScoreRow], value: str) -> Verdict:
+def verdict(scores: Sequence[ScoreRow], headline: Headline) -> Verdict:
     """Right or wrong, or the grade, by the headline value; over all epochs."""
-    numbers = [number for score in scores if (number := headline(score.values, value)) is not None]
+    numbers = [number for score in scores if (number := headline(score.values)) is not None]
     if not numbers:
         failed = any(score.outcome == "error" for score in scores)
         return Verdict("!", "", "bad") if failed else Verdict("·", "", "dim")
-    if len(numbers) == 1:
+    if len(numbers) == 1 and not headline.graded:
         return _judged(numbers[0])
-    if max(numbers) > 1:
+    if max(numbers) > 1 or headline.graded:
         return Verdict("•", f"{sum(numbers) / len(numbers):.3g}", "")
     right = sum(number >= 1 for number in numbers)
     glyph, _, tone = _judged(right / len(numbers))

@@ -18,7 +18,6 @@ from evalbench.engine.runs.browse import (
     SampleBrowser,
     TextSearch,
     Took,
-    headline,
 )
 from tests.unit.engine.journals import ask, journal, sample
 
@@ -250,16 +249,6 @@ async def test_no_look_leaves_the_journal_open(path: Path) -> None:
 def test_a_journal_that_is_not_there_is_an_error_of_the_tree(tmp_path: Path) -> None:
     with pytest.raises(JournalError):
         SampleBrowser(tmp_path / FILE).rows()
-
-
-@pytest.mark.parametrize(
-    ("values", "value"),
-    [({"b": 1.0, "a": 0.0}, 1.0), ({"a": 0.5}, 0.5), ({}, None)],
-)
-def test_the_headline_is_the_named_value_or_the_first(
-    values: Mapping[str, float], value: float | None
-) -> None:
-    assert headline(values, "b") == value
 
 
 async def test_samples_are_ordered_by_what_they_scored_or_took(tmp_path: Path) -> None:

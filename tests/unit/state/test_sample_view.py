@@ -27,6 +27,7 @@ from evalbench.engine.errors import JournalError
 from evalbench.engine.journal import CallKey, CallRow, ScoreRow
 from evalbench.engine.journal.schema import FILE
 from evalbench.engine.runs.browse import SampleBrowser, SampleLine
+from evalbench.engine.runs.headline import Headline
 from evalbench.engine.runs.rows import gold_text, read_text
 from evalbench.tui.state.sample_rows import SampleRows
 from evalbench.tui.state.sample_view import (
@@ -40,6 +41,11 @@ from evalbench.tui.state.sample_words import outcome_word, question_words, readi
 from tests.unit.engine.journals import ask, journal, sample
 
 CHOICE = Sample("0" * 16 + ".1", {"question": "Which?", "choices": ["red", "blue", "tan"]}, 1)
+
+
+def headline() -> Headline:
+    """A run's whose headline metric is its accuracy."""
+    return Headline.of_journal(Path("none.db"), "accuracy")
 
 
 def score(
@@ -78,8 +84,15 @@ def call(
 def test_verdicts_tell_right_from_wrong_by_glyph_and_word(
     scores: list[ScoreRow], glyph: str, word: str
 ) -> None:
-    found = verdict(scores, "accuracy")
+    found = verdict(scores, headline())
     assert (found.glyph, found.word) == (glyph, word)
+
+
+def test_the_lowest_rating_is_not_right() -> None:
+    rating = headline()
+    rating.follow({"accuracy": {"value": 5.8}})
+    assert verdict([score(1.0)], rating)[:2] == ("•", "1")
+    assert verdict([score(1.0), score(1.0)], rating)[:2] == ("•", "1")
 
 
 @pytest.mark.parametrize(
@@ -177,7 +190,7 @@ def test_what_an_earlier_call_has_shown_is_folded() -> None:
     first = generate("Question?")
     second = generate([user("Question?"), assistant("Yes"), user("Sure?")])
     calls = [call(first, Reply("Yes")), call(second, None, step="again")]
-    view = sample_view(SampleLine(1, CHOICE, (), True), calls, "", live=True)
+    view = sample_view(SampleLine(1, CHOICE, (), True), calls, headline(), live=True)
     assert [b.folded for b in view.calls[1].asked] == [True, False, False]
     assert view.calls[1].title == "candidate acme/writer · again"
     assert view.calls[1].in_flight
@@ -187,7 +200,9 @@ def test_what_an_earlier_call_has_shown_is_folded() -> None:
 
 
 def test_a_call_that_was_cut_off_is_not_in_flight_when_nothing_runs() -> None:
-    view = sample_view(SampleLine(1, CHOICE, (), True), [call(generate("?"), None)], "", live=False)
+    view = sample_view(
+        SampleLine(1, CHOICE, (), True), [call(generate("?"), None)], headline(), live=False
+    )
     assert not view.in_flight
     assert "the run ended before it came" in view.calls[0].answered[0].text
 
@@ -197,7 +212,7 @@ def test_a_judge_explains_and_what_it_was_shown_is_folded() -> None:
     view = sample_view(
         SampleLine(1, CHOICE, (score(8.0),), True),
         [call(generate("Q"), Reply("A")), judged],
-        "",
+        headline(),
         live=False,
     )
     assert view.calls[1].asked[0].folded
@@ -213,7 +228,7 @@ def test_replies_that_are_no_answer_say_so() -> None:
     view = sample_view(
         SampleLine(1, CHOICE, (), True),
         [call(generate("Q"), cut), call(generate("Q"), failed, reask=1, epoch=2)],
-        "",
+        headline(),
         live=False,
     )
     one, other = view.calls
@@ -230,7 +245,7 @@ def test_replies_that_are_no_answer_say_so() -> None:
 def test_scores_tell_readings_values_and_notes() -> None:
     detail = {"parsed": {"letter": "A"}, "note": "by the second line"}
     line = SampleLine(1, CHOICE, (score(0.0, 1.0, detail=detail),), True)
-    (told,) = sample_view(line, [], "accuracy", live=False).scores
+    (told,) = sample_view(line, [], headline(), live=False).scores
     assert told.title == ""
     assert told.outcome == "parsed"
     assert told.readings == [("letter", "A")]
@@ -241,7 +256,9 @@ def test_scores_tell_readings_values_and_notes() -> None:
 def test_choices_are_a_table_of_log_likelihoods_and_shares() -> None:
     prompt = choose("Q", [" A", " B", "\n"])
     reply = Reply(logprobs=(-1.0, -1.0 - 0.6931471805599453, float("-inf")))
-    view = sample_view(SampleLine(1, CHOICE, (), True), [call(prompt, reply)], "", live=False)
+    view = sample_view(
+        SampleLine(1, CHOICE, (), True), [call(prompt, reply)], headline(), live=False
+    )
     (block,) = view.calls[0].answered
     assert block.exact
     assert [" ".join(line.split()) for line in block.text.splitlines()] == [
