@@ -188,6 +188,9 @@ async def test_resuming_what_can_be_resumed(
     async with app.run_test() as pilot:
         await press(pilot, "r")
         assert not asked
+        await until_told(pilot, "nothing to resume: the run is complete")
+        await press(pilot, "s")
+        await until_told(pilot, "nothing to stop: the run is complete")
         await press(pilot, "down", "r")
         await until(pilot, lambda: asked, "the request")
         await press(pilot, "down", "r")
@@ -338,6 +341,19 @@ async def test_the_score_is_shown_on_the_narrowest_screen(
         await until_shown(pilot, "25.0 % (20.0–31.0)")
 
 
+async def test_columns_are_as_wide_as_what_is_in_them_and_leave_the_rest_to_models() -> None:
+    name = "anthropic/claude-haiku-4-5"
+    pretend("mmlu", name).status(
+        State.COMPLETE, done=400, metrics={"accuracy": ACCURACY}, spend_usd=0.25, budget_usd=2.0
+    )
+    app = an_app()
+    for width, there in ((80, ("complete", "25.0 % (20.0–31.0)")), (120, ("400/400", "$0.2500"))):
+        async with app.run_test(size=(width, 24)) as pilot:
+            screen = await until_shown(pilot, name)
+            assert all(words in screen for words in there)
+        app = an_app()
+
+
 async def test_comparing_says_what_to_mark(runs: dict[str, PretendEngine]) -> None:
     app = an_app()
     async with app.run_test(size=(80, 24)) as pilot:
@@ -422,6 +438,28 @@ async def test_a_leaderboard_of_models_and_benchmarks(runs: dict[str, PretendEng
         assert "$0.2500 · " in screen
         await press(pilot, "enter")
         await until_shown(pilot, "quickstart × groq/llama-4-maverick")
+
+
+async def test_the_benchmark_that_orders_a_leaderboard_comes_first() -> None:
+    names = ("gsm8k", "mmlu", "quickstart")
+    for name in names:
+        pretend(name, "openai/gpt-5.2").status(
+            State.COMPLETE, done=400, metrics={"accuracy": ACCURACY}
+        )
+    app = an_app()
+    async with app.run_test(size=(80, 24)) as pilot:
+        await press(pilot, "l")
+        screen = await until_shown(pilot, "1 model, 3 benchmarks, 1 not shown: S")
+        assert screen.splitlines()[1].split() == ["model", "gsm8k", "▾", "mmlu"]
+        await press(pilot, "S", "S")
+        screen = await until_shown(pilot, "quickstart ▾")
+        assert screen.splitlines()[1].split() == ["model", "quickstart", "▾", "gsm8k"]
+        await pilot.click(Table, offset=(66, 0))
+        screen = await until_shown(pilot, "gsm8k ▾")
+        assert screen.splitlines()[1].split() == ["model", "gsm8k", "▾", "mmlu"]
+        await pilot.resize_terminal(120, 30)
+        await until(pilot, lambda: "not shown" not in shown(app), "all of them")
+        assert "quickstart" in shown(app)
 
 
 async def test_a_run_is_edited_and_run_again() -> None:

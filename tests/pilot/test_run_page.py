@@ -238,8 +238,8 @@ async def test_judges_are_told_apart(engine: PretendEngine) -> None:
     calls = {"sent": 8, "from_journal": 2, "in_flight": 3}
     engine.status(roles={"candidate": calls, "judge/acme/grader": {**calls, "sent": 5}})
     async with opened(engine) as pilot:
-        screen = await until_shown(pilot, "judge/acme/grader  5 sent, 3 in flight")
-        assert "candidate  8 sent, 3 in flight" in screen
+        screen = await until_shown(pilot, "5 sent, 3 in flight  judge/acme/grader")
+        assert "8 sent, 3 in flight  candidate" in screen
         assert screen.count("2 taken from the journal") == 2
 
 
@@ -701,3 +701,18 @@ async def test_an_end_hook_that_fails_is_told_on_the_page_and_elsewhere_once(
 
 def _hook_problems(pilot: Pilot[int]) -> list[str]:
     return [line.hook_problem for line in pilot.app.runs() if line.hook_problem]  # type: ignore[attr-defined]
+
+
+async def test_a_key_that_does_nothing_now_says_why(engine: PretendEngine) -> None:
+    engine.status(State.COMPLETE, alive=False, done=400, failed=0, errors={}, spend_usd=None)
+    async with opened(engine) as pilot:
+        await until_shown(pilot, "complete")
+        for key, words in (
+            ("f", "no sample failed"),
+            ("r", "nothing to resume: the run is complete"),
+            ("p", "no engine drives the run: the run is complete"),
+            ("t", "the run has no provider batches"),
+            ("b", "no budget without known prices"),
+        ):
+            await pilot.press(key)
+            await until_told(pilot, words)

@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import ClassVar
 
-from textual import on, work
+from textual import events, on, work
 from textual.app import ComposeResult
 from textual.containers import Container
 from textual.timer import Timer
@@ -31,18 +31,26 @@ _PICTURE = 10
 _SHARE = "0–100 %"
 """The title of its column, which sorts like the score's."""
 
+_MODEL = 30
+"""The width up to which a model's name makes less important columns give way."""
+
 _COLUMNS = (
     Column("", 1),
     Column("", 1),
-    Column("state", 11, drop=1),
-    Column("benchmark", _NAME),
+    Column("state", drop=1),
+    Column("benchmark"),
     Column("model", least=18),
-    Column("score", 20),
+    Column("score"),
     Column(_SHARE, _PICTURE, drop=5),
-    Column("done", 13, drop=3),
-    Column("spent", 12, drop=4),
+    Column("done", right=True, drop=3),
+    Column("spent", right=True, drop=4),
     Column("age", 7, right=True, drop=2),
 )
+"""Those without a width are as wide as what is in them."""
+
+_AT_MODEL = 4
+_STAYS = 2
+"""Columns that drop at this or earlier do not give way to a long name of a model."""
 
 _EMPTY = "No runs yet. Press n to start one."
 _NO_MATCH = "No run is like that. escape shows all."
@@ -87,6 +95,7 @@ class HomePage(FilteredPage):
         self._marked: dict[Path, RunFolder] = {}
         self._doomed: dict[Path, tuple[float, RunFolder]] = {}
         self._order = _NEWEST
+        self._widths = {name: len(name) + len(" ▾") for name in (*ORDERS, "model") if name != "age"}
         self._previewing: Timer | None = None
         self._previewed: RunLine | None = None
         self._problem = ""
@@ -179,6 +188,7 @@ class HomePage(FilteredPage):
             by, turned = self._order
             self._shown = ordered(self._shown, by, turned=turned)
         table = self.query_one(Table)
+        table.replace_columns(self._columns())
         table.show(_Rows(self._shown, self._marked), empty=_NO_MATCH if self._lines else _EMPTY)
         self._tell()
         if here is not None:
@@ -227,15 +237,38 @@ class HomePage(FilteredPage):
 
     def _set_order(self, by: str, turned: bool) -> None:
         self._order = by, turned
-        _, descending = ORDERS[by]
-        arrow = "▾" if descending is not turned else "▴"
-        self.query_one(Table).replace_columns(
-            [
-                column._replace(title=f"{column.title} {arrow}") if column.title == by else column
-                for column in _COLUMNS
-            ]
-        )
         self._show()
+
+    def _columns(self) -> list[Column]:
+        """The columns at the width of their contents, which only grows: nothing jumps about."""
+        by, turned = self._order
+        arrow = "▾" if ORDERS[by][1] is not turned else "▴"
+        for line in self._lines:
+            held = {
+                "state": len(line.state),
+                "benchmark": min(_NAME, len(_name(line))),
+                "score": len(line.score),
+                "done": len(line.done),
+                "spent": len(line.spent),
+                "model": min(_MODEL, len(line.model)),
+            }
+            self._widths = {name: max(self._widths[name], wide) for name, wide in held.items()}
+        columns = []
+        for column in _COLUMNS:
+            title = f"{column.title} {arrow}" if column.title == by else column.title
+            wide = 0 if column.title == "model" else self._widths.get(column.title, column.width)
+            columns.append(column._replace(title=title, width=wide))
+        fixed = sum(column.width + 1 for column in columns if column.drop <= _STAYS)
+        room = self.query_one(Table).size.width - fixed - 1
+        least = max(columns[_AT_MODEL].least, min(room, self._widths["model"]))
+        columns[_AT_MODEL] = columns[_AT_MODEL]._replace(least=least)
+        return columns
+
+    def on_resize(self, event: events.Resize) -> None:
+        """Other columns fit."""
+        super().on_resize(event)
+        if self.is_mounted:
+            self._show()
 
     def action_sort(self) -> None:
         """See ``commands.py``."""
@@ -270,6 +303,15 @@ class HomePage(FilteredPage):
             case "stop":
                 return True if line and line.live else None
         return True
+
+    def why_not(self, action: str) -> str:
+        """See :class:`Page`."""
+        line = self._current()
+        if line is None:
+            return "no run is selected"
+        if action == "resume":
+            return f"nothing to resume: the run is {line.state}"
+        return f"nothing to stop: the run is {line.state}"
 
     @on(Table.Moved)
     def _moved(self) -> None:
@@ -451,7 +493,7 @@ class _Rows:
             ("*", "strong") if line.folder.path in self._marked else "",
             (glyph, tone),
             (line.state, tone),
-            line.name if len(line.name) <= _NAME else line.benchmark,
+            _name(line),
             line.model,
             line.score,
             _picture(line),
@@ -459,6 +501,10 @@ class _Rows:
             line.spent,
             (line.age, "dim"),
         )
+
+
+def _name(line: RunLine) -> str:
+    return line.name if len(line.name) <= _NAME else line.benchmark
 
 
 def _picture(line: RunLine) -> Cell:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import ClassVar
 
-from textual import on, work
+from textual import events, on, work
 from textual.app import ComposeResult
 
 from evalbench.tui.screens.page import Page
@@ -36,6 +36,7 @@ class LeaderboardPage(Page):
         self._lines: list[RunLine] = []
         self._board = Leaderboard((), (), {})
         self._by = ""
+        self._names: tuple[str, ...] = ()
         self._latencies: dict[tuple[Path, int], float | None] = {}
 
     def compose(self) -> ComposeResult:
@@ -61,22 +62,28 @@ class LeaderboardPage(Page):
         self._board = leaderboard(self._lines, self._by)
         if self._by not in self._board.benchmarks:
             self._by = next(iter(self._board.benchmarks), "")
-        # The column that determines the order is always shown; others only if they fit.
+        # The benchmark that determines the order comes first, and others as far as they fit.
+        at = self._board.benchmarks.index(self._by) if self._by else 0
+        self._names = (*self._board.benchmarks[at:], *self._board.benchmarks[:at])
         shown = [
-            Column(
-                f"{head} ▾" if name == self._by else head, _WIDE, drop=place * (name != self._by)
-            )
-            for place, name in enumerate(self._board.benchmarks, 1)
-            for head in [self._board.head(name)]
+            Column(self._board.head(name) + " ▾" * (not place), _WIDE, drop=place)
+            for place, name in enumerate(self._names)
         ]
         table.replace_columns((Column("", 5, right=True), Column("model", least=24), *shown))
-        table.show(_Rows(self._board), empty=_EMPTY)
+        table.show(_Rows(self._board, self._names), empty=_EMPTY)
         if here in self._board.models:
             table.cursor = self._board.models.index(here)
         models, benchmarks = len(self._board.models), len(self._board.benchmarks)
-        words = figures.counted(models, "model"), figures.counted(benchmarks, "benchmark")
+        words = [figures.counted(models, "model"), figures.counted(benchmarks, "benchmark")]
+        if hidden := table.dropped:
+            words.append(f"{hidden} not shown: S")
         self.query_one(TopLine).tell(right=", ".join(words))
         self._tell()
+
+    def on_resize(self, event: events.Resize) -> None:
+        """Other columns fit."""
+        super().on_resize(event)
+        self.call_after_refresh(self._show)
 
     def _model(self) -> str:
         cursor = self.query_one(Table).cursor
@@ -123,6 +130,10 @@ class LeaderboardPage(Page):
             return True if self.is_mounted and self._run() else None
         return True
 
+    def why_not(self, action: str) -> str:
+        """See :class:`Page`."""
+        return f"no complete run of {self._model()} on {self._by}" if self._by else ""
+
     @on(Table.Opened)
     async def action_open(self) -> None:
         """See ``commands.py``."""
@@ -139,21 +150,22 @@ class LeaderboardPage(Page):
     @on(Table.HeadClicked)
     def _head_clicked(self, event: Table.HeadClicked) -> None:
         if event.index >= 2:
-            self._by = self._board.benchmarks[event.index - 2]
+            self._by = self._names[event.index - 2]
             self._show()
 
 
 class _Rows:
     """Models as rows of the table."""
 
-    def __init__(self, board: Leaderboard) -> None:
-        self._board = board
+    def __init__(self, board: Leaderboard, names: Sequence[str]) -> None:
+        """``names``: the benchmarks, in the order of their columns."""
+        self._board, self._names = board, names
 
     def __len__(self) -> int:
         return len(self._board.models)
 
     def row(self, index: int) -> Sequence[Cell]:
         model = self._board.models[index]
-        runs = [self._board.run(model, name) for name in self._board.benchmarks]
+        runs = [self._board.run(model, name) for name in self._names]
         scores: list[Cell] = [run.score if run else ("–", "dim") for run in runs]
         return ((self._board.rank(model, self._board.by), "dim"), model, *scores)

@@ -148,6 +148,12 @@ class MachinePage(Page):
             return True if holder and holder.kept else None
         return True
 
+    def why_not(self, action: str) -> str:
+        """See :class:`Page`."""
+        if action == "open":
+            return "no process of a run is selected"
+        return "no loaded model that waits for a run is selected"
+
     def _holder(self) -> Holder | None:
         cursor = self.query_one(Table).cursor
         holders = self._seen.holders

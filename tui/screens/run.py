@@ -336,14 +336,18 @@ class RunPage(Page):
 
     def why_not(self, action: str) -> str:
         """See the base class."""
+        state = f"the run is {self.view.state}"
         match action:
             case "failures":
-                return "no sample has failed"
+                return "no sample failed"
             case "batches":
-                return "this run has no batches"
+                return "the run has no provider batches"
             case "budget" if self.view.status.spend_usd is None:
-                return "the prices are unknown, so no budget can be kept"
-        return f"the run is {self.view.state}"
+                return "no budget without known prices"
+            case "resume":
+                return f"nothing to resume: {state}"
+            case _:
+                return f"no engine drives the run: {state}"
 
     def _budget_counts(self) -> bool:
         """Whether a budget can be enforced (prices are known) and would change anything."""

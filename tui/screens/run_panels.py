@@ -131,11 +131,17 @@ def work_lines(view: RunView, *, compact: bool, plain: bool) -> list[Line]:
     gauges = view.gauges
     lines: list[Line] = []
     roles = view.roles
+    widest = max((len(figures.count(role.sent)) for role in roles), default=0)
     for role in roles:
-        # For a lone candidate, calls in flight are shown next to its limit.
-        flying = f", {figures.count(role.in_flight)} in flight" if len(roles) > 1 else ""
-        since = " since resuming" if view.resumed else ""
-        lines.append([f"{one_line(role.role)}  {figures.count(role.sent)} sent{since}{flying}"])
+        name, said = one_line(role.role), f"{figures.count(role.sent):>{widest}} sent"
+        said += " since resuming" if view.resumed else ""
+        if len(roles) > 1:
+            # Numbers first: names of judges may be longer than the line. For a lone candidate,
+            # calls in flight are shown next to its limit.
+            flying = f", {figures.count(role.in_flight)} in flight" if view.live else ""
+            lines.append([f"{said}{flying}  {name}"])
+        else:
+            lines.append([f"{name}  {said}"])
         if role.from_journal and not compact:
             lines.append([(f"{figures.count(role.from_journal)} taken from the journal", "dim")])
         if role.reused:

@@ -169,6 +169,12 @@ class Table(  # pyright: ignore[reportIncompatibleMethodOverride]
         """The columns, including those dropped for lack of space."""
         return self._columns
 
+    @property
+    def dropped(self) -> int:
+        """How many columns are not shown for lack of space."""
+        self._fit_columns()
+        return self._widths.count(0)
+
     def show(self, rows: Rows | None = None, *, empty: str | None = None) -> None:
         """Show these rows, or the changed state of the current ones; keeps the cursor in range."""
         if rows is not None:
