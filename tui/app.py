@@ -328,22 +328,6 @@ class EvalbenchApp(AppInterface):
         self.crash = self._exception
         self._close_messages_no_wait()
 
-    async def run_action(
-        self,
-        action: str | ActionParseResult,
-        default_namespace: DOMNode | None = None,
-        namespaces: Mapping[str, DOMNode] | None = None,
-    ) -> bool:
-        """Perform an action; one that is disabled on a page says why."""
-        if await super().run_action(action, default_namespace, namespaces):
-            return True
-        if isinstance(default_namespace, Page) and isinstance(action, str):
-            name = action.rpartition(".")[2]
-            disabled = default_namespace.check_action(name, ()) is None
-            if disabled and (words := default_namespace.why_not(name)):
-                self.notify(words, timeout=4)
-        return False
-
     # -- pages -------------------------------------------------------------------
 
     @override

@@ -137,10 +137,6 @@ class Page(Screen[None]):
     def step_back(self) -> None:
         """Undo what is temporary."""
 
-    def why_not(self, action: str) -> str:
-        """Why :meth:`check_action` disables a command here, for who presses its key anyway."""
-        return ""
-
     def open_field(self, line: str, field: str) -> None:
         """Show a hidden line and focus its field at once.
 

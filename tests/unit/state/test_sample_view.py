@@ -368,7 +368,7 @@ def test_a_journal_that_cannot_be_read_is_told_in_the_row(tmp_path: Path) -> Non
 def test_a_whole_sample_is_plain_text_in_which_only_what_is_active_is_escaped() -> None:
     said = "if a:\n\treturn \x1b[31m\u202eb\nمی\u200cخواهم 👩\u200d👩\u200d👧"
     line = SampleLine(7, CHOICE, (), asked=True)
-    view = sample_view(line, [call(generate("Say it."), Reply(said))], "accuracy", live=False)
+    view = sample_view(line, [call(generate("Say it."), Reply(said))], headline(), live=False)
     text = whole_words(view)
     assert "if a:\n\treturn \\x1b[31m\\u202eb\nمی\u200cخواهم 👩\u200d👩\u200d👧\n" in text
     assert text.startswith("sample 7  ")
