@@ -114,6 +114,21 @@ def test_a_model_that_onednn_cannot_pack_is_multiplied_by_torch(
             assert torch.equal(weight, wanted.network.get_parameter(name)), name
 
 
+def test_memory_that_runs_out_while_weights_are_packed_ends_the_load(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import torch
+
+    from evalbench.providers.local import loading
+
+    def no_memory(weight: torch.Tensor, rows: int) -> torch.Tensor:
+        raise RuntimeError("DefaultCPUAllocator: can't allocate memory")
+
+    monkeypatch.setattr(torch.ops.mkldnn, "_reorder_linear_weight", no_memory)
+    with pytest.raises(RuntimeError, match="can't allocate memory"):
+        loading.load(make_llama(tmp_path), settings("float32"))
+
+
 @pytest.mark.skipif(not Path("/proc/self/smaps").exists(), reason="the system does not tell")
 def test_while_weights_are_packed_their_file_leaves_memory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
