@@ -19,15 +19,17 @@ from textual.widgets import Input
 
 from evalbench.engine.benchmark import Sample
 from evalbench.engine.calls import Call, MediaPart, Outcome, Prompt, Reply, TextPart, generate, user
+from evalbench.engine.errors import JournalError
 from evalbench.engine.journal import CallKey, Journal
 from evalbench.engine.journal.codec import quotable
 from evalbench.engine.journal.schema import EPOCH_BITS
+from evalbench.engine.runs.batch_lines import BatchedCall
 from evalbench.engine.runs.browse import Filter, SampleBrowser
 from evalbench.engine.runs.status import State
 from evalbench.tui.app import EvalbenchApp
 from evalbench.tui.screens import starting
 from evalbench.tui.screens.choose import Choose
-from evalbench.tui.screens.sample import Everything, SamplePage
+from evalbench.tui.screens.sample import BatchLines, Everything, SamplePage
 from evalbench.tui.screens.samples import SamplesPage
 from evalbench.tui.state.preferences import Preferences, load_preferences
 from evalbench.tui.widgets.pairs import Pairs
@@ -519,7 +521,9 @@ async def test_ends_of_the_list_are_ends(engine: PretendEngine) -> None:
         assert page.check_action("next", ()) is True
 
 
-@pytest.mark.parametrize("text", ["word " * 40_000, "x" * 70_000, "line\n" * 3500])
+@pytest.mark.parametrize(
+    "text", ["word " * 40_000, "x" * 70_000, "line\n" * 3500, "more\n\n" * 1800]
+)
 async def test_the_end_of_a_very_long_reply_is_reached_at_once(
     engine: PretendEngine, text: str
 ) -> None:
@@ -540,6 +544,54 @@ async def test_the_end_of_a_very_long_reply_is_reached_at_once(
         assert not long.left
         parts = [part._shown for part in long.query(Plain)]
         assert "".join("".join(parts).split()) == "".join(f"{text}the very end".split())
+        if "\n" in text:
+            # Where parts meet there is neither a line more nor one less.
+            assert "\n".join(parts) == f"{text}the very end"
+
+
+async def test_the_end_is_laid_out_only_once(engine: PretendEngine) -> None:
+    await put(engine, 1, (generate("Q"), Reply("line\n" * 9000 + "the very end")))
+    async with one(engine, 1) as pilot:
+        await until_shown(pilot, "reply")
+        (long,) = pilot.app.screen.query(LongText)
+        await pilot.press("end")
+        await until_shown(pilot, "the very end")
+        left = long.left
+        await pilot.press("end")
+        await pilot.pause()
+        assert long.left == left > 0
+
+
+async def test_a_sample_that_cannot_be_read_is_not_the_one_before(
+    engine: PretendEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with one(engine, 1) as pilot:
+        await until_shown(pilot, "Question 1?")
+        page = pilot.app.screen
+        with monkeypatch.context() as broken:
+
+            def sample(*_: object) -> None:
+                raise JournalError("the journal is busy")
+
+            broken.setattr(SampleBrowser, "sample", sample)
+            await pilot.press("n")
+            await until_shown(pilot, "the journal is busy")
+            for action in ("copy", "raw", "pager"):
+                assert page.check_action(action, ()) is None
+        # The run goes on, and so does the page.
+        await until_shown(pilot, "Question 2?")
+        assert page.check_action("copy", ()) is True
+
+
+async def test_all_of_a_batch_line_can_be_read(engine: PretendEngine) -> None:
+    result = "word " * 9000 + "the very end"
+    call = BatchedCall("candidate", "scripted/good", "answer", "b1", "", 1, "asked", result)
+    async with one(engine, 1) as pilot:
+        await until_shown(pilot, "reply")
+        await pilot.app.push_screen(BatchLines([call]))
+        await until_shown(pilot, "received")
+        await pilot.press("end")
+        await until_shown(pilot, "the very end")
 
 
 async def test_a_page_of_text_is_read_with_the_keys_of_lists(engine: PretendEngine) -> None:

@@ -135,7 +135,7 @@ class Everything(Scroll):
     async def _end(self) -> None:
         last = self.region.y - self.scroll_y + self.virtual_size.height - self.size.height
         for text in self.query(LongText):
-            if text.gap and text.region.bottom >= last:
+            if text.gap and not text.ends and text.region.bottom >= last:
                 await text.before()
         self.call_after_refresh(self.scroll_end, animate=False, immediate=True)
 
@@ -199,14 +199,20 @@ class SamplePage(SeekingPage):
 
     def tick(self) -> None:
         """Follow a sample in progress."""
-        if not self.is_mounted or self._shown is None:
+        if not self.is_mounted or self._rows is None:
             return
         self._ticks += 1
-        line, calls, live = self._shown
         ended = self._watch.look() and self._watch.ended
-        unfinished = len(line.scores) < self._epochs or any(call.reply is None for call in calls)
-        if ended or (live and unfinished and self._ticks % _LOOK_EVERY == 0):
+        if ended or (self._ticks % _LOOK_EVERY == 0 and self._unfinished()):
             self.call_next(self._look)
+
+    def _unfinished(self) -> bool:
+        """Whether more may become known of it, or it could not be read while the run went on."""
+        if self._shown is None:
+            return not self._watch.ended
+        line, calls, live = self._shown
+        waits = len(line.scores) < self._epochs or any(call.reply is None for call in calls)
+        return live and waits
 
     async def _look(self) -> None:
         """Read the sample, and draw it if anything has changed."""
@@ -313,7 +319,7 @@ class SamplePage(SeekingPage):
 
     async def _go(self) -> None:
         """Show the sample with this number from its beginning."""
-        self._shown = None
+        self._view = self._shown = None
         await self._look()
         self.query_one("#all", Scroll).scroll_home(animate=False)
         self.refresh_bindings()
@@ -479,7 +485,7 @@ class BatchLines(Dialog[None]):
 
     def compose(self) -> ComposeResult:
         """All of them, one below the other."""
-        with Scroll(id="box"):
+        with Everything(id="box"):
             if not self._calls:
                 yield Plain("No call of this sample was sent in a batch.")
             for call in self._calls:
@@ -494,9 +500,9 @@ def _told(call: BatchedCall) -> Iterator[Widget]:
     where = f"batch {call.batch}, line {call.line}" + (f" ({call.job})" if call.job else "")
     yield Plain(f"{call.role} {call.model} · {call.step} · {where}", classes="title")
     yield Plain("sent", classes="what")
-    yield Plain(call.request.strip() or "its file is missing from the run's folder")
+    yield long_text(call.request.strip() or "its file is missing from the run's folder", "line")
     yield Plain("received", classes="what")
-    yield Plain(call.result.strip() or "nothing yet")
+    yield long_text(call.result.strip() or "nothing yet", "line")
 
 
 class RawPage(Page):

@@ -156,9 +156,15 @@ class LongText(Column):
         start = self._at
         part = _first(self._text[: self._end], start)
         self._at += len(part)
-        # The parts are separated by a new line anyway.
-        shown = part[1:] if start and part[:1] in ("\n", " ") else part
-        return Plain(shown, classes=self._part_classes)
+        return self._made(part, after=start > 0, before=self.ends and not self.left)
+
+    def _made(self, part: str, *, after: bool, before: bool) -> Plain:
+        """A part, without the new line or space that separates it from parts next to it."""
+        if after and part[:1] in ("\n", " "):
+            part = part[1:]
+        if before and part[-1:] in ("\n", " "):
+            part = part[:-1]
+        return Plain(part, classes=self._part_classes)
 
     def _left_words(self) -> str:
         return f"… {counted(self.left, 'more character')}: scroll on"
@@ -166,7 +172,7 @@ class LongText(Column):
     async def more(self) -> None:
         """Lay out the part before the gap; does nothing while it is being made, or removed."""
         gap = self.gap
-        if not self.left or gap is None:
+        if not self.left or gap is None or not self.is_attached:
             return
         await self.mount(self._part(), before=gap)
         await self._tell(gap)
@@ -174,16 +180,17 @@ class LongText(Column):
     async def before(self) -> None:
         """Lay out the part after the gap; the first time, that is the end of the text."""
         gap = self.gap
-        if not self.left or gap is None:
+        if not self.left or gap is None or not self.is_attached:
             return
+        inner = self.ends
         part = _last(self._text, self._end, self._at)
         self._end -= len(part)
-        shown = part[:-1] if part[-1:] in ("\n", " ") else part
-        await self.mount(Plain(shown, classes=self._part_classes), after=gap)
+        shown = self._made(part, after=not self.left, before=inner)
+        await self.mount(shown, after=gap)
         await self._tell(gap)
 
     async def _tell(self, gap: Plain) -> None:
         if self.left:
             gap.show(self._left_words())
-        else:
+        elif gap.is_attached:
             await gap.remove()
