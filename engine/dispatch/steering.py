@@ -41,9 +41,10 @@ _SURELY = 0.25
 """This many refusals are judged at once if their share is this far above the baseline."""
 _OUTAGE_S, _SURE_OUTAGE_S = 1.0, 5.0
 """No call was accepted for so long: an outage, if several would have been; in any case."""
-_MUCH_LONGER = 3.0
 _MISSED = 6
 """So many calls are several."""
+_MUCH_LONGER = 3.0
+"""A call that is in flight for so many times as long as refusals take was accepted."""
 _MOST_REFUSALS = 1024
 _PROVED = 20
 """After this many answers, another outage is believed: a low limit refuses at times as well."""
@@ -261,10 +262,7 @@ class Steering:
         return bool(refusals) and self._is_outage(refusals[0], refusals[-1], now)
 
     def _is_outage(self, first: Known, last: Known, now: float) -> bool:
-        """Whether all calls were refused for long, of those that were sent between these two.
-
-        A call that is in flight for much longer than refusals take was accepted.
-        """
+        """Whether all calls were refused for long, of those that were sent between these two."""
         if not _lasts(first, last.sent):
             return False
         until = now - _MUCH_LONGER * self._refusing_s
