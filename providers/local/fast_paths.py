@@ -61,8 +61,11 @@ def choose_fast_paths(model: LoadedModel, quantize: str, *, onednn: bool) -> Non
         again = _tried(lambda: _plain(model, sample))
         if again is not None and _same(model, plain[:, -1], again[:, -1]):
             model.onednn, plain = True, again
+        else:
+            unpack_products(layers)
     model.packs = _finds_packing(model, quantize, sample, plain[:, -1])
-    if layers and not (model.onednn and model.packs):
+    if model.onednn and not model.packs:
+        # Its answers are written by the model's own loop, which has not been tried.
         unpack_products(layers)
         model.onednn = False
     model.blocks = model.packs and _can_use_blocks(model, sample, plain)

@@ -213,8 +213,10 @@ def test_a_model_that_multiplies_by_weights_itself_keeps_them(
     from evalbench.providers.local import loading
 
     def packed(folder: str) -> set[str]:
-        network = loading.load(make_llama(tmp_path / folder), settings(dtype=dtype)).network
-        return {type(one).__name__ for one in network.modules()} & {"Linear", "_PackedLinear"}
+        model = loading.load(make_llama(tmp_path / folder), settings(dtype=dtype))
+        assert (model.packs, model.blocks) == (True, True)
+        kinds = {type(one).__name__ for one in model.network.modules()}
+        return kinds & {"Linear", "_PackedLinear"}
 
     monkeypatch.setattr("torch.ops.mkldnn._is_mkldnn_bf16_supported", lambda: True)
     # The output head is never packed.
