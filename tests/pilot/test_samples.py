@@ -521,9 +521,7 @@ async def test_ends_of_the_list_are_ends(engine: PretendEngine) -> None:
         assert page.check_action("next", ()) is True
 
 
-@pytest.mark.parametrize(
-    "text", ["word " * 40_000, "x" * 70_000, "line\n" * 3500, "more\n\n" * 1800]
-)
+@pytest.mark.parametrize("text", ["word " * 40_000, "x" * 70_000, "line\n" * 3500])
 async def test_the_end_of_a_very_long_reply_is_reached_at_once(
     engine: PretendEngine, text: str
 ) -> None:
