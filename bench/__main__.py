@@ -26,19 +26,19 @@ from bench.plan import ROOT, SCRIPTS, SIDE, Script
 _PAGE = ROOT / "docs" / "performance.md"
 
 
-def measure(script: Script, words: Sequence[str]) -> table.Told:
+def measure(script: Script, words: Sequence[str]) -> table.Report:
     """Run one script with these arguments and take what it tells; one that fails tells that."""
     before, begun = os.getloadavg()[0], time.time()
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "figures"
         command = [sys.executable, "-m", f"bench.{script.name}", *words, "--figures", str(file)]
         status = subprocess.run(command, cwd=ROOT, check=False).returncode
-        told, skipped = figures.read(file)
-    if status and not told:
+        figures_read, skipped = figures.read(file)
+    if status and not figures_read:
         skipped.append(f"it ended with exit status {status}")
-    return table.Told(
+    return table.Report(
         script.name,
-        told,
+        figures_read,
         skipped,
         begun,
         time.time() - begun,
@@ -83,9 +83,9 @@ def main(words: Sequence[str] | None = None) -> int:
         for script in [] if args.table else _chosen(args.only, quick=args.quick):
             print(f"== {script.name}", flush=True)
             usual = script.quick if args.quick else script.full
-            told = measure(script, args.words or usual.split())
-            told.keep(results)
-            failed |= bool(told.skipped) and not told.figures
+            report = measure(script, args.words or usual.split())
+            report.keep(results)
+            failed |= bool(report.skipped) and not report.figures
         everything = table.kept(results, [script.name for script in SCRIPTS])
         table.put(args.into or _PAGE, table.render(everything))
     return int(failed)

@@ -194,7 +194,7 @@ def main() -> None:
     blocked = {n: v for n, v in figures.items() if n.endswith("longest blocked, CPU ms")}
     slowest = max(blocked, key=lambda name: statistics.median(blocked[name]))
     page = f"page of {args.size:,} samples"
-    told = [
+    measured = [
         Figure(f"{page}, opened, CPU", statistics.median(figures["open, CPU ms"]), "ms"),
         Figure(
             f"{page}, longest without a look at the keyboard, CPU",
@@ -205,7 +205,7 @@ def main() -> None:
         ),
         Figure(f"{page}, memory", statistics.median(figures["memory, MB"]), "MB", 150),
     ]
-    tell(args.figures, told)
+    tell(args.figures, measured)
 
 
 if __name__ == "__main__":

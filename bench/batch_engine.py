@@ -252,17 +252,17 @@ def main() -> None:
         return
     for lane in options.lanes.split(","):
         words = ["-m", "bench.batch_engine", "--inside", lane, "--samples", str(options.samples)]
-        told = orjson.loads(subprocess.check_output([sys.executable, *words]))
-        sent, read = told["sent"] / MEGA, told["read"] / MEGA
-        out, out_cpu = sent / told["prepare_s"], sent / told["prepare_cpu_s"]
-        back, back_cpu = read / told["parse_s"], read / told["parse_cpu_s"]
-        each = (told["prepare_cpu_s"] + told["parse_cpu_s"]) / options.samples * 1e3
+        measured = orjson.loads(subprocess.check_output([sys.executable, *words]))
+        sent, read = measured["sent"] / MEGA, measured["read"] / MEGA
+        out, out_cpu = sent / measured["prepare_s"], sent / measured["prepare_cpu_s"]
+        back, back_cpu = read / measured["parse_s"], read / measured["parse_cpu_s"]
+        each = (measured["prepare_cpu_s"] + measured["parse_cpu_s"]) / options.samples * 1e3
         print(
             f"{lane:10} {options.samples:,} samples"
             f"  prepare {out:.1f} MB/s, {out_cpu:.1f} of CPU"
             f"  parse {back:.1f} MB/s, {back_cpu:.1f} of CPU"
             f"  CPU {each:.3f} ms a sample"
-            f"  peak {told['peak'] / MEGA:.0f} MB",
+            f"  peak {measured['peak'] / MEGA:.0f} MB",
             flush=True,
         )
         of = f"batches through the engine, {lane}"
@@ -273,7 +273,7 @@ def main() -> None:
                    note=f"{out:.1f} by the clock"),
             Figure(f"{of}, results to scores", back_cpu, "MB/s of CPU", 25, at_least=True,
                    note=f"{back:.1f} by the clock"),
-            Figure(f"{of}, memory", told["peak"] / MEGA, "MB", 120),
+            Figure(f"{of}, memory", measured["peak"] / MEGA, "MB", 120),
         ]  # fmt: skip
         tell(options.figures, figures)
 

@@ -209,7 +209,7 @@ def table(runs: list[Measured]) -> Iterator[str]:
 
 
 def figures(runs: list[Measured]) -> Iterator[Figure]:
-    """What is told of the runs, by size and body."""
+    """What is reported of the runs, by size and body."""
     for size, body in dict.fromkeys((run.samples, run.body) for run in runs):
         group = [run for run in runs if (run.samples, run.body) == (size, body)]
         names = ("cpu_ms", "bare_ms", "overhead_ms", "stored_bytes", "peak_mb", "first_request_ms")

@@ -73,13 +73,13 @@ def tell(into: Path | None, figures: Sequence[Figure], *, skipped: Sequence[str]
 
 
 def read(file: Path) -> tuple[list[Figure], list[str]]:
-    """The figures that a script told, and what it could not measure."""
+    """The figures that a script reported, and what it could not measure."""
     figures: list[Figure] = []
     skipped: list[str] = []
     for line in file.read_text("utf-8").splitlines() if file.exists() else ():
-        told = json.loads(line)
-        if "skipped" in told:
-            skipped.append(told["skipped"])
+        fields = json.loads(line)
+        if "skipped" in fields:
+            skipped.append(fields["skipped"])
         else:
-            figures.append(Figure(**told))
+            figures.append(Figure(**fields))
     return figures, skipped

@@ -84,15 +84,15 @@ class Bench:
 
     Attributes:
         runner: starts runs.
-        told: of the device, see ``gpu_model``.
+        card: of the device, see ``gpu_model``.
         ends: when the time is over, on the monotonic clock.
         lm_eval: folder of lm-evaluation-harness, and the size of its batches.
         ran: the runs that completed, by their step's name.
-        figures, skipped, problems: what is told in the end.
+        figures, skipped, problems: what is reported at the end.
     """
 
     runner: Runner
-    told: dict[str, Any]
+    card: dict[str, Any]
     ends: float
     lm_eval: tuple[Path, int] | None
     ran: dict[str, Ran] = field(default_factory=dict)
@@ -108,8 +108,8 @@ class Bench:
     def all(self, steps: Sequence[Step]) -> None:
         """Every step, what it is beside another, and lm-evaluation-harness."""
         for step in steps:
-            if step.quantized and self.told["bitsandbytes"]:
-                self.skip(f"{step.name}: {self.told['bitsandbytes']}")
+            if step.quantized and self.card["bitsandbytes"]:
+                self.skip(f"{step.name}: {self.card['bitsandbytes']}")
             elif self._late():
                 self.problems.append(f"{step.name}: left out, the time is over")
             else:
@@ -128,7 +128,7 @@ class Bench:
         self, name: str, value: float, unit: str, target: float | None = None, **more: Any
     ) -> None:
         """Keep a figure; the card's name stands in its note."""
-        note = "; ".join(filter(None, [self.told["name"], more.pop("note", "")]))
+        note = "; ".join(filter(None, [self.card["name"], more.pop("note", "")]))
         self.figures.append(Figure(f"GPU, {name}", value, unit, target, note=note, **more))
 
     def _late(self) -> bool:
@@ -184,9 +184,9 @@ class Bench:
             self.tell(words, gap, unit, most, note=count)
         peak = max((card["peak"] or 0 for card in ran.cards), default=0) if ran else 0
         if not peak:
-            self.problems.append("gauges: the engine told nothing of the card")
+            self.problems.append("gauges: the engine reported nothing about the card")
             return
-        name = "memory in use at its peak, as the engine told"
+        name = "memory in use at its peak, as the engine reported"
         smi = beside.peak * (1 << 20) / 1e9
         self.tell(name, peak / 1e9, "GB", beside="nvidia-smi", beside_value=smi)
 
@@ -194,10 +194,10 @@ class Bench:
         if not short.budgets:
             self.problems.append(f"{_SHORT.name}: memory did not run out, so nothing was tried")
             return
-        told = f"it ran out {len(short.budgets)} times, the last batch {short.budgets[-1]} tokens"
-        print(f"memory: {told}")
+        words = f"it ran out {len(short.budgets)} times, the last batch {short.budgets[-1]} tokens"
+        print(f"memory: {words}")
         share = 100 * len(short.scores) / self.runner.sizes.questions
-        self.tell("answers where memory ran out", share, "%", 100.0, at_least=True, note=told)
+        self.tell("answers where memory ran out", share, "%", 100.0, at_least=True, note=words)
         if plain := self.ran.get(_PLAIN_EXAM.name):
             name = "log-likelihoods where memory ran out, apart from those without, median"
             self.tell(name, apart(plain.scores, short.scores), "nats", _ENOUGH_APART)
@@ -230,9 +230,9 @@ class Bench:
 
     def table(self) -> list[str]:
         """The runs, in Markdown."""
-        cuda = f", CUDA {self.told['cuda']}" if self.told["cuda"] else ""
+        cuda = f", CUDA {self.card['cuda']}" if self.card["cuda"] else ""
         lines = [
-            f"{self.told['name']}; torch {self.told['torch']}{cuda}",
+            f"{self.card['name']}; torch {self.card['torch']}{cuda}",
             "",
             "| run | answers | tokens read /s | written /s | peak GB | estimated GB | off |"
             " batch, slots | whole command s |",
@@ -279,8 +279,8 @@ def _child(*words: str) -> dict[str, Any]:
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     if done.returncode:
         raise SystemExit(f"the model could not be made:\n{done.stderr[-2000:]}")
-    told: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    return told
+    answer: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return answer
 
 
 def main(words: Sequence[str] | None = None) -> int:
@@ -309,13 +309,13 @@ def main(words: Sequence[str] | None = None) -> int:
         models = {"embedded": weights.absolute(), "synthetic": scratch / "synthetic"}
         tiny = ["--tiny"] if options.tiny else []
         folders = str(models["synthetic"]), str(models["embedded"])
-        told = _child("make", options.device, *folders, *tiny)
-        print(f"{told['name']}: made a model of random weights", flush=True)
+        card = _child("make", options.device, *folders, *tiny)
+        print(f"{card['name']}: made a model of random weights", flush=True)
         sizes = _TINY if options.tiny else Sizes()
         runner = Runner(scratch, models, sizes, options.device, _LIMIT_GB[options.device])
         runner.prepare()
         lm_eval = (options.lm_eval.absolute(), options.lm_eval_batch) if options.lm_eval else None
-        bench = Bench(runner, told, ends, lm_eval)
+        bench = Bench(runner, card, ends, lm_eval)
         bench.all([step for step in STEPS if step.tiny or not options.tiny])
     print("\n" + "\n".join(bench.table()) + "\n")
     tell(options.figures, bench.figures, skipped=bench.skipped)

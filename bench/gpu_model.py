@@ -38,16 +38,16 @@ _TINY: dict[str, int] = {
 
 def look(device: str) -> dict[str, Any]:
     """The device, or why it is not there."""
-    told: dict[str, Any] = {"name": device, "problem": "", "torch": torch.__version__}
-    told["cuda"] = torch.version.cuda or ""
+    card_facts: dict[str, Any] = {"name": device, "problem": "", "torch": torch.__version__}
+    card_facts["cuda"] = torch.version.cuda or ""
     if device == "cpu":
-        return told
+        return card_facts
     if torch.version.cuda is None:
-        return told | {"problem": f"torch {torch.__version__} is a build without CUDA"}
+        return card_facts | {"problem": f"torch {torch.__version__} is a build without CUDA"}
     if not torch.cuda.is_available():
-        return told | {"problem": f"torch {torch.__version__} sees no NVIDIA card or driver"}
+        return card_facts | {"problem": f"torch {torch.__version__} sees no NVIDIA card or driver"}
     card = torch.cuda.get_device_properties(0)
-    return told | {"name": f"{card.name}, {card.total_memory / 1e9:.0f} GB"}
+    return card_facts | {"name": f"{card.name}, {card.total_memory / 1e9:.0f} GB"}
 
 
 def _bitsandbytes() -> str:
@@ -81,11 +81,11 @@ def make(device: str, folder: Path, tokenizer: Path, *, tiny: bool) -> None:
 def main(words: Sequence[str]) -> int:
     """Look at a device and, if asked to, make the model there."""
     what, device, *rest = words
-    told = look(device)
-    if what == "make" and not told["problem"]:
-        told["bitsandbytes"] = _bitsandbytes()
+    card = look(device)
+    if what == "make" and not card["problem"]:
+        card["bitsandbytes"] = _bitsandbytes()
         make(device, Path(rest[0]), Path(rest[1]), tiny="--tiny" in rest)
-    print(json.dumps(told))
+    print(json.dumps(card))
     return 0
 
 

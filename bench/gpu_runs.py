@@ -86,7 +86,7 @@ class Ran:
         budgets: batches, in tokens, after each time that memory ran out.
         scores: of the exam.
         failed: samples without an answer.
-        cards: what the engine told last of the cards.
+        cards: what the engine last reported of the cards.
     """
 
     step: Step

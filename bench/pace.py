@@ -345,11 +345,11 @@ async def _run(server: Server, concurrency: int | None) -> Pace:
             for _ in range(server.engines)
         ]
         try:
-            told = await asyncio.gather(*engines)
+            counts = await asyncio.gather(*engines)
         finally:
             shared_limits.time = time  # type: ignore[attr-defined]
-    answered = sum(count for count, _ in told)
-    return Pace(_now(), answered, server.refused / max(1, server.asked), told[0][1])
+    answered = sum(count for count, _ in counts)
+    return Pace(_now(), answered, server.refused / max(1, server.asked), counts[0][1])
 
 
 async def _engine(
@@ -493,11 +493,11 @@ def main() -> None:
         )
         if args.seen:
             print("   ", found[0].seen)
-        told = f"pace: {name}"
+        title = f"pace: {name}"
         figures = [
-            Figure(f"{told}, of the best fixed concurrency's answers a second", ratio, "of it",
+            Figure(f"{title}, of the best fixed concurrency's answers a second", ratio, "of it",
                    _LEAST, at_least=True, note=f"{best} at once"),
-            Figure(f"{told}, refused", 100 * refused, "%", kind.most_refused),
+            Figure(f"{title}, refused", 100 * refused, "%", kind.most_refused),
         ]  # fmt: skip
         tell(args.figures, figures)
 

@@ -8,7 +8,7 @@ machine (``quick_server.py``, a process of its own) that answers at once or afte
 50 ms, always with "The answer is B.". Each peer is its whole command as shipped,
 with the settings that it documents for such a run, in turns with ``evalbench run``:
 CPU seconds and peak memory of everything that it starts, seconds by the clock, and
-whether the server saw every question. A peer that is not installed is told of.
+whether the server saw every question. A peer that is not installed is named.
 """
 
 from __future__ import annotations
@@ -218,8 +218,8 @@ def cost(peer: Peer, calls: int, pause: float) -> Cost:
         with urllib.request.urlopen(url.replace("/v1", "/asked")) as answer:
             asked = int(answer.read())
         if taken.status or asked < calls:
-            told = log.read_text(errors="replace")[-_SHOWN:]
-            raise RuntimeError(f"exit status {taken.status}, {asked} of {calls} asked: {told}")
+            tail = log.read_text(errors="replace")[-_SHOWN:]
+            raise RuntimeError(f"exit status {taken.status}, {asked} of {calls} asked: {tail}")
     return taken
 
 
@@ -241,11 +241,11 @@ def figures(
         for name in peers or [""]:
             beside = f"{name} {versions[name]}" if name else ""
             theirs = middle(name, pause, "peak_mib") if name else 0
-            told = f"; {theirs:.0f} MiB theirs" if name else ""
+            more = f"; {theirs:.0f} MiB theirs" if name else ""
             yield Figure(
                 f"{of}, CPU a sample", cpu / calls * 1000, "ms", beside=beside,
                 beside_value=middle(name, pause, "cpu_s") / calls * 1000 if name else None,
-                note=f"largest process {memory:.0f} MiB{told}",
+                note=f"largest process {memory:.0f} MiB{more}",
             )  # fmt: skip
             yield Figure(
                 f"{of}, whole command by the clock", wall, "s", beside=beside,

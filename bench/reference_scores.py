@@ -31,9 +31,9 @@ from evalbench.engine.calls import Outcome, Prompt, Reply
 from evalbench.engine.config.spec import build_benchmark, make_spec
 from evalbench.engine.scoring.tally import Tally
 
-Told = tuple[dict[str, Any], list[str], float | None]
+Report = tuple[dict[str, Any], list[str], float | None]
 """A row with the set's published columns, the model's replies, and its published score if known."""
-Read = tuple[str, list[Told]]
+Read = tuple[str, list[Report]]
 """Whose replies they are, and the replies."""
 
 
@@ -50,11 +50,11 @@ class _Given(SequentialAsk):
 
 
 def read_again(
-    benchmark: str, told: list[Told], folder: Path, shown: Iterable[str], **options: Any
+    benchmark: str, given_replies: list[Report], folder: Path, shown: Iterable[str], **options: Any
 ) -> str:
     """The count of replies, the published mean and our metrics, in percent."""
     table = folder / "test.jsonl"
-    table.write_text("".join(json.dumps(row) + "\n" for row, _, _ in told))
+    table.write_text("".join(json.dumps(row) + "\n" for row, _, _ in given_replies))
     spec = make_spec(benchmark, "answers/x", data=str(table), options=options)
     data = build_benchmark(spec).prepare(DataSource(table, folder))
     samples = list(sample_ids(data.items))
@@ -62,30 +62,30 @@ def read_again(
     tally = Tally()
 
     async def score() -> None:
-        for sample, (_, texts, _) in zip(samples, told, strict=True):
+        for sample, (_, texts, _) in zip(samples, given_replies, strict=True):
             found = await bench.solve(sample, _Given(texts))
             tally.add(sample.tags, found.outcome, found.values)
 
     asyncio.run(score())
-    known = [score for _, _, score in told if score is not None]
+    known = [score for _, _, score in given_replies if score is not None]
     numbers = {one.name: one.value for one in bench.metrics(tally)}
     found = {"published": sum(known) / len(known) if known else None}
     found |= {name: numbers[name] for name in shown}
     values = "  ".join(
         f"{name} {'–' if value is None else f'{100 * value:.2f}'}" for name, value in found.items()
     )
-    return f"{len(told):6}  {values}"
+    return f"{len(given_replies):6}  {values}"
 
 
 def bbh(clone: Path) -> Iterator[Read]:
     """Each task of code-davinci-002, and all of them."""
     folder = clone / "code-davinci-002-outputs" / "code-davinci-002-cot"
-    every: list[Told] = []
+    every: list[Report] = []
     for path in sorted(folder.glob("*_few_shot_template_0-255000.json")):
         task = path.name.removesuffix("_few_shot_template_0-255000.json")
         metrics = path.with_name(f"{path.stem}_eval_metrics.jsonl").read_text().splitlines()
         accuracy = json.loads(metrics[0])["accuracy"] / 100
-        found: list[Told] = []
+        found: list[Report] = []
         for one in json.loads(path.read_text())["outputs"]:
             question = one["input"].rpartition("\n\nQ: ")[2].removeprefix("Q: ")
             question = question.removesuffix("\nA: Let's think step by step.")
@@ -99,7 +99,7 @@ def bbh(clone: Path) -> Iterator[Read]:
 def mmlu_pro(clone: Path) -> Iterator[Read]:
     """Each model whose outputs are unpacked; published is the choice that they store."""
     for path in sorted((clone / "eval_results").glob("*.json")):
-        found: list[Told] = []
+        found: list[Report] = []
         for row in json.loads(path.read_text()):
             if len(row["options"]) < 2:
                 continue  # in outputs of 2024: later revisions of the set have more
@@ -142,7 +142,7 @@ def ifeval(clone: Path) -> Iterator[Read]:
 def mmmu(clone: Path) -> Iterator[Read]:
     """Two models of the paper."""
     for model in ("llava1.5_13b", "qwen_vl"):
-        found: list[Told] = []
+        found: list[Report] = []
         for path in sorted((clone / "mmmu" / "example_outputs" / model).glob("*/output.json")):
             for one in json.loads(path.read_text()):
                 options = list(one.get("index2ans", {}).values())
@@ -188,7 +188,7 @@ def reflexion_mbpp(clone: Path) -> Iterator[Read]:
         "gpt-4": "simple_mbpp_py/mbpp-py._simple_1_gpt-4_pass_at_k_1_py.jsonl",
         "gpt-4, Reflexion": "reflexion_mbpp_py/mbpp-py._reflexion_5_gpt-4_pass_at_k_1_py.jsonl",
     }.items():
-        found: list[Told] = []
+        found: list[Report] = []
         for one in _lines(folder / path):
             task, function = int(one["name"].split("_")[1]), one["entry_point"]
             if not 11 <= task <= 510:
@@ -235,9 +235,9 @@ def main() -> int:
     given = vars(parser.parse_args())
     for name, (benchmark, read, shown, options) in SOURCES.items():
         if clone := given[name.replace("-", "_")]:
-            for what, told in read(clone):
+            for what, given_replies in read(clone):
                 with tempfile.TemporaryDirectory() as folder:
-                    line = read_again(benchmark, told, Path(folder), shown, **options)
+                    line = read_again(benchmark, given_replies, Path(folder), shown, **options)
                     print(f"{benchmark:10} {what:42} {line}", flush=True)
     return 0
 

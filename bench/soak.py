@@ -4,7 +4,7 @@
 
 The engine asks a bare server on this machine ``--rate`` times a second over the
 network path; the app shows the run's page on a pseudo-terminal all the while.
-Resident memory of both (the app with its guard) is read every few seconds. Told
+Resident memory of both (the app with its guard) is read every few seconds. Report
 are start (once the app has settled), middle and end, and the slope: the straight
 line through the second half, by least squares. Linux only.
 """
@@ -109,10 +109,10 @@ def soak(home: Path, minutes: float, rate: float, every: float) -> tuple[list[Lo
 
 def figures(looks: Sequence[Look], minutes: float, done: int) -> list[Figure]:
     """Start, middle, end and slope of both."""
-    told = []
+    found = []
     for who, limit in (("engine", 120), ("app", 150)):
         start, middle, end = (around(looks, who, share * looks[-1].at) for share in (0.0, 0.5, 1.0))
-        told.append(
+        found.append(
             Figure(
                 f"memory of the {who} after {minutes:g} minutes of a run",
                 round(end, 1),
@@ -124,7 +124,7 @@ def figures(looks: Sequence[Look], minutes: float, done: int) -> list[Figure]:
                 f"second half; {done:,} samples",
             )
         )
-    return told
+    return found
 
 
 def main() -> None:
@@ -137,11 +137,11 @@ def main() -> None:
     args = parser.parse_args()
     with own_home(_PLUGINS) as home:
         looks, done = soak(home, args.minutes, args.rate, args.every)
-    told = figures(looks, args.minutes, done)
+    measured = figures(looks, args.minutes, done)
     print(f"load {os.getloadavg()[0]:.1f}, {len(looks)} looks in {args.minutes:g} minutes")
-    for one in told:
+    for one in measured:
         print(f"{one.name}: {one.value:g} MB (start {one.beside_value:g}; {one.note})")
-    tell(args.figures, told)
+    tell(args.figures, measured)
 
 
 if __name__ == "__main__":

@@ -230,7 +230,7 @@ def figures(
     sdk: dict[str, list[float]],
     mine: dict[str, list[dict[str, Any]]],
 ) -> list[Figure]:
-    """What is told of a lane."""
+    """What is reported of a lane."""
     storm = f"{given.calls:,} calls, 20 % refused, 5 % failed, {lane}"
     seconds, early, twice = (
         median(one[name] for one in mine[lane]) for name in ("seconds", "early", "twice")

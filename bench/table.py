@@ -1,4 +1,4 @@
-"""The result table in docs/performance.md: made from what the scripts told, between two markers."""
+"""The result table in docs/performance.md, made from what the scripts reported."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ _PACKAGES = (
 
 
 @dataclass(frozen=True)
-class Told:
-    """What one script told, and when.
+class Report:
+    """What one script reported, and when.
 
     Attributes:
         script: its name.
@@ -55,8 +55,8 @@ class Told:
         (folder / f"{self.script}.json").write_text(json.dumps(asdict(self), indent=1) + "\n")
 
 
-def kept(folder: Path, order: Sequence[str]) -> list[Told]:
-    """What scripts told on this machine, now or before, in the order of ``order``."""
+def kept(folder: Path, order: Sequence[str]) -> list[Report]:
+    """What scripts reported on this machine, now or before, in the order of ``order``."""
     found = []
     for name in order:
         file = folder / f"{name}.json"
@@ -65,9 +65,9 @@ def kept(folder: Path, order: Sequence[str]) -> list[Told]:
         stored = json.loads(file.read_text())
         stored["figures"] = [Figure(**one) for one in stored["figures"]]
         stored["loads"] = tuple(stored["loads"])
-        told = Told(**stored)
-        if told.machine == machine():
-            found.append(told)
+        report = Report(**stored)
+        if report.machine == machine():
+            found.append(report)
     return found
 
 
@@ -105,20 +105,23 @@ def versions() -> str:
     return ", ".join(found)
 
 
-def render(told: Sequence[Told]) -> str:
+def render(reports: Sequence[Report]) -> str:
     """The whole part between the markers."""
-    return "\n".join([BEGIN, *_head(told), *_rows(told), *_beneath(told), END])
+    return "\n".join([BEGIN, *_head(reports), *_rows(reports), *_beneath(reports), END])
 
 
-def _head(told: Sequence[Told]) -> Iterator[str]:
+def _head(reports: Sequence[Report]) -> Iterator[str]:
     yield ""
     yield f"Machine: {machine()}.  "
     yield f"Packages: {versions()}.  "
-    if told:
-        first, last = min(one.begun for one in told), max(one.begun + one.seconds for one in told)
+    if reports:
+        first, last = (
+            min(one.begun for one in reports),
+            max(one.begun + one.seconds for one in reports),
+        )
         days = dict.fromkeys(time.strftime("%Y-%m-%d", time.localtime(at)) for at in (first, last))
-        oldest = min(told, key=lambda one: one.begun)
-        newest = max(told, key=lambda one: one.begun)
+        oldest = min(reports, key=lambda one: one.begun)
+        newest = max(reports, key=lambda one: one.begun)
         yield (
             f"Measured: {' to '.join(days)}; load average {oldest.loads[0]:.1f} before, "
             f"{newest.loads[1]:.1f} after (each script's below)."
@@ -126,24 +129,24 @@ def _head(told: Sequence[Told]) -> Iterator[str]:
     yield ""
 
 
-def _rows(told: Sequence[Told]) -> Iterator[str]:
+def _rows(reports: Sequence[Report]) -> Iterator[str]:
     yield "| figure | target | measured | | beside it, same run | | ratio | script |"
     yield "| --- | --: | --: | --- | --- | --: | --: | --- |"
-    for one in told:
+    for one in reports:
         for figure in one.figures:
             yield _row(figure, one)
     yield ""
 
 
-def _row(figure: Figure, told: Told) -> str:
+def _row(figure: Figure, report: Report) -> str:
     unit = f" {figure.unit}" if figure.unit else ""
     sign = "≥" if figure.at_least else "≤"
     target = "" if figure.target is None else f"{sign} {number(figure.target)}{unit}"
     beside = "" if figure.beside_value is None else f"{number(figure.beside_value)}{unit}"
     ratio = "" if figure.ratio is None else f"{figure.ratio:.2f}"
     name = f"{figure.name} ({figure.note})" if figure.note else figure.name
-    value, said = f"{number(figure.value)}{unit}", verdict(figure, busy=told.busy)
-    cells = name, target, value, said, figure.beside, beside, ratio, f"`{told.script}`"
+    value, said = f"{number(figure.value)}{unit}", verdict(figure, busy=report.busy)
+    cells = name, target, value, said, figure.beside, beside, ratio, f"`{report.script}`"
     return "| " + " | ".join(cell.replace("|", "/") for cell in cells) + " |"
 
 
@@ -164,24 +167,24 @@ def number(value: float) -> str:
     return f"{value:,.0f}"
 
 
-def _beneath(told: Sequence[Told]) -> Iterator[str]:
-    missed = [(one.miss or 0.0, one.name) for script in told for one in script.figures]
+def _beneath(reports: Sequence[Report]) -> Iterator[str]:
+    missed = [(one.miss or 0.0, one.name) for script in reports for one in script.figures]
     worst = sorted((pair for pair in missed if pair[0] > 0), reverse=True)[:_WORST]
     if worst:
         words = "; ".join(f"{name} ({share:.2f} of it)" for share, name in worst)
         yield f"Worst against their targets: {words}."
         yield ""
-    if any(one.busy for one in told):
+    if any(one.busy for one in reports):
         yield "*Busy*: the load was more than twice the processors, so a miss says nothing certain."
         yield ""
     yield "| script | begun | took | load before, after |"
     yield "| --- | --- | --: | --: |"
-    for one in told:
+    for one in reports:
         begun = time.strftime("%Y-%m-%d %H:%M", time.localtime(one.begun))
         loads = ", ".join(f"{load:.1f}" for load in one.loads)
         yield f"| `{one.script}` | {begun} | {one.seconds:.0f} s | {loads} |"
     yield ""
-    skipped = [f"- `{one.script}`: {words}" for one in told for words in one.skipped]
+    skipped = [f"- `{one.script}`: {words}" for one in reports for words in one.skipped]
     if skipped:
         yield "Not measured:"
         yield ""

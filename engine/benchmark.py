@@ -96,10 +96,10 @@ class Score:
             if not math.isfinite(value):
                 raise ValueError(f"the score {name!r} is {value}, not a finite number")
 
-    def told(self) -> dict[str, Any]:
+    def stored_detail(self) -> dict[str, Any]:
         """What is stored for display besides the values: parsed results, and the note, if any."""
-        told = (("parsed", self.parsed), ("note", self.note))
-        return {name: value for name, value in told if value}
+        parts = (("parsed", self.parsed), ("note", self.note))
+        return {name: value for name, value in parts if value}
 
 
 class CallFailed(Exception):
@@ -168,12 +168,12 @@ def judge_name(role: str) -> str:
 
 def failed_judgements(asks: Sequence[Asked], replies: Sequence[Reply]) -> list[str]:
     """The judges whose calls failed, with the reason, as text."""
-    told = [
+    reasons = [
         f"{judge_name(asked[0])}: its call failed: {reply.error}"
         for asked, reply in zip(asks, replies, strict=True)
         if reply.outcome is Outcome.ERROR
     ]
-    return list(dict.fromkeys(told))
+    return list(dict.fromkeys(reasons))
 
 
 def unread_judgements(
@@ -188,7 +188,7 @@ def unread_judgements(
         replies: their replies; failed calls are ignored, see :func:`failed_judgements`.
         problem: why nothing can be read in a judge's text; empty if it is read.
     """
-    outcome, told = Outcome.OK, []
+    outcome, reasons = Outcome.OK, []
     for asked, reply in zip(asks, replies, strict=True):
         if reply.outcome is Outcome.ERROR or not (why := problem(reply.text)):
             continue
@@ -197,8 +197,8 @@ def unread_judgements(
         if outcome is not Outcome.TRUNCATED:
             cut = reply.outcome is Outcome.TRUNCATED
             outcome = Outcome.TRUNCATED if cut else Outcome.UNPARSED
-        told.append(f"{judge_name(asked[0])}: {why}")
-    return outcome, list(dict.fromkeys(told))
+        reasons.append(f"{judge_name(asked[0])}: {why}")
+    return outcome, list(dict.fromkeys(reasons))
 
 
 class SequentialAsk:

@@ -172,14 +172,14 @@ def either(*parts: Check) -> Check:
     """Accepts what any of the checks accepts."""
 
     def check(value: Any) -> None:
-        told = []
+        errors = []
         for part in parts:
             try:
                 return part(value)
             except Misfit as error:
-                told.append(error)
+                errors.append(error)
         # An error inside says more than the alternatives.
-        raise max(told, key=lambda error: len(error.path))
+        raise max(errors, key=lambda error: len(error.path))
 
     return check
 
@@ -192,9 +192,9 @@ def list_of(part: Check, least: int = 0, most: int | None = None) -> Check:
             raise Misfit("a list", value)
         if len(value) < least or (most is not None and len(value) > most):
             raise Misfit(f"a list of {least} to {most}", value)
-        for number_, held in enumerate(value, 1):
+        for number_, item in enumerate(value, 1):
             try:
-                part(held)
+                part(item)
             except Misfit as error:
                 raise error.inside(number_) from None
 
@@ -218,13 +218,13 @@ def table_of(part: Check) -> Check:
     def check(value: Any) -> None:
         if not isinstance(value, dict):
             raise Misfit("an object whose names are texts", value)
-        for name, held in value.items():
+        for name, item in value.items():
             if type(name) is not str:
                 raise Misfit("an object whose names are texts", value)
             if part is anything:
                 continue
             try:
-                part(held)
+                part(item)
             except Misfit as error:
                 raise error.inside(name) from None
 
@@ -249,14 +249,14 @@ def record(
         for name in needed:
             if name not in value:
                 raise Misfit(_THERE, None).inside(name)
-        for name, held in value.items():
+        for name, item in value.items():
             if (part := fields.get(name)) is not None:
                 try:
-                    part(held)
+                    part(item)
                 except Misfit as error:
                     raise error.inside(name) from None
             elif closed:
-                raise Misfit("ignored: unknown name", held).inside(name)
+                raise Misfit("ignored: unknown name", item).inside(name)
 
     return check
 
@@ -265,11 +265,11 @@ def too_deep(value: Any) -> bool:
     """Whether lists and objects are nested more deeply than ``DEEPEST``."""
     level = [value]
     for _ in range(DEEPEST):
-        level = [part for held in level for part in _parts(held) if isinstance(part, dict | list)]
+        level = [part for item in level for part in _parts(item) if isinstance(part, dict | list)]
         if not level:
             return False
     return True
 
 
-def _parts(held: Any) -> Any:
-    return held.values() if isinstance(held, dict) else held if isinstance(held, list) else ()
+def _parts(value: Any) -> Any:
+    return value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()

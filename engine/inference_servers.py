@@ -170,10 +170,10 @@ class InferenceServer:
             return
         self._reader.join(_ANSWER_S)
         how = f"by signal {-code}" if code < 0 else f"with exit code {code}"
-        said = "".join(f"\n    {line}" for line in self._lines)
+        output = "".join(f"\n    {line}" for line in self._lines)
         raise WorkerFailed(
             f"{self.kind.title} has ended {how}",
-            why=f"it said last:{said}" if said else "no output",
+            why=f"it said last:{output}" if output else "no output",
             hint=f"{self.kind.program} --help lists its options",
         )
 

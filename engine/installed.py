@@ -149,11 +149,11 @@ def _direct_url() -> Mapping[str, Any]:
     # A build leaves metadata in the checkout too, which is found first from inside it.
     for found in distributions(name=DISTRIBUTION):
         try:
-            told = json.loads(found.read_text("direct_url.json") or "")
+            record = json.loads(found.read_text("direct_url.json") or "")
         except ValueError:
             continue
-        if isinstance(told, dict):
-            return told
+        if isinstance(record, dict):
+            return record
     return {}
 
 

@@ -86,8 +86,8 @@ def kept_workers() -> list[KeptWorker]:
 
 def _read(file: Path) -> KeptWorker | None:
     try:
-        _SHAPE(told := orjson.loads(file.read_bytes()))
-        one = KeptWorker(**told, path=file.with_suffix(".sock"))
+        _SHAPE(stored := orjson.loads(file.read_bytes()))
+        one = KeptWorker(**stored, path=file.with_suffix(".sock"))
     except (OSError, ValueError, TypeError):
         return None
     if _alive(one.pid):
@@ -169,8 +169,8 @@ def _peer(connection: socket.socket) -> int | None:
     if sys.platform != "linux":
         return None
     size = struct.calcsize("3i")
-    told = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, size)
-    pid: int = struct.unpack("3i", told)[0]
+    credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, size)
+    pid: int = struct.unpack("3i", credentials)[0]
     return pid
 
 
@@ -204,7 +204,7 @@ class WaitingWorker:
             finally:
                 os.umask(mask)
             self._listener.listen(1)
-            told = {
+            record = {
                 "pid": os.getpid(),
                 "identity": keep["identity"],
                 "model": keep["model"],
@@ -213,7 +213,7 @@ class WaitingWorker:
                 "until": round(time.time() + self._seconds),
                 "version": installed.version(),
             }
-            write_file(self._record, orjson.dumps(told))
+            write_file(self._record, orjson.dumps(record))
         except OSError:
             self.close()
             raise

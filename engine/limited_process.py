@@ -124,12 +124,12 @@ class LimitedProcess:
             if process.returncode == -signal.SIGPROF:
                 raise LimitExceeded(f"took longer than {self._seconds:g} s")
             raise LimitExceeded(f"ended its process ({_how(process.returncode)})")
-        told = json.loads(line)
-        if "error" in told:
-            raise WorkFailed(told["error"])
-        if "result" not in told:
+        answer = json.loads(line)
+        if "error" in answer:
+            raise WorkFailed(answer["error"])
+        if "result" not in answer:
             raise LimitExceeded(f"needed more than {MEGABYTES} MB of memory")
-        return told["result"]
+        return answer["result"]
 
 
 def serve(work: Callable[[Any], Any], load: Callable[[Any], None] = lambda piece: None) -> None:
@@ -158,9 +158,9 @@ def serve(work: Callable[[Any], Any], load: Callable[[Any], None] = lambda piece
                 loaded, memory = len(sys.modules), _mapped() + (megabytes << 20)
             _limit_memory(memory)
             signal.setitimer(signal.ITIMER_PROF, seconds)
-            told = _told(work, piece)
+            answer = _answer(work, piece)
             signal.setitimer(signal.ITIMER_PROF, 0)
-            pipe.write(told)
+            pipe.write(answer)
 
 
 def _mapped() -> int:
@@ -178,7 +178,7 @@ def _limit_memory(size: int) -> None:
         resource.setrlimit(resource.RLIMIT_AS, (size, hard))
 
 
-def _told(work: Callable[[Any], Any], piece: Any) -> bytes:
+def _answer(work: Callable[[Any], Any], piece: Any) -> bytes:
     try:
         return json.dumps({"result": work(piece)}).encode() + b"\n"
     except MemoryError:
@@ -195,10 +195,10 @@ async def _readable(process: subprocess.Popen[bytes]) -> None:
     if soon.poll(_AT_ONCE_MS):
         return
     loop = asyncio.get_running_loop()
-    said = asyncio.Event()
-    loop.add_reader(process.stdout, said.set)
+    ready = asyncio.Event()
+    loop.add_reader(process.stdout, ready.set)
     try:
-        await said.wait()
+        await ready.wait()
     finally:
         loop.remove_reader(process.stdout)
 

@@ -52,8 +52,8 @@ _UIDS = 4000
 
 _LAUNCHER = """
 import json, os, resource, sys
-told = json.loads(sys.argv[1])
-for name, most in told["limits"].items():
+orders = json.loads(sys.argv[1])
+for name, most in orders["limits"].items():
     limit = getattr(resource, name)
     hard = resource.getrlimit(limit)[1]
     most = most if hard == resource.RLIM_INFINITY else min(most, hard)
@@ -61,13 +61,13 @@ for name, most in told["limits"].items():
         resource.setrlimit(limit, (most, most))
     except (OSError, ValueError):
         pass
-if told["uid"]:
+if orders["uid"]:
     os.setgroups([])
-    os.setgid(told["uid"])
-    os.setuid(told["uid"])
+    os.setgid(orders["uid"])
+    os.setuid(orders["uid"])
 source = sys.stdin.buffer.read().decode("utf-8", "replace")
-proof, end, exit = told["proof"], os.write, os._exit
-del told, resource, json
+proof, end, exit = orders["proof"], os.write, os._exit
+del orders, resource, json
 sys.argv = ["program.py"]
 def run():
     names = {"__name__": "__main__", "__builtins__": __builtins__}
@@ -178,8 +178,8 @@ class Sandbox(ABC):
 
     async def _run(self, program: str, limits: Limits, name: str) -> Ran:
         proof = secrets.token_hex(16)
-        told = {"limits": limits.of_process(), "uid": self.uid(), "proof": proof}
-        words = [*self.command(limits, name), "-c", _LAUNCHER, json.dumps(told)]
+        instructions = {"limits": limits.of_process(), "uid": self.uid(), "proof": proof}
+        words = [*self.command(limits, name), "-c", _LAUNCHER, json.dumps(instructions)]
         starting = asyncio.ensure_future(self._start(words))
         try:
             process = await asyncio.shield(starting)
@@ -273,9 +273,9 @@ class _Watch:
     async def _drain(self, stream: asyncio.StreamReader, kept: str) -> None:
         most = self._limits.output
         while chunk := await stream.read(1 << 16):
-            held = getattr(self, kept) + chunk
-            setattr(self, kept, held[:most])
-            if len(held) > most:
+            output = getattr(self, kept) + chunk
+            setattr(self, kept, output[:most])
+            if len(output) > most:
                 self._too_much.set()
 
     def _overused(self) -> str:

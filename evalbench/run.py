@@ -140,11 +140,11 @@ class Run:
 
     def __repr__(self) -> str:
         status = self.status
-        told = f"<Run {self.id}: {self.state}, {status.done} of {status.total}"
+        text = f"<Run {self.id}: {self.state}, {status.done} of {status.total}"
         for name, metric in list(status.metrics.items())[:1]:
             if metric["value"] is not None:
-                told += f", {name} {metric['value']:.4g}"
-        return told + ">"
+                text += f", {name} {metric['value']:.4g}"
+        return text + ">"
 
     @property
     def id(self) -> str:
@@ -187,8 +187,8 @@ class Run:
     @property
     def metrics(self) -> dict[str, Metric]:
         """Every metric by name, the headline first; partial values while the run is going on."""
-        with RunReader(self._folder) as held:
-            return {name: Metric(name, **metric) for name, metric in held.metrics.items()}
+        with RunReader(self._folder) as reader:
+            return {name: Metric(name, **metric) for name, metric in reader.metrics.items()}
 
     @property
     def score(self) -> Metric | None:
@@ -206,33 +206,33 @@ class Run:
         (how each parameter was handled), ``identity`` and ``models``. Where keys are stored is left
         out.
         """
-        with RunReader(self._folder) as held:
-            return held.meta
+        with RunReader(self._folder) as reader:
+            return reader.meta
 
     def events(self) -> list[Event]:
         """The run's events, in order: waits, errors, batches, state changes."""
-        with RunReader(self._folder) as held:
-            return list(held.events())
+        with RunReader(self._folder) as reader:
+            return list(reader.events())
 
     def samples(self) -> Iterator[Result]:
         """All samples in order, in their current state; those without a score are ``waiting``.
 
         With several epochs, each epoch of a sample is a separate result.
         """
-        with RunReader(self._folder) as held:
-            headline = held.headline
-            for sample in held.walk():
+        with RunReader(self._folder) as reader:
+            headline = reader.headline
+            for sample in reader.walk():
                 for epoch in sorted(sample.scores) or [0]:
-                    yield result_of(held, sample, epoch, headline)
+                    yield result_of(reader, sample, epoch, headline)
 
     def to_pandas(self) -> pandas.DataFrame:
         """A table with one row per sample and epoch, with the columns of the CSV export."""
         require("data", "to_pandas()", "pandas")
         import pandas
 
-        with RunReader(self._folder) as held:
-            types = columns(held)
-            table = pandas.DataFrame.from_records(list(rows(held)), columns=list(types))
+        with RunReader(self._folder) as reader:
+            types = columns(reader)
+            table = pandas.DataFrame.from_records(list(rows(reader)), columns=list(types))
         # Counts that were not reported are missing, not zero.
         kinds = {int: "Int64", float: "float64"}
         return table.astype({name: kinds[kind] for name, kind in types.items() if kind in kinds})
@@ -489,9 +489,9 @@ def _refuse_costs(checked: Sequence[CheckedSpec]) -> None:
         cost = one.estimate["batch" if one.mode == "batch" else "realtime"]
         low, high = cost or (None, None)
         most = "" if high is None else f"{high:.2f}" if high >= 0.01 else "less than 0.01"
-        told = f"may cost up to {most} dollars" if most else "costs an unknown amount"
+        price = f"may cost up to {most} dollars" if most else "costs an unknown amount"
         raise NotApproved(
-            f"this run {told}, which needs approval",
+            f"this run {price}, which needs approval",
             hint="start it with budget=DOLLARS, a ceiling, or with approve=True",
             low=low,
             high=high,

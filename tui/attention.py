@@ -26,10 +26,10 @@ def call(app: App[Any], text: str) -> None:
     wrapped and ``allow-passthrough`` is on.
     """
     words = _safe(text)
-    told = f"\x1b]9;{words}\x1b\\\x1b]777;notify;evalbench;{words}\x1b\\"
+    sequence = f"\x1b]9;{words}\x1b\\\x1b]777;notify;evalbench;{words}\x1b\\"
     if os.environ.get("TMUX"):
-        told = "\x1bPtmux;" + told.replace("\x1b", "\x1b\x1b") + "\x1b\\"
-    _write(app, f"\x07{told}")
+        sequence = "\x1bPtmux;" + sequence.replace("\x1b", "\x1b\x1b") + "\x1b\\"
+    _write(app, f"\x07{sequence}")
 
 
 def keep_title(app: App[Any]) -> None:

@@ -52,12 +52,12 @@ def guarded(app: Callable[[], int]) -> int:
         _send(child, signal.SIGKILL)
 
     handlers = dict.fromkeys(_FORWARDED, forward) | {signal.SIGALRM: lose_patience}
-    held = {number: signal.signal(number, handler) for number, handler in handlers.items()}
+    earlier = {number: signal.signal(number, handler) for number, handler in handlers.items()}
     try:
         code = os.waitstatus_to_exitcode(_outlast(child))
     finally:
         signal.alarm(0)
-        for number, handler in held.items():
+        for number, handler in earlier.items():
             signal.signal(number, handler)
     restore_terminal(before, modes=code < 0)
     return 128 - code if code < 0 else code
@@ -118,7 +118,7 @@ def restore_terminal(before: list[Any], *, modes: bool) -> None:
     An app that ended normally has switched its modes off; doing that twice would move the cursor.
     """
     # A shell may have taken the terminal already.
-    held = signal.signal(signal.SIGTTOU, signal.SIG_IGN)
+    earlier = signal.signal(signal.SIGTTOU, signal.SIG_IGN)
     try:
         if modes:
             os.write(sys.stdout.fileno(), RESET.encode())
@@ -130,4 +130,4 @@ def restore_terminal(before: list[Any], *, modes: bool) -> None:
         # The terminal is gone, and needs nothing.
         return
     finally:
-        signal.signal(signal.SIGTTOU, held)
+        signal.signal(signal.SIGTTOU, earlier)

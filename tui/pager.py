@@ -35,8 +35,8 @@ def _show(app: App[Any], text: str, variable: str, default: str) -> None:
     try:
         words = shlex.split(os.environ.get(variable, "")) or [default]
     except ValueError as error:
-        told = f"{variable} cannot be read: {error}"
-        app.notify(told, severity="warning", markup=False)
+        problem = f"{variable} cannot be read: {error}"
+        app.notify(problem, severity="warning", markup=False)
         return
     # Only the user may read it, and it is deleted when the program ends.
     with tempfile.NamedTemporaryFile(suffix=".txt") as file:
@@ -48,11 +48,11 @@ def _show(app: App[Any], text: str, variable: str, default: str) -> None:
             with app.suspend():
                 ended = subprocess.run([*words, file.name], check=False)
             if ended.returncode > 0:
-                told = f"{words[0]} ended with exit code {ended.returncode}"
-                app.notify(told, severity="warning", markup=False)
+                problem = f"{words[0]} ended with exit code {ended.returncode}"
+                app.notify(problem, severity="warning", markup=False)
         except SuspendNotSupported:
             app.notify("no other program can be shown here", severity="warning", markup=False)
         except (OSError, ValueError) as error:
             why = getattr(error, "strerror", None) or str(error)
-            told = f"{words[0]} cannot be started: {why}; set {variable} to another program"
-            app.notify(told, severity="warning", markup=False)
+            problem = f"{words[0]} cannot be started: {why}; set {variable} to another program"
+            app.notify(problem, severity="warning", markup=False)

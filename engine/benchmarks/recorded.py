@@ -69,20 +69,20 @@ class Recorded(Benchmark):
         parsed: dict[str, Any] = {}
         notes = []
         for role in self.judges:
-            said = await ask(role, generate(f"Score the answer to: {question}"), step=STEP)
-            told = given_by(said.text)
-            values |= {name: float(value) for name, value in told.get("values", {}).items()}
-            parsed[role.rpartition("/")[2]] = told.get("answer")
-            if told.get("explanation"):
-                notes.append(str(told["explanation"]))
+            reply = await ask(role, generate(f"Score the answer to: {question}"), step=STEP)
+            scores = given_by(reply.text)
+            values |= {name: float(value) for name, value in scores.get("values", {}).items()}
+            parsed[role.rpartition("/")[2]] = scores.get("answer")
+            if scores.get("explanation"):
+                notes.append(str(scores["explanation"]))
         # Samples that no scorer has seen are not unread.
         outcome = Outcome.OK if values or not self.judges else Outcome.UNPARSED
         return Score(outcome, values, parsed, "; ".join(notes))
 
     def metrics(self, tally: Tally) -> list[Metric]:
         """The mean of every score, and of the first score by tag."""
-        held = {name for row in tally for name in row.values}
-        names = list(self.opt.scores) or sorted(held)
+        recorded = {name for row in tally for name in row.values}
+        names = list(self.opt.scores) or sorted(recorded)
         out = [_mean(tally, name, name, name) for name in names]
         if not names:
             return out
@@ -103,10 +103,10 @@ class Recorded(Benchmark):
 def given_by(text: str) -> Mapping[str, Any]:
     """A scorer's result, from the reply that represents it; empty if it is not one."""
     try:
-        told = orjson.loads(text)
+        scores = orjson.loads(text)
     except orjson.JSONDecodeError:
         return {}
-    return told if isinstance(told, dict) else {}
+    return scores if isinstance(scores, dict) else {}
 
 
 def _mean(tally: Tally, value: str, name: str, title: str, group: str = "") -> Metric:

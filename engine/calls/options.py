@@ -277,13 +277,13 @@ def parse_options(
                 f"{owner} has no option {name!r}",
                 hint=nearest(name, by_name),
             )
-    held = os.environ if environ is None else environ
+    variables = os.environ if environ is None else environ
     values: dict[str, Any] = {}
     for name, option in by_name.items():
         raw = given.get(name)
         if raw is None:
-            told = (held.get(variable, "").strip() for variable in option.variables)
-            raw = next(filter(None, told), None)
+            set_values = (variables.get(variable, "").strip() for variable in option.variables)
+            raw = next(filter(None, set_values), None)
         values[name] = option.parse(raw) if raw is not None else option.default
     return values
 
@@ -353,11 +353,11 @@ def values_of(record: Any) -> dict[str, Any]:
         return dict(record)
     found: dict[str, Any] = {}
     for one in fields(record):
-        held = getattr(record, one.name)
+        value = getattr(record, one.name)
         if _group(one):
-            found |= values_of(held)
+            found |= values_of(value)
         elif _option(one):
-            found[one.name] = held
+            found[one.name] = value
     return found
 
 

@@ -145,8 +145,8 @@ class Params:
     def asked(self) -> dict[str, Any]:
         """Only the requested parameters, by name."""
         # Hot path: every call passes through here twice.
-        held = zip(self.__slots__, _VALUES(self), strict=True)
-        return {name: value for name, value in held if value is not None and value != ()}
+        named = zip(self.__slots__, _VALUES(self), strict=True)
+        return {name: value for name, value in named if value is not None and value != ()}
 
     def override(self, **changes: Any) -> Params:
         """A copy with every change that is not None applied."""

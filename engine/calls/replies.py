@@ -241,8 +241,8 @@ class Reply:
 def reply_to_json(reply: Reply) -> dict[str, Any]:
     """A compact JSON form without fields at their defaults."""
     # Written for speed: every answer passes through here.
-    held = zip(_PLAIN, _values(reply), _DEFAULTS, strict=True)
-    out: dict[str, Any] = {name: value for name, value, usual in held if value != usual}
+    fields = zip(_PLAIN, _values(reply), _DEFAULTS, strict=True)
+    out: dict[str, Any] = {name: value for name, value, usual in fields if value != usual}
     if reply.outcome is not Outcome.OK:
         out["outcome"] = reply.outcome.value
     if reply.logprobs:

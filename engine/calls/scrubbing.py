@@ -230,11 +230,11 @@ class _Layer:
         pieces: list[str] = []
         steps: list[tuple[int, int, int, int]] = []
         here = last = 0
-        for start, end, meant in units:
-            pieces += self.text[last:start], meant
+        for start, end, meaning in units:
+            pieces += self.text[last:start], meaning
             here += start - last
-            steps.append((here, here + len(meant), start, end))
-            here += len(meant)
+            steps.append((here, here + len(meaning), start, end))
+            here += len(meaning)
             last = end
         if not steps:
             return None
@@ -267,11 +267,11 @@ def _units(text: str) -> Iterator[tuple[int, int, str]]:
     for found in _UNIT.finditer(text):
         unit, start = found[0], found.start()
         if unit[0] == "%" and unit[1] != "u":
-            for size, meant in _percent(unit):
-                yield start, start + size, meant
+            for size, meaning in _percent(unit):
+                yield start, start + size, meaning
                 start += size
-        elif (meant := _meaning(unit)) != unit:
-            yield start, found.end(), meant
+        elif (meaning := _meaning(unit)) != unit:
+            yield start, found.end(), meaning
 
 
 def _quoted_units(text: str) -> Iterator[tuple[int, int, str]]:
@@ -280,15 +280,15 @@ def _quoted_units(text: str) -> Iterator[tuple[int, int, str]]:
         start, run = found.start(), found[0]
         if "\n" in run:
             digits = _SOFT.sub("", run).replace("=", "%")
-            yield start, found.end(), "".join(meant for _, meant in _percent(digits))
+            yield start, found.end(), "".join(meaning for _, meaning in _percent(digits))
             continue
-        for size, meant in _percent(run.replace("=", "%")):
-            yield start, start + size, meant
+        for size, meaning in _percent(run.replace("=", "%")):
+            yield start, start + size, meaning
             start += size
 
 
 def _unquoted(found: re.Match[str]) -> str:
-    return "".join(meant for _, _, meant in _quoted_units(found[0]))
+    return "".join(meaning for _, _, meaning in _quoted_units(found[0]))
 
 
 def _decoded(code: bytes, least: int) -> Iterator[bytes]:
@@ -336,14 +336,14 @@ def _meaning(unit: str) -> str:
     if unit[0] == "%":
         # JavaScript's escape() writes %uXXXX.
         code = unit[1] == "u"
-        meant = chr(int(unit[2:], 16)) if code else "".join(one for _, one in _percent(unit))
+        meaning = chr(int(unit[2:], 16)) if code else "".join(one for _, one in _percent(unit))
     elif unit[0] == "&":
-        meant = html.unescape(unit)
+        meaning = html.unescape(unit)
     elif unit[0] == "\\":
-        meant = _unescaped(unit[1], unit[2:].strip("{}"))
+        meaning = _unescaped(unit[1], unit[2:].strip("{}"))
     else:
-        meant = ""
-    return _kept(meant)
+        meaning = ""
+    return _kept(meaning)
 
 
 def _unescaped(kind: str, digits: str) -> str:
@@ -370,10 +370,10 @@ def _percent(run: str) -> Iterator[tuple[int, str]]:
     while at < len(raw):
         size = next((size for least, size in _SIZES if raw[at] >= least), 1)
         try:
-            meant = raw[at : at + size].decode()
+            meaning = raw[at : at + size].decode()
         except UnicodeDecodeError:
-            size, meant = 1, chr(raw[at])
-        yield 3 * size, _kept(meant)
+            size, meaning = 1, chr(raw[at])
+        yield 3 * size, _kept(meaning)
         at += size
 
 
@@ -387,9 +387,9 @@ def _undo(text: str) -> str:
     return _shown(text)
 
 
-def _kept(meant: str) -> str:
+def _kept(meaning: str) -> str:
     """What the next level sees of an escape: also the start or end of a terminal sequence."""
-    return meant if meant in (_ESC, _BEL) else _shown(meant)
+    return meaning if meaning in (_ESC, _BEL) else _shown(meaning)
 
 
 def _shown(text: str) -> str:
@@ -501,9 +501,9 @@ class Scrubber:
 
         Read at a wrong alignment, a word may look as if: so the first is not always the one.
         """
-        for meant in _decoded(code, self._least):
-            if _readable(meant) and self._suspects(meant, codes=codes - 1):
-                yield meant
+        for meaning in _decoded(code, self._least):
+            if _readable(meaning) and self._suspects(meaning, codes=codes - 1):
+                yield meaning
 
     def _code_units(self, text: str) -> Iterator[tuple[int, int, str]]:
         """Every code for something that may contain a secret, on one line or several."""
@@ -516,7 +516,7 @@ class Scrubber:
             alone = [unit for line in lines if (unit := self._code_unit(text, *line))]
             if (
                 len(lines) > 1
-                and not any(self._holds(meant) for _, _, meant in alone)
+                and not any(self._holds(meaning) for _, _, meaning in alone)
                 and (unit := self._code_on(text, lines))
             ):
                 alone = [unit]
@@ -541,12 +541,12 @@ class Scrubber:
         if len(code) < self._least:
             return None
         folded = _fold(code)
-        meant = b"\n".join(self._meanings_of(code.encode())).decode("utf-8", "replace")
+        meaning = b"\n".join(self._meanings_of(code.encode())).decode("utf-8", "replace")
         direct = any(needle.code and needle.text in folded for needle in self._found)
         # If a part of a secret stands there as it is, another may be spelled in some other way.
-        if not meant or (direct and not self._holds(self._without_plain(meant))):
+        if not meaning or (direct and not self._holds(self._without_plain(meaning))):
             return None
-        return start, end, meant
+        return start, end, meaning
 
     def _without_plain(self, text: str) -> str:
         """A text without the secrets that stand in it as they are."""
@@ -573,7 +573,7 @@ class Scrubber:
                     if self._goes_on(plain, levels, codes, quoted=quoted - 1):
                         return True
             if codes and (units := list(self._code_units(text))):
-                plain = "\n".join(meant for _, _, meant in units)
+                plain = "\n".join(meaning for _, _, meaning in units)
                 if self._goes_on(plain, levels, codes - 1, quoted=quoted):
                     return True
             below = _undo(text)

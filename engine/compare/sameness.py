@@ -103,7 +103,7 @@ def _flat(values: Mapping[str, Any], prefix: str) -> dict[str, str]:
         if isinstance(value, Mapping):
             found |= _flat(value, f"{prefix}{_plain(name)} ")
         else:
-            found[prefix + _plain(name)] = _told(value)
+            found[prefix + _plain(name)] = _shown(value)
     return found
 
 
@@ -111,7 +111,7 @@ def _plain(name: str) -> str:
     return name.replace("_", "-")
 
 
-def _told(value: Any) -> str:
+def _shown(value: Any) -> str:
     if value is None or value in ((), []):
         return _UNSET
     if isinstance(value, bool):

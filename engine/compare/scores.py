@@ -68,10 +68,10 @@ def _read(
 ) -> RunScores:
     facts = decoder.meta()
     benchmark = build_benchmark(spec, facts.get("shared"))
-    held = interned_scores(decoder, path)
+    interned = interned_scores(decoder, path)
     # From the same rows as the single scores: a live run may have more of them a moment later.
     whole = Tally()
-    for (tags, outcome, values), count in Counter(score[1:] for score in held.rows).items():
+    for (tags, outcome, values), count in Counter(score[1:] for score in interned.rows).items():
         whole.add(decoder.tags(tags), outcome, decoder.values(values), count)
     metric = _chosen(metrics_of(benchmark, whole), name, folder.id)
     found = RunScores(
@@ -82,9 +82,9 @@ def _read(
         _is_share(metric),
         facts,
         benchmark.spread_by,
-        {ident: row for row, ident in held.ids.items()},
+        {ident: row for row, ident in interned.ids.items()},
     )
-    _fill(found, held, decoder, benchmark)
+    _fill(found, interned, decoder, benchmark)
     return found
 
 
@@ -142,11 +142,13 @@ class _Single:
         return value
 
 
-def _fill(run: RunScores, held: InternedScores, decoder: RowDecoder, benchmark: Benchmark) -> None:
+def _fill(
+    run: RunScores, interned: InternedScores, decoder: RowDecoder, benchmark: Benchmark
+) -> None:
     single = _Single(benchmark, run.metric.name, decoder)
     tags: dict[int, dict[str, str]] = {}
-    for row, epochs in groupby(held.rows, key=lambda score: score[0]):
-        if (ident := held.ids.get(row)) is None:
+    for row, epochs in groupby(interned.rows, key=lambda score: score[0]):
+        if (ident := interned.ids.get(row)) is None:
             continue
         values, failed = [], True
         for _, tagged, outcome, named in epochs:

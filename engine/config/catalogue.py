@@ -32,8 +32,8 @@ class Described(NamedTuple):
 def described() -> tuple[list[Described], list[SpecError]]:
     """All installed benchmarks by name, and what is wrong with those that cannot be imported."""
     stamp = _stamp()
-    if held := _held(stamp):
-        return held, []
+    if stored := _held(stamp):
+        return stored, []
     found, faults = [], []
     for name in registry.benchmark_names():
         try:
@@ -56,8 +56,8 @@ def _path() -> Path:
 
 def _held(stamp: list[Any]) -> list[Described]:
     try:
-        told = parse_json(read_plain(_path()))
-        return [Described(*one) for one in told["benchmarks"]] if told["stamp"] == stamp else []
+        stored = parse_json(read_plain(_path()))
+        return [Described(*one) for one in stored["benchmarks"]] if stored["stamp"] == stamp else []
     except (OSError, UsageError, ValueError, KeyError, TypeError):
         return []
 

@@ -45,15 +45,15 @@ def write_server(name: str, changes: Mapping[str, Any], *, new: bool) -> None:
         SpecError: the description would be invalid. Nothing was written.
         UsageError: the server already exists, or does not exist.
     """
-    held = read_servers()
-    if new and name in held:
+    servers = read_servers()
+    if new and name in servers:
         raise UsageError(
             f"there is a server named {name} already",
             hint=f"evalbench providers edit {name} …, or another name",
         )
-    if not new and name not in held:
-        raise _none(name, held)
-    table = {**held.get(name, {}), **changes}
+    if not new and name not in servers:
+        raise _none(name, servers)
+    table = {**servers.get(name, {}), **changes}
     registry.check_server(name, {field: v for field, v in table.items() if v is not None})
     import tomlkit
 
@@ -78,21 +78,23 @@ def remove_server(name: str) -> None:
     Raises:
         UsageError: no server has this name.
     """
-    held = read_servers()
-    if name not in held:
-        raise _none(name, held)
+    servers = read_servers()
+    if name not in servers:
+        raise _none(name, servers)
     with edited_toml(servers_file()) as document:
         document.remove(name)
 
 
-def _none(name: str, held: Mapping[str, Any]) -> UsageError:
-    if name in registry.installed()["evalbench.providers"] and name not in held:
+def _none(name: str, servers: Mapping[str, Any]) -> UsageError:
+    if name in registry.installed()["evalbench.providers"] and name not in servers:
         return UsageError(
             f"{name} is built in, and cannot be changed",
             hint=f"describe one like it: evalbench providers add NAME --like {name}",
         )
     return UsageError(
         f"there is no server of yours named {name}",
-        why=f"{servers_file()} has: {', '.join(held)}" if held else f"{servers_file()} has none",
-        hint=nearest(name, held) or "evalbench providers add NAME --base-url ADDRESS",
+        why=f"{servers_file()} has: {', '.join(servers)}"
+        if servers
+        else f"{servers_file()} has none",
+        hint=nearest(name, servers) or "evalbench providers add NAME --base-url ADDRESS",
     )

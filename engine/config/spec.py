@@ -189,8 +189,8 @@ class RunSpec:
         settings = record_of(RunSettings, _exact(_tuples(value["common"])))
         given = values_of(settings)
         for option in COMMON:
-            if why := option.unfit(held := given[option.name]):
-                raise Misfit(why, held).inside(option.name).inside("common")
+            if why := option.unfit(stored := given[option.name]):
+                raise Misfit(why, stored).inside(option.name).inside("common")
         judges = (text.partition(",")[0].strip() for text in settings.judge)
         for model in (value["model"], *judges):
             try:
@@ -303,9 +303,9 @@ def _tuples(values: Mapping[str, Any]) -> dict[str, Any]:
 
 def _exact(values: Mapping[str, Any]) -> dict[str, Any]:
     """Stored settings with amounts of money as the decimals that were given."""
-    held = values.get("budget")
-    exact = type(held) in (int, float)
-    return {**values, "budget": Decimal(str(held))} if exact else dict(values)
+    budget = values.get("budget")
+    exact = type(budget) in (int, float)
+    return {**values, "budget": Decimal(str(budget))} if exact else dict(values)
 
 
 def make_spec(
@@ -385,8 +385,8 @@ def _completed_judge(judge: str, environ: Mapping[str, str]) -> str:
     """
     given = {part.partition("=")[0].strip().replace("-", "_") for part in judge.split(",")[1:]}
     for option in registry.provider_class(parse_judge(judge).ref.provider).options:
-        told = (environ.get(variable, "").strip() for variable in option.variables)
-        value = next(filter(None, told), "")
+        set_values = (environ.get(variable, "").strip() for variable in option.variables)
+        value = next(filter(None, set_values), "")
         if value and option.name not in given and "," not in value:
             judge += f",{option.name}={value}"
     part = parse_judge(judge)
@@ -626,11 +626,11 @@ def check_cluster_address(address: str) -> None:
     Raises:
         SpecError: with the alternative.
     """
-    told = os.environ.get("RAY_ADDRESS", "") if address == "auto" else address
-    if told.startswith("ray://"):
+    target = os.environ.get("RAY_ADDRESS", "") if address == "auto" else address
+    if target.startswith("ray://"):
         raise SpecError(
             "address",
-            f"{told} is an address of Ray Client",
+            f"{target} is an address of Ray Client",
             why="every call would go through its proxy, and a lost connection ends all workers",
             hint="start evalbench on a node of the cluster with --address auto, for example"
             " by ssh, sbatch or ray job submit; evalbench attach follows it from elsewhere",

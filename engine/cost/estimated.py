@@ -117,5 +117,5 @@ def estimate_to_json(found: Estimate) -> dict[str, Any]:
     }
 
 
-def _pair(held: Range | None) -> list[float] | None:
-    return None if held is None else [float(held.low), float(held.high)]
+def _pair(bounds: Range | None) -> list[float] | None:
+    return None if bounds is None else [float(bounds.low), float(bounds.high)]

@@ -19,7 +19,7 @@ from evalbench.engine.files import parse_json, read_plain
 from evalbench.engine.paths import cache_dir, make_private, write_file
 
 FRESH = timedelta(days=7)
-_FILE = "told-prices.json"
+_FILE = "listed-prices.json"
 
 
 def store_listed(provider: str, models: Sequence[ModelInfo], at: datetime | None = None) -> None:
@@ -27,11 +27,11 @@ def store_listed(provider: str, models: Sequence[ModelInfo], at: datetime | None
     rates = {model.name: dict(model.rates) for model in models if model.rates}
     if not rates:
         return
-    held = _held()
-    held[provider] = {"when": (at or datetime.now(UTC)).isoformat(), "models": rates}
+    stored = _held()
+    stored[provider] = {"when": (at or datetime.now(UTC)).isoformat(), "models": rates}
     try:
         make_private(cache_dir())
-        write_file(cache_dir() / _FILE, orjson.dumps(held))
+        write_file(cache_dir() / _FILE, orjson.dumps(stored))
     except OSError:
         return
 
@@ -39,9 +39,9 @@ def store_listed(provider: str, models: Sequence[ModelInfo], at: datetime | None
 def find_listed(provider: str, model: str, at: datetime) -> UnitPrices | None:
     """A model's price in its provider's list; None if there is no recent one."""
     try:
-        told = _held()[provider]
-        when = datetime.fromisoformat(told["when"])
-        rates = {name: Decimal(rate) for name, rate in told["models"][model].items()}
+        listed = _held()[provider]
+        when = datetime.fromisoformat(listed["when"])
+        rates = {name: Decimal(rate) for name, rate in listed["models"][model].items()}
         sound = all(rate.is_finite() and rate >= 0 for rate in rates.values())
         if not sound or not timedelta(0) <= at - when + timedelta(minutes=1) <= FRESH:
             return None
@@ -54,7 +54,7 @@ def find_listed(provider: str, model: str, at: datetime) -> UnitPrices | None:
 def _held() -> dict[str, Any]:
     """The content of the cache; a damaged or newer file counts as empty."""
     try:
-        held = parse_json(read_plain(cache_dir() / _FILE))
+        stored = parse_json(read_plain(cache_dir() / _FILE))
     except (OSError, ValueError):
         return {}
-    return held if isinstance(held, dict) else {}
+    return stored if isinstance(stored, dict) else {}

@@ -276,13 +276,13 @@ def _rates(
     hours = [at + timedelta(hours=hour) for hour in range(24)] if _hourly(model) else [at]
     dearest: Any = None
     for hour in hours:
-        held = model.get_prices(hour, context)
-        if any(getattr(held, key) for key in _BEYOND_TOKENS):
+        prices = model.get_prices(hour, context)
+        if any(getattr(prices, key) for key in _BEYOND_TOKENS):
             return None, [], ""
-        if held.input_mtok is None or held.output_mtok is None:
+        if prices.input_mtok is None or prices.output_mtok is None:
             return None, [], ""
-        if dearest is None or _base(held.output_mtok) > _base(dearest.output_mtok):
-            dearest = held
+        if dearest is None or _base(prices.output_mtok) > _base(dearest.output_mtok):
+            dearest = prices
     starts = {
         tier.start
         for key in _RATES.values()
@@ -326,10 +326,10 @@ class PriceCache:
         self._stamp = [version("genai-prices"), at.astimezone(UTC).date().isoformat()]
         self._known: dict[str, dict[str, object] | None] = {}
         try:
-            held = parse_json(read_plain(self._path))
-            _KEPT(held)
-            if held["stamp"] == self._stamp:
-                self._known = held["known"]
+            stored = parse_json(read_plain(self._path))
+            _KEPT(stored)
+            if stored["stamp"] == self._stamp:
+                self._known = stored["known"]
         except (OSError, ValueError):
             return
 
@@ -339,8 +339,8 @@ class PriceCache:
 
     def answer(self, question: str) -> UnitPrices | None:
         """The cached answer."""
-        held = self._known[question]
-        return UnitPrices.from_json(held) if held else None
+        stored = self._known[question]
+        return UnitPrices.from_json(stored) if stored else None
 
     def keep(self, question: str, prices: UnitPrices | None) -> None:
         """Cache an answer, if the cache can be written."""

@@ -87,11 +87,11 @@ class UnitPrices:
 
     def at(self, input_tokens: int) -> Rates:
         """The rates of a call with this many input tokens."""
-        held = self.rates
+        found = self.rates
         for start, rates in self.above:
             if input_tokens > start:
-                held = rates
-        return held
+                found = rates
+        return found
 
     def cost(self, usage: Usage) -> Decimal | None:
         """US dollars for one call; None if the provider did not report its tokens.
@@ -145,7 +145,7 @@ class UnitPrices:
     def from_json(cls, value: Mapping[str, Any]) -> UnitPrices:
         """Inverse of :meth:`to_json`."""
         above = tuple((start, Rates.from_json(rates)) for start, rates in value.get("above", ()))
-        rest = {name: held for name, held in value.items() if name not in ("rates", "above")}
+        rest = {name: part for name, part in value.items() if name not in ("rates", "above")}
         return cls(Rates.from_json(value["rates"]), above, **rest)
 
 

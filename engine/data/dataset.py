@@ -105,7 +105,7 @@ def _is_fresh(path: Path) -> bool:
     """Whether a sample file is complete, and the media that its rows refer to are unchanged."""
     if not path.exists() or not path.with_suffix(".json").exists():
         return False
-    return all(_is_same(Path(name), *held) for name, held in read_header(path).media.items())
+    return all(_is_same(Path(name), *stamp) for name, stamp in read_header(path).media.items())
 
 
 def _is_same(file: Path, size: int, changed_ns: int, digest: str) -> bool:
@@ -201,14 +201,14 @@ def read_header(path: Path) -> DataHeader:
     """
     file = path.with_suffix(".json")
     try:
-        held = parse_json(read_plain(file))
-        _HEADER(held)
+        header = parse_json(read_plain(file))
+        _HEADER(header)
     except FileNotFoundError:
         raise
     except (OSError, ValueError) as error:
         hint = f"delete {file}; the data is prepared again"
         raise DataError("it is no header", path=str(file), why=str(error), hint=hint) from None
-    return DataHeader(**held)
+    return DataHeader(**header)
 
 
 _HEADER = record(

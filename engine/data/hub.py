@@ -102,13 +102,13 @@ def fetch_rows(file: PinnedFile, progress: Any = None) -> Iterator[tuple[int, Ro
     """
     from huggingface_hub import HfApi, hf_hub_download, try_to_load_from_cache
 
-    held = try_to_load_from_cache(
+    path = try_to_load_from_cache(
         file.repository, file.path, revision=file.revision, repo_type="dataset"
     )
-    if not isinstance(held, str):
+    if not isinstance(path, str):
         with fetching(file.repository, progress):
             HfApi().dataset_info(file.repository, revision=file.revision, timeout=ANSWER_S)
-            held = hf_hub_download(
+            path = hf_hub_download(
                 file.repository, file.path, revision=file.revision, repo_type="dataset"
             )
-    return read_rows(Path(held))
+    return read_rows(Path(path))

@@ -47,10 +47,10 @@ def load_splits(
         datasets.disable_progress_bars()
         commit = hub.revision or "main"
         # What is downloaded already can be read without a network, if its commit is given.
-        held = _COMMIT.fullmatch(hub.revision) and [
+        cached = _COMMIT.fullmatch(hub.revision) and [
             *cache.glob(f"{hub.name.partition('/')[0]}___*")
         ]
-        if not HF_HUB_OFFLINE and not held:
+        if not HF_HUB_OFFLINE and not cached:
             known = HfApi().dataset_info(hub.name, revision=hub.revision or None, timeout=ANSWER_S)
             commit = known.sha or commit
         config, names = hub.config or None, []
@@ -81,13 +81,13 @@ def fetch(hub: HubSet, cache: Path, progress: Any = None) -> tuple[Path, str]:
         "check name, ?config= and ?split=, and the network (evalbench keys set huggingface"
         " for a private one), or give a copy with --data PATH"
     )
-    held, commit = load_splits(hub, cache, hint, progress, beside=_EXAMPLES)
+    splits, commit = load_splits(hub, cache, hint, progress, beside=_EXAMPLES)
     key = hashlib.sha256(repr((hub, commit)).encode()).hexdigest()[:16]
     folder = cache / f"hub-{key}"
     make_private(folder)
-    for one, rows in held.items():
+    for one, rows in splits.items():
         _write(folder / f"{one}.jsonl", rows, hub)
-    return folder / f"{next(iter(held))}.jsonl", commit
+    return folder / f"{next(iter(splits))}.jsonl", commit
 
 
 def _write(path: Path, rows: Any, hub: HubSet) -> None:

@@ -86,8 +86,8 @@ def _largest_page(file: IO[bytes], chunk: Any, *, lists: bool) -> tuple[int, int
     return largest, words
 
 
-def _count(told: Any) -> int:
-    values = told.get(1) if isinstance(told, dict) else 0
+def _count(header: Any) -> int:
+    values = header.get(1) if isinstance(header, dict) else 0
     return values if isinstance(values, int) and values > 0 else 0
 
 

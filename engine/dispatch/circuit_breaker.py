@@ -77,7 +77,7 @@ class FirstContact:
         self._report = report
         self._wait_s = UNREACHED_S if wait_s is None else wait_s
         self.since: float | None = None
-        self._told = False
+        self._reported = False
         self.made = False
 
     def begin(self) -> None:
@@ -99,8 +99,8 @@ class FirstContact:
         assert self.since is not None
         left = self.since + self._wait_s - _now()
         if left > 0:
-            if not self._told:
-                self._told = True
+            if not self._reported:
+                self._reported = True
                 until = round(time.time() + left)
                 self._report("server-unreached", what=error.what, why=error.why, until=until)
             return left

@@ -150,9 +150,9 @@ class RealtimeDispatcher:
                 raise
             if warm:
                 warm.answered()
-            took, used = clock() - left, reply.usage
+            seconds, used = clock() - left, reply.usage
             tokens = (used.input_tokens or 0) + (used.output_tokens or 0)
-            self._limiter.succeeded(reply.limits, took, tokens)
+            self._limiter.succeeded(reply.limits, seconds, tokens)
             return reply.settled(
                 attempts=tried.attempts,
                 latency_s=reply.latency_s or time.perf_counter() - started,

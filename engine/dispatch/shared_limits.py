@@ -143,9 +143,9 @@ class SharedLimits:
         """
         with self._locked() as state:
             now = time.time()
-            held = {name: one for name, one in state.get("engines", {}).items() if _lives(one)}
-            held[self._name] = [*self._me, max(0, wanted), self._refused]
-            alone = len(held) == 1
+            engines = {name: one for name, one in state.get("engines", {}).items() if _lives(one)}
+            engines[self._name] = [*self._me, max(0, wanted), self._refused]
+            alone = len(engines) == 1
             level = int(state.get("level", size))
             ramping = bool(state.get("ramping", True))
             if alone and self._alone:
@@ -157,11 +157,11 @@ class SharedLimits:
                 level, ramping = int(level * left), False
                 state["shrunk"] = now
             level = max(level, 1)
-            state.update(engines=held, level=level, ramping=ramping)
+            state.update(engines=engines, level=level, ramping=ramping)
             self._alone = alone
         if alone:
             return Share(level, level, alone, ramping)
-        parts = allot(level, {n: one[2] for n, one in held.items()})
+        parts = allot(level, {n: one[2] for n, one in engines.items()})
         mine = parts[self._name]
         part = mine / sum(parts.values())
         return Share(mine, level, alone, ramping, state.get("shrunk", 0.0), part)
@@ -170,11 +170,11 @@ class SharedLimits:
         """Report how many of this engine's calls in flight are refused; returns all engines'."""
         self._refused = refused
         with self._locked() as state:
-            held = {name: one for name, one in state.get("engines", {}).items() if _lives(one)}
-            if self._name in held:
-                held[self._name] = [*held[self._name][:3], refused]
-                state["engines"][self._name] = held[self._name]
-            return sum(one[3] for one in held.values() if len(one) > 3)
+            engines = {name: one for name, one in state.get("engines", {}).items() if _lives(one)}
+            if self._name in engines:
+                engines[self._name] = [*engines[self._name][:3], refused]
+                state["engines"][self._name] = engines[self._name]
+            return sum(one[3] for one in engines.values() if len(one) > 3)
 
     def found_rate(self, rate: float, before: float) -> float:
         """Report the request rate that this engine found; returns the key's, of all engines.

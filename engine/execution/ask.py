@@ -70,8 +70,8 @@ def newest(rows: Sequence[CallRow]) -> dict[CallKey, CallRow]:
     """The newest re-ask of every call."""
     latest: dict[CallKey, CallRow] = {}
     for row in rows:
-        held = latest.get(row.key)
-        if held is None or row.reask > held.reask:
+        known = latest.get(row.key)
+        if known is None or row.reask > known.reask:
             latest[row.key] = row
     return latest
 
@@ -189,16 +189,16 @@ class SampleAsk:
         call = bind(prompt, part.model, part.overrides, epoch=self._epoch, repeat=repeat)
         digest = call.content_hash
         reask = 0
-        if held := self._known.get(key):
-            same = held.content_hash == digest
-            if held.reply is not None:
-                stands = held.reply.outcome not in self._ask_again or held.id in self._final
+        if known := self._known.get(key):
+            same = known.content_hash == digest
+            if known.reply is not None:
+                stands = known.reply.outcome not in self._ask_again or known.id in self._final
                 if same and stands:
-                    self._count(role, held.reply, True)
-                    return _answered(held.reply)
-                reask = held.reask + 1
+                    self._count(role, known.reply, True)
+                    return _answered(known.reply)
+                reask = known.reask + 1
             else:
-                reask = held.reask if same else held.reask + 1
+                reask = known.reask if same else known.reask + 1
         if self._halted():
             raise Halted
         for message in prompt.messages:
@@ -373,16 +373,16 @@ class ReplayOnly:
         """The stored reply; raises :class:`MissingReply` if there is none."""
         model, overrides = self._models[role]
         key = call_key(self._epoch, role, model, step, repeat)
-        held = self._known.get(key)
+        known = self._known.get(key)
         call = bind(prompt, model, overrides, epoch=self._epoch, repeat=repeat)
-        same = held is None or self._trusting or held.content_hash == call.content_hash
+        same = known is None or self._trusting or known.content_hash == call.content_hash
         if not same:
             self.changed = True
             raise MissingReply
-        if held is None or held.reply is None:
+        if known is None or known.reply is None:
             raise MissingReply
         self.used.add(key)
-        return _answered(held.reply)
+        return _answered(known.reply)
 
     async def many(self, asks: Sequence[Asked]) -> list[Reply]:
         """Stored replies, in order."""

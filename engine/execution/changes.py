@@ -72,13 +72,13 @@ async def _lost(
 
 def refuse(changes: list[str], lost: int, finished: int) -> RunChanged:
     """The error for a resume that would mix two configurations."""
-    told = "\n    ".join(changes) or "the benchmark's prompt templates changed"
+    listed = "\n    ".join(changes) or "the benchmark's prompt templates changed"
     why = f"{lost} {'reply' if lost == 1 else 'replies'} already paid for would be asked again"
     if finished:
         samples = "sample" if finished == 1 else "samples"
         why += f"; {finished} finished {samples} would keep scores made the old way"
     return RunChanged(
-        f"this run was started with other settings:\n    {told}",
+        f"this run was started with other settings:\n    {listed}",
         why=why,
         hint="start a new run, or continue with --accept-changes (marks the run as mixed)",
     )

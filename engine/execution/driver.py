@@ -244,7 +244,7 @@ class Driver(ReplySink):
 
     def _not_fetched(self) -> EvalbenchError | None:
         """What keeps samples parked for good: results that cannot be fetched."""
-        found = [told for part in self._parking if (told := part.unfetched())]
+        found = [problem for part in self._parking if (problem := part.unfetched())]
         return not_fetched(found, self._journal.path.parent.name) if found else None
 
     # -- callbacks from batches, see dispatch.base.ReplySink -----------------------
@@ -354,7 +354,7 @@ class Driver(ReplySink):
         if score.outcome is Outcome.ERROR:  # some of its judge calls failed
             self._fail(job, score.note, score)
         else:
-            self._put(job, score.outcome, score.values, score.told())
+            self._put(job, score.outcome, score.values, score.stored_detail())
             self.progress.solved = True
 
     def _fail(self, job: Job, error: str, score: Score | None = None) -> None:
@@ -363,9 +363,9 @@ class Driver(ReplySink):
         alike = self.progress.errors.get(kind, 0) + 1
         self.progress.errors[kind] = alike
         try:
-            told = {"parsed": score.parsed} if score and score.parsed else {}
+            detail = {"parsed": score.parsed} if score and score.parsed else {}
             values = score.values if score else {}
-            self._put(job, Outcome.ERROR, values, {**told, "error": error})
+            self._put(job, Outcome.ERROR, values, {**detail, "error": error})
             self._journal.event("sample-failed", error=kind)
         except JournalError as broken:
             self.give_up(broken)

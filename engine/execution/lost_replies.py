@@ -66,11 +66,11 @@ def lost_replies(folder: RunFolder, status: Status) -> LostReplies | None:
     if of_another_run(status, created):
         # The status says nothing about this journal.
         return _unknown(folder) if needs_its_log(path) else None
-    missing, held = there.missing(status)
+    missing, expected = there.missing(status)
     if missing <= 0:
         return None
     log = f"{path.name}-wal"
-    why = f"{path} holds {held - missing:,} of {counted(held, 'reply')}"
+    why = f"{path} holds {expected - missing:,} of {counted(expected, 'reply')}"
     if needs_its_log(path):
         what, hint = f"{log} is missing", f"put {log} back beside {path.name}"
         why = f"the engine was killed, and {log} held the newest rows; {why}"
@@ -98,8 +98,8 @@ class _Counted(NamedTuple):
         if status.replies is not None:
             return status.replies - self.replies, status.replies
         # Earlier versions did not count replies. Failed samples may have been deleted since.
-        held = status.done - status.failed
-        return held - self.scores, held
+        expected = status.done - status.failed
+        return expected - self.scores, expected
 
 
 def _counted(decoder: RowDecoder, path: Path) -> _Counted:
@@ -121,12 +121,12 @@ def _usd(status: Status) -> Decimal:
 def _all_of_it(folder: RunFolder, status: Status) -> LostReplies | None:
     if not (status.replies or status.done or status.sent):
         return None
-    held = max(status.replies or 0, status.done, status.sent)
+    expected = max(status.replies or 0, status.done, status.sent)
     return LostReplies(
-        held,
+        expected,
         _usd(status),
         f"the journal of run {folder.id} is gone",
-        f"{folder.journal} held {counted(held, 'reply')}",
+        f"{folder.journal} held {counted(expected, 'reply')}",
         "put it back",
     )
 

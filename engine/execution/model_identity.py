@@ -26,15 +26,15 @@ def model_changes(journal: Journal, model: str, info: Mapping[str, Any]) -> list
         model: the model's name.
         info: what the worker reports about the loaded model.
     """
-    held = _held(journal)
-    return differences(held[model], _deciding(info), f"{model}: ") if model in held else []
+    stored = _held(journal)
+    return differences(stored[model], _deciding(info), f"{model}: ") if model in stored else []
 
 
 def note_model(journal: Journal, model: str, info: Mapping[str, Any]) -> None:
     """Record how a model was loaded, to compare on the next load."""
-    held = _held(journal)
-    if held.get(model) != (now := _deciding(info)):
-        journal.set(models={**held, model: now})
+    stored = _held(journal)
+    if stored.get(model) != (now := _deciding(info)):
+        journal.set(models={**stored, model: now})
     known = loadings(journal.query(RowDecoder.meta), model)
     if (facts := {name: info.get(name) for name in _SAME_ANSWERS}) not in known:
         all_known = journal.query(RowDecoder.meta).get("loadings") or {}

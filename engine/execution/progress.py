@@ -149,8 +149,8 @@ class RunProgress:
             self.input_tokens += reply.usage.input_tokens or 0
             self.output_tokens += reply.usage.output_tokens or 0
         for note in reply.params:
-            held = self.notes.get(note.name)
-            if held is None or _FATES.index(note.fate) >= _FATES.index(held["fate"]):
+            known = self.notes.get(note.name)
+            if known is None or _FATES.index(note.fate) >= _FATES.index(known["fate"]):
                 self.notes[note.name] = {"fate": note.fate, "reason": note.reason}
 
     def count_new_reply(self, role: str, reply: Reply, from_journal: bool) -> None:

@@ -85,29 +85,33 @@ async def _rescore(
     scored = changed = kept = failed = 0
     last = 0
     while page := journal.query(partial(scored_samples, path=journal.path, after=last, most=_PAGE)):
-        for last, sample, calls, held in page:
+        for last, sample, calls, stored in page:
             await asyncio.sleep(0)  # lets Ctrl-C through
-            for epoch, before in held.items():
+            for epoch, before in stored.items():
                 own = [call for call in calls if call.key.epoch == epoch]
                 ask = ReplayOnly(newest(own), epoch, roles, trusting="imported" in meta)
-                told: Mapping[str, Any]
+                detail: Mapping[str, Any]
                 try:
                     solving, limit = benchmark.solve(sample, ask), benchmark.scoring_seconds
                     score = await watch.solve(last, solving, limit)
-                    outcome, values, told = score.outcome, dict(score.values), score.told()
+                    outcome, values, detail = (
+                        score.outcome,
+                        dict(score.values),
+                        score.stored_detail(),
+                    )
                     if outcome is Outcome.ERROR:
-                        told["error"] = told.pop("note", "")
+                        detail["error"] = detail.pop("note", "")
                 except ScoringTimeout as error:
                     failed += 1
                     outcome, values = Outcome.ERROR, {}
-                    told = {"error": f"{ScoringTimeout.__name__}: {error}"}
+                    detail = {"error": f"{ScoringTimeout.__name__}: {error}"}
                 except (MissingReply, Exception):
                     # The call failed, or solve raised an error of its own, as it did in the run.
                     kept += 1
                     continue
                 scored += 1
                 changed += (outcome, values) != before
-                journal.store_score(last, epoch, sample.tags, outcome, values, told)
+                journal.store_score(last, epoch, sample.tags, outcome, values, detail)
         journal.flush()
     if not scored and not kept:
         raise UsageError(f"run {folder.id} has no score yet", hint=f"evalbench resume {folder.id}")

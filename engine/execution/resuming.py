@@ -175,10 +175,10 @@ def _selection(stored: dict[str, Any]) -> list[Any]:
 
 def _prices(stored: Mapping[str, Any], inputs: Prices) -> Prices:
     """Use the prices of the run's start, so that its spend is one consistent sum."""
-    held = prices_from_json(stored.get("prices") or {})
+    prices = prices_from_json(stored.get("prices") or {})
     modes = {role: one.mode for role, one in inputs.items() if one}
     kept = {
-        role: one for role, one in held.items() if one and modes.get(role, one.mode) == one.mode
+        role: one for role, one in prices.items() if one and modes.get(role, one.mode) == one.mode
     }
     return {**inputs, **kept}
 

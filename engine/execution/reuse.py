@@ -112,7 +112,7 @@ class EarlierReplies:
         self._db = sqlite3.connect("", isolation_level=None, check_same_thread=False)
         self._db.executescript(_TABLES)
         self._loading: dict[str, asyncio.Event] = {}
-        self._told: set[tuple[str, str]] = set()
+        self._reported: set[tuple[str, str]] = set()
         self._loadings: dict[str, list[dict[str, Any]]] = {}
 
     def collect(self, parent: Path, own: str, taken: Sequence[tuple[str, int]] = ()) -> None:
@@ -233,8 +233,8 @@ class EarlierReplies:
         now, then = self._loaded(model), loadings(run.meta, model)
         known = len(now) == 1 and bool(now[0].get("revision"))
         same = known and now == then
-        if not same and self._journal and (model, run.id) not in self._told:
-            self._told.add((model, run.id))
+        if not same and self._journal and (model, run.id) not in self._reported:
+            self._reported.add((model, run.id))
             self._journal.event("reuse-refused", model=model, run=run.id, now=now, then=then)
         return same
 
@@ -303,18 +303,18 @@ def _standing(decoder: RowDecoder, run: str) -> Iterator[_Standing]:
     row, newest = 0, dict[CallKey, tuple[int, _Standing | None]]()
     for ident, digest, shape, batched, outcome, output, first, source in decoder.db.execute(sql):
         if ident >> SLOT_BITS != row:
-            yield from (held for _, held in newest.values() if held)
+            yield from (standing for _, standing in newest.values() if standing)
             row, newest = ident >> SLOT_BITS, {}
         key, reask = decoder.slot(ident & ((1 << SLOT_BITS) - 1))
         if reask < newest.get(key, (0, None))[0]:
             continue
         origin_run = run if first is None else decoder.origin(first)
-        held = (key, ident, digest, batched, origin_run, ident if source is None else source)
+        standing = (key, ident, digest, batched, origin_run, ident if source is None else source)
         newest[key] = (
             reask,
-            held if _good(decoder, decoder.outcome(outcome), shape, output) else None,
+            standing if _good(decoder, decoder.outcome(outcome), shape, output) else None,
         )
-    yield from (held for _, held in newest.values() if held)
+    yield from (standing for _, standing in newest.values() if standing)
 
 
 def _good(decoder: RowDecoder, outcome: Outcome, shape: int, output: int | None) -> bool:

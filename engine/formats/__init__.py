@@ -217,7 +217,7 @@ def _written_of_what_is_left(
     from evalbench.engine.journal.salvage import salvage
 
     with TemporaryDirectory(prefix="evalbench-") as scratch:
-        journals, told = [], []
+        journals, notes = [], []
         for number, folder in enumerate(folders):
             whole = Path(scratch) / f"{number}.db"
             try:
@@ -227,12 +227,12 @@ def _written_of_what_is_left(
             except OSError:
                 raise damage from None
             journals.append((folder, whole))
-            told.append(
+            notes.append(
                 f"{damage.what}: of {folder.id} this is what could still be read,"
                 f" {counted(found.samples, 'sample')} and {counted(found.scores, 'score')}"
             )
         done = _written(name, out, journals, short_names)
-        return done._replace(notes=[*told, *done.notes])
+        return done._replace(notes=[*notes, *done.notes])
 
 
 def _format(benchmarks: Sequence[str], name: str | None, place: Path) -> str:

@@ -90,8 +90,8 @@ def translate(words: Sequence[str]) -> Translation:
     words = _without_prompt(words)
     if not words:
         raise UsageError("there is no command", hint="evalbench translate python script.py …")
-    if said := _surroundings(words):
-        return said
+    if translated := _surroundings(words):
+        return translated
     name, rest = _script_name(words)
     script = SCRIPTS.get(name)
     if script is None:

@@ -26,7 +26,7 @@ def write_rows(names: Collection[str], found: Iterable[Mapping[str, Any]], file:
     writer = csv.writer(text)
     writer.writerow([cell(name) for name in names])
     for row in found:
-        held = (row.get(name) for name in names)
-        writer.writerow([cell(v) if isinstance(v, str) else v for v in held])
+        values = (row.get(name) for name in names)
+        writer.writerow([cell(v) if isinstance(v, str) else v for v in values])
     text.flush()
     text.detach()

@@ -47,13 +47,13 @@ def write(run: RunReader, files: Files) -> list[str]:
     written = failed = 0
     digest = hashlib.sha256()
     with files.open(f"{place}/{ident}_samples.jsonl") as file:
-        for held in run.walk():
-            for epoch, score in sorted(held.scores.items()):
+        for walked in run.walk():
+            for epoch, score in sorted(walked.scores.items()):
                 value = run.grade(score, run.headline)
                 if value is None:
                     failed += 1
                     continue
-                line = json_bytes(_instance(run, held, epoch, score, value)) + b"\n"
+                line = json_bytes(_instance(run, walked, epoch, score, value)) + b"\n"
                 digest.update(line)
                 file.write(line)
                 written += 1
@@ -151,13 +151,13 @@ def _metric(run: RunReader, name: str, metric: Mapping[str, Any]) -> dict[str, A
             "confidence_level": 0.95,
             "method": metric["interval"],
         }
-    told = {part: as_text(metric[part]) for part in ("k", "n", "bound_low", "bound_high")}
+    details = {part: as_text(metric[part]) for part in ("k", "n", "bound_low", "bound_high")}
     return {
         "evaluation_result_id": _result(run, name),
         "evaluation_name": _name(run),
         "source_data": _source(run),
         "metric_config": config,
-        "score_details": {"score": metric["value"], "details": told, "uncertainty": uncertainty},
+        "score_details": {"score": metric["value"], "details": details, "uncertainty": uncertainty},
         "generation_config": {"generation_args": _generation(run)},
     }
 
@@ -183,12 +183,12 @@ def _source(run: RunReader) -> dict[str, Any]:
 
 
 def _instance(
-    run: RunReader, held: SampleRecord, epoch: int, score: ScoreRow, value: float
+    run: RunReader, record: SampleRecord, epoch: int, score: ScoreRow, value: float
 ) -> dict[str, Any]:
-    calls = [call for call in held.answers(epoch) if role_of(call) == CANDIDATE]
+    calls = [call for call in record.answers(epoch) if role_of(call) == CANDIDATE]
     parsed = score.detail.get("parsed") or {}
-    choices = held.sample.inputs.get("choices")
-    given, gold = question(held), as_text(held.sample.gold)
+    choices = record.sample.inputs.get("choices")
+    given, gold = question(record), as_text(record.sample.gold)
     alone = len(calls) <= 1 and all(_turns(call) == 1 for call in calls)
     instance: dict[str, Any] = {
         "schema_version": f"instance_level_eval_{_VERSION}",
@@ -196,7 +196,7 @@ def _instance(
         "evaluation_result_id": _result(run, run.headline),
         "model_id": run.candidate,
         "evaluation_name": _name(run),
-        "sample_id": held.sample.id,
+        "sample_id": record.sample.id,
         "sample_hash": hashlib.sha256((given + gold).encode()).hexdigest(),
         "interaction_type": "single_turn" if alone else "multi_turn",
         "input": {
@@ -217,7 +217,7 @@ def _instance(
         ],
         "evaluation": {"score": value, "is_correct": value >= 1 and run.metrics_are_shares},
         "metadata": {
-            **{name: str(tag) for name, tag in held.sample.tags.items()},
+            **{name: str(tag) for name, tag in record.sample.tags.items()},
             "outcome": score.outcome.value,
             "epoch": str(epoch),
         },
@@ -232,7 +232,7 @@ def _instance(
     else:
         instance["messages"] = _messages(calls)
         instance["evaluation"]["num_turns"] = len(calls)
-    return instance | _measured(held, epoch)
+    return instance | _measured(record, epoch)
 
 
 def _turns(call: CallRow) -> int:
@@ -241,32 +241,32 @@ def _turns(call: CallRow) -> int:
 
 def _messages(calls: list[CallRow]) -> list[dict[str, Any]]:
     """The last call's conversation with its answer; independent calls one after another."""
-    said: list[tuple[str, str]] = []
+    shown: list[tuple[str, str]] = []
     for call in calls:
         turns = [(message.role, message.text) for message in call.prompt.messages]
         # A call that continues a conversation repeats it.
-        fresh = turns[len(said) :] if turns[: len(said)] == said else turns
-        said += [*fresh, ("assistant", call.reply.text if call.reply else "")]
-    return [{"turn_idx": n, "role": role, "content": text} for n, (role, text) in enumerate(said)]
+        fresh = turns[len(shown) :] if turns[: len(shown)] == shown else turns
+        shown += [*fresh, ("assistant", call.reply.text if call.reply else "")]
+    return [{"turn_idx": n, "role": role, "content": text} for n, (role, text) in enumerate(shown)]
 
 
-def _measured(held: SampleRecord, epoch: int) -> dict[str, Any]:
+def _measured(record: SampleRecord, epoch: int) -> dict[str, Any]:
     """The candidate's tokens and time."""
     replies = [
         call.reply
-        for call in held.answers(epoch)
+        for call in record.answers(epoch)
         if call.reply and not role_of(call).startswith(JUDGE)
     ]
-    told: dict[str, Any] = {}
+    measured: dict[str, Any] = {}
     usages: list[Usage] = [r.usage for r in replies if r.usage.input_tokens is not None]
     if usages:
         given = sum(usage.input_tokens or 0 for usage in usages)
         made = sum(usage.output_tokens or 0 for usage in usages)
-        told["token_usage"] = {
+        measured["token_usage"] = {
             "input_tokens": given,
             "output_tokens": made,
             "total_tokens": given + made,
         }
     if seconds := sum(reply.latency_s for reply in replies):
-        told["performance"] = {"latency_ms": seconds * 1000}
-    return told
+        measured["performance"] = {"latency_ms": seconds * 1000}
+    return measured

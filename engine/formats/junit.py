@@ -38,9 +38,9 @@ def write(run: RunReader, files: Files) -> list[str]:
             ).encode()
         )
         headline = run.headline
-        for held in run.walk():
+        for record in run.walk():
             for epoch in range(run.spec.settings.epochs):
-                file.write(_case(run, held, epoch, headline).encode())
+                file.write(_case(run, record, epoch, headline).encode())
         file.write(b"</testsuite>\n</testsuites>\n")
     return []
 
@@ -73,28 +73,28 @@ def _numbers(counts: Counter[str], run: RunReader) -> str:
 
 
 def _properties(run: RunReader) -> str:
-    told = {"run": run.id, "evalbench.benchmark": run.spec.benchmark}
-    told |= {
-        f"metric.{name}": as_text(held["value"])
-        for name, held in run.metrics.items()
-        if not held["group"]
+    properties = {"run": run.id, "evalbench.benchmark": run.spec.benchmark}
+    properties |= {
+        f"metric.{name}": as_text(metric["value"])
+        for name, metric in run.metrics.items()
+        if not metric["group"]
     }
     return "".join(
         f"<property name={_attribute(name)} value={_attribute(value)}/>\n"
-        for name, value in told.items()
+        for name, value in properties.items()
     )
 
 
-def _case(run: RunReader, held: SampleRecord, epoch: int, headline: str) -> str:
-    score = held.scores.get(epoch)
-    calls = held.answers(epoch)
-    took = sum(call.reply.latency_s for call in calls if call.reply)
-    group = next(iter(held.sample.tags.values()), "") or run.spec.label
-    name = f"{held.row}: {_short(question(held))}"
+def _case(run: RunReader, record: SampleRecord, epoch: int, headline: str) -> str:
+    score = record.scores.get(epoch)
+    calls = record.answers(epoch)
+    seconds = sum(call.reply.latency_s for call in calls if call.reply)
+    group = next(iter(record.sample.tags.values()), "") or run.spec.label
+    name = f"{record.row}: {_short(question(record))}"
     name += f" (epoch {epoch + 1})" if run.spec.settings.epochs > 1 else ""
     head = f"<testcase classname={_attribute(group)} name={_attribute(name)}"
-    said = "\n\n".join(call.reply.text for call in calls if call.reply)
-    body = "<system-out>" + _text(f"{question(held)}\n\n{said}") + "</system-out>"
+    texts = "\n\n".join(call.reply.text for call in calls if call.reply)
+    body = "<system-out>" + _text(f"{question(record)}\n\n{texts}") + "</system-out>"
     kind = _kind(run, score, headline)
     what = ""
     if kind == "skipped":
@@ -102,9 +102,9 @@ def _case(run: RunReader, held: SampleRecord, epoch: int, headline: str) -> str:
     elif score is not None and kind == "errors":
         what = f"<error message={_attribute(as_text(score.detail.get('error')))}/>"
     elif score is not None and kind == "failures":
-        message = _message(score, held.sample, run.grade(score, headline))
+        message = _message(score, record.sample, run.grade(score, headline))
         what = f"<failure message={_attribute(message)} type={_attribute(score.outcome.value)}/>"
-    return f'{head} time="{took:.3f}">{what}{body}</testcase>\n'
+    return f'{head} time="{seconds:.3f}">{what}{body}</testcase>\n'
 
 
 _IN_NAME, _IN_MESSAGE = 80, 200

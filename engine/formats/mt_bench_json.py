@@ -59,9 +59,9 @@ def write_all(runs: Sequence[RunReader], files: Files) -> list[str]:
 def _ranking(results: Sequence[dict[str, Any]], read: Any) -> list[dict[str, Any]]:
     """Models by score, best first; those without one are left out."""
     scored = [
-        {"model": one["model_name"], "score": held["mean"]}
+        {"model": one["model_name"], "score": score["mean"]}
         for one in results
-        if (held := read(one)) and held["mean"] is not None
+        if (score := read(one)) and score["mean"] is not None
     ]
     return sorted(scored, key=lambda one: -one["score"])
 
@@ -75,12 +75,12 @@ def _model(run: RunReader) -> dict[str, Any]:
     ratings: Ratings = {}
     questions = failed = 0
     seconds: list[float] = []
-    for held in run.walk():
+    for record in run.walk():
         questions += 1
-        failed += _add(run, held, ratings)
+        failed += _add(run, record, ratings)
         seconds += [
             call.reply.latency_s
-            for call in held.answers(0)
+            for call in record.answers(0)
             if call.reply and role_of(call) == CANDIDATE and call.reply.latency_s
         ]
     categories = sorted({category for category, _, _ in ratings})
@@ -100,17 +100,17 @@ def _model(run: RunReader) -> dict[str, Any]:
     }
 
 
-def _add(run: RunReader, held: SampleRecord, ratings: Ratings) -> bool:
+def _add(run: RunReader, record: SampleRecord, ratings: Ratings) -> bool:
     """Add a sample's ratings; returns whether it failed."""
-    category = held.sample.tags.get("category", "")
+    category = record.sample.tags.get("category", "")
     judges = [judge_name(role) for role in run.judges]
-    for score in held.scores.values():
+    for score in record.scores.values():
         for turn in TURNS:
             for judge in judges:
                 rating = score.values.get(f"rating/{turn}/{judge}")
                 if rating is not None:
                     ratings.setdefault((category, turn, judge), []).append(rating)
-    return any(score.outcome is Outcome.ERROR for score in held.scores.values())
+    return any(score.outcome is Outcome.ERROR for score in record.scores.values())
 
 
 def _spread(
@@ -119,9 +119,9 @@ def _spread(
     """Mean, sample standard deviation and number of the ratings that match the conditions."""
     found = [
         rating
-        for (of, at, by), held in ratings.items()
+        for (of, at, by), given in ratings.items()
         if category in (None, of) and turn in (None, at) and judge in ("", by)
-        for rating in held
+        for rating in given
     ]
     return {
         "mean": mean(found) if found else None,

@@ -116,7 +116,7 @@ async def _write(recorded: Recorded, folder: RunFolder) -> None:
     benchmark = build_benchmark(spec, recorded.shared)
     samples = list(enumerate(sample_ids(item for item, _ in recorded.items), 1))
     later = recorded.later or [()] * len(samples)
-    told = [(said, *more) for (_, said), more in zip(recorded.items, later, strict=True)]
+    replies = [(replied, *more) for (_, replied), more in zip(recorded.items, later, strict=True)]
     status = folder.status()
     create(folder.journal)
     journal = Journal(folder.journal)
@@ -125,12 +125,12 @@ async def _write(recorded: Recorded, folder: RunFolder) -> None:
         models = {role: part.ref for role, part in spec.roles().items()}
         scoring = _Scoring(benchmark, journal, models)
         for at in range(0, len(samples), _AT_ONCE):
-            some = zip(samples[at : at + _AT_ONCE], told[at : at + _AT_ONCE], strict=True)
+            some = zip(samples[at : at + _AT_ONCE], replies[at : at + _AT_ONCE], strict=True)
             await asyncio.gather(
                 *(
-                    scoring.score(*sample, epoch, said)
+                    scoring.score(*sample, epoch, replied)
                     for sample, epochs in some
-                    for epoch, said in enumerate(epochs)
+                    for epoch, replied in enumerate(epochs)
                 )
             )
         journal.flush()
@@ -197,9 +197,9 @@ class _Scoring:
     errors: dict[str, int] = field(default_factory=dict)
 
     async def score(
-        self, row: int, sample: Sample, epoch: int, told: Mapping[Place, RecordedReply]
+        self, row: int, sample: Sample, epoch: int, replies: Mapping[Place, RecordedReply]
     ) -> None:
-        ask = _FromRecords(self.journal, self.models, row, sample, told, epoch)
+        ask = _FromRecords(self.journal, self.models, row, sample, replies, epoch)
         try:
             score = await self.benchmark.solve(sample, ask)
         except MissingReply:
@@ -227,7 +227,7 @@ class _FromRecords(SequentialAsk):
         models: Mapping[str, ModelRef],
         row: int,
         sample: Sample,
-        told: Mapping[Place, RecordedReply],
+        replies: Mapping[Place, RecordedReply],
         epoch: int,
     ) -> None:
         self._epoch = epoch
@@ -235,18 +235,20 @@ class _FromRecords(SequentialAsk):
         self._models = models
         self._row = row
         self._quotes = quotable(sample)
-        self._told = told
+        self._replies = replies
 
     async def __call__(
         self, role: str, prompt: Prompt, *, step: str = "answer", repeat: int = 0
     ) -> Reply:
-        told = self._told.get((role, step, repeat))
-        if told is None:
+        recorded = self._replies.get((role, step, repeat))
+        if recorded is None:
             raise MissingReply
         model = self._models[role]
-        call = Call(model, generate(told.prompt)) if told.prompt else bind(prompt, model, {})
+        call = (
+            Call(model, generate(recorded.prompt)) if recorded.prompt else bind(prompt, model, {})
+        )
         key = call_key(self._epoch, role, model, step, repeat)
-        reply = Reply(told.text, stop_reason="imported", latency_s=told.latency_s)
+        reply = Reply(recorded.text, stop_reason="imported", latency_s=recorded.latency_s)
         # They share a queue: once the reply is stored, so is the call.
         self._journal.intend(self._row, key, 0, call, call.content_hash, self._quotes)
         await self._journal.store_reply(self._row, key, 0, reply)

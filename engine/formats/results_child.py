@@ -21,10 +21,10 @@ def main() -> None:
     folder, name, place = sys.argv[1:]
     try:
         done = export_runs([RunFolder(Path(folder))], name, Path(place), short_names=True)
-        told: dict[str, int | str] = {"files": len(done.files)}
+        report: dict[str, int | str] = {"files": len(done.files)}
     except (EvalbenchError, OSError) as error:
-        told = {"error": error.what if isinstance(error, EvalbenchError) else str(error)}
-    sys.stdout.write(json.dumps(told) + "\n")
+        report = {"error": error.what if isinstance(error, EvalbenchError) else str(error)}
+    sys.stdout.write(json.dumps(report) + "\n")
 
 
 if __name__ == "__main__":

@@ -38,10 +38,13 @@ def scored_run(
 ) -> Recorded:
     """The run for a log: its scorers are the judges, its first score is the headline."""
     names: dict[str, None] = {}
-    for told in (*(told for _, told in items), *(told for epochs in later for told in epochs)):
-        for (role, _, _), said in told.items():
+    for replies in (
+        *(replies for _, replies in items),
+        *(replies for epochs in later for replies in epochs),
+    ):
+        for (role, _, _), reply in replies.items():
             if role != "candidate":
-                names |= dict.fromkeys(orjson.loads(said.text)["values"])
+                names |= dict.fromkeys(orjson.loads(reply.text)["values"])
     spec = make_spec(
         "recorded",
         stands_for(model),
@@ -61,8 +64,8 @@ def given(
     judge: str, values: Mapping[str, float], answer: Any = None, explanation: str = ""
 ) -> tuple[Place, RecordedReply]:
     """A scorer's result, as the reply of a judge."""
-    told = {"values": values, "answer": answer, "explanation": explanation}
-    return (f"judge/{stands_for(judge)}", STEP, 0), RecordedReply(orjson.dumps(told).decode())
+    scores = {"values": values, "answer": answer, "explanation": explanation}
+    return (f"judge/{stands_for(judge)}", STEP, 0), RecordedReply(orjson.dumps(scores).decode())
 
 
 def scorer_name(name: object) -> str:

@@ -75,10 +75,10 @@ def read_config(
     """
     body = _load(path)
     for other in more:
-        held = _load(other)
-        if twice := sorted(map(str, held.keys() & body.keys())):
+        included = _load(other)
+        if twice := sorted(map(str, included.keys() & body.keys())):
             raise SpecError("config", f"{path} and {other} both say what {twice[0]} is")
-        body |= held
+        body |= included
     given = dict(common or {})
     if any(name in body for name in _MT_BENCH_TABLES):
         return _mt_bench(path, body, given, models)
@@ -157,8 +157,8 @@ def _count(tree: Any) -> None:
         if id(node) in inside:
             raise ValueError("a part of it contains itself")
         inside.add(id(node))
-        held = node.value if isinstance(node.value, list) else ()
-        parts = [part for one in held for part in (one if isinstance(one, tuple) else (one,))]
+        nodes = node.value if isinstance(node.value, list) else ()
+        parts = [part for one in nodes for part in (one if isinstance(one, tuple) else (one,))]
         known[id(node)] = total = 1 + sum(map(size, parts))
         inside.discard(id(node))
         return total

@@ -141,8 +141,8 @@ def _meminfo() -> tuple[int, int] | None:
     """As reported by Linux, including caches that can be dropped."""
     try:
         lines = Path("/proc/meminfo").read_text().splitlines()
-        held = {line.split(":")[0]: int(line.split()[1]) * 1024 for line in lines if ":" in line}
-        return held["MemAvailable"], held["MemTotal"]
+        sizes = {line.split(":")[0]: int(line.split()[1]) * 1024 for line in lines if ":" in line}
+        return sizes["MemAvailable"], sizes["MemTotal"]
     except (OSError, ValueError, KeyError, IndexError):
         return None
 

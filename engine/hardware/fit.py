@@ -218,12 +218,12 @@ def needed(
     """
     size = BYTES.get(form, 2.0)
     # One context extra: a prompt is computed separately before it gets a slot.
-    held = (slots + 1) * tokens if slots > 1 else tokens
+    cached_tokens = (slots + 1) * tokens if slots > 1 else tokens
     rows = max(slots, batch // 16)
     head = 0 if form == "float32" else _WIDENED.get(memory.device, _WIDENED_GPU)
     return Need(
         weights=footprint.weights(form),
-        cache=round(held * footprint.kept * size),
+        cache=round(cached_tokens * footprint.kept * size),
         passing=round(batch * footprint.passing * size),
         logits=rows * footprint.vocabulary * 8 + head,
         process=_PROCESS.get(memory.device, _CUDA_CONTEXT * memory.cards),

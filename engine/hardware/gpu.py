@@ -113,27 +113,27 @@ class Gpus:
         except pynvml.NVMLError as error:
             self.trouble = f"the NVIDIA driver does not answer: {error}"
             return
-        self.driver = _text(self._told(pynvml.nvmlSystemGetDriverVersion)) or ""
+        self.driver = _text(self._ask(pynvml.nvmlSystemGetDriverVersion)) or ""
         self._sources = [source for card in cards for source in self._parts(card)]
         self.trouble = "" if self._sources else "the NVIDIA driver sees no card"
 
     def _parts(self, card: Any) -> list[_Source]:
         """The MIG devices of a GPU if it is split, else the GPU."""
         nvml = self._nvml
-        mode = self._told(lambda: nvml.nvmlDeviceGetMigMode(card))
+        mode = self._ask(lambda: nvml.nvmlDeviceGetMigMode(card))
         if not mode or mode[0] != nvml.NVML_DEVICE_MIG_ENABLE:
             return [_Source(card, card)]
-        count = self._told(lambda: nvml.nvmlDeviceGetMaxMigDeviceCount(card)) or 0
+        count = self._ask(lambda: nvml.nvmlDeviceGetMaxMigDeviceCount(card)) or 0
         parts = [self._part(card, number) for number in range(count)]
         return [_Source(part, card) for part in parts if part is not None]
 
     def _part(self, card: Any, number: int) -> Any:
-        return self._told(lambda: self._nvml.nvmlDeviceGetMigDeviceHandleByIndex(card, number))
+        return self._ask(lambda: self._nvml.nvmlDeviceGetMigDeviceHandleByIndex(card, number))
 
     def _card(self, number: int, source: _Source) -> Card:
         nvml, handle = self._nvml, source.handle
         memory = self._memory(handle)
-        rates = self._told(lambda: nvml.nvmlDeviceGetUtilizationRates(handle))
+        rates = self._ask(lambda: nvml.nvmlDeviceGetUtilizationRates(handle))
         used = None if memory is None else int(memory.used)
         if used is not None:
             self._peaks[number] = max(used, self._peaks.get(number, 0))
@@ -142,8 +142,8 @@ class Gpus:
 
         def of_card(ask: Callable[[Any], T]) -> T | None:
             """What the MIG device reports, or else the GPU."""
-            found = self._told(lambda: ask(handle))
-            return self._told(lambda: ask(source.card)) if found is None else found
+            found = self._ask(lambda: ask(handle))
+            return self._ask(lambda: ask(source.card)) if found is None else found
 
         sensor = nvml.NVML_TEMPERATURE_GPU
         cores, memory_clock = nvml.NVML_CLOCK_SM, nvml.NVML_CLOCK_MEM
@@ -158,7 +158,7 @@ class Gpus:
             _watts(of_card(nvml.nvmlDeviceGetPowerUsage)),
             _watts(of_card(nvml.nvmlDeviceGetEnforcedPowerLimit)),
             of_card(nvml.nvmlDeviceGetCudaComputeCapability),
-            _text(self._told(lambda: nvml.nvmlDeviceGetUUID(handle))),
+            _text(self._ask(lambda: nvml.nvmlDeviceGetUUID(handle))),
             self._processes(handle),
             list(self._loads.get(number, ())),
             of_card(lambda one: nvml.nvmlDeviceGetClockInfo(one, cores)),
@@ -170,23 +170,23 @@ class Gpus:
         """As shown by nvidia-smi; drivers before 510 count what they reserve as used."""
         nvml = self._nvml
         ask = nvml.nvmlDeviceGetMemoryInfo
-        told = self._told(lambda: ask(handle, version=nvml.nvmlMemory_v2))
-        return told or self._told(lambda: ask(handle))
+        memory = self._ask(lambda: ask(handle, version=nvml.nvmlMemory_v2))
+        return memory or self._ask(lambda: ask(handle))
 
     def _processes(self, handle: Any) -> dict[str, int | None]:
-        told = self._told(lambda: self._nvml.nvmlDeviceGetComputeRunningProcesses(handle))
-        return {str(one.pid): one.usedGpuMemory for one in told or ()}
+        processes = self._ask(lambda: self._nvml.nvmlDeviceGetComputeRunningProcesses(handle))
+        return {str(one.pid): one.usedGpuMemory for one in processes or ()}
 
-    def _told(self, ask: Callable[[], T]) -> T | None:
+    def _ask(self, ask: Callable[[], T]) -> T | None:
         try:
             return ask()
         except self._nvml.NVMLError:
             return None
 
 
-def _text(told: Any) -> str | None:
+def _text(answer: Any) -> str | None:
     """Old versions of the library return bytes."""
-    return told.decode("utf-8", "replace") if isinstance(told, bytes) else told
+    return answer.decode("utf-8", "replace") if isinstance(answer, bytes) else answer
 
 
 def _watts(milliwatts: int | None) -> float | None:

@@ -82,8 +82,8 @@ class Measures:
             "seconds_per_answer": self.seconds_per_answer,
             "tokens_per_second": self.tokens_per_second,
         }
-        held = {**asdict(self), **rates}
-        return {k: round(v, 3) if isinstance(v, float) else v for k, v in held.items()}
+        values = {**asdict(self), **rates}
+        return {k: round(v, 3) if isinstance(v, float) else v for k, v in values.items()}
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Measures:
@@ -91,9 +91,9 @@ class Measures:
         return cls(**{one.name: value[one.name] for one in fields(cls) if one.name in value})
 
 
-def together(told: Iterable[Mapping[str, Any]]) -> dict[str, Measures]:
+def together(measured: Iterable[Mapping[str, Any]]) -> dict[str, Measures]:
     """The measurements of each model over all engines of a run, from their reports."""
     found: dict[str, Measures] = {}
-    for one in told:
+    for one in measured:
         found.setdefault(str(one.get("model", "")), Measures()).add(Measures.from_json(one))
     return found

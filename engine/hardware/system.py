@@ -133,13 +133,13 @@ class System:
         )
 
     def _read_swap(self) -> tuple[int, int]:
-        held = {}
+        sizes = {}
         for line in _text(self._proc / "meminfo").splitlines():
             name, _, words = line.partition(":")
             if name.startswith("Swap"):
-                held[name] = int(words.split()[0]) * 1024
-        total = held.get("SwapTotal", 0)
-        return total - held.get("SwapFree", total), total
+                sizes[name] = int(words.split()[0]) * 1024
+        total = sizes.get("SwapTotal", 0)
+        return total - sizes.get("SwapFree", total), total
 
     # -- processes ---------------------------------------------------------------
 
@@ -207,9 +207,9 @@ def process_name(pid: int) -> str:
 
 
 def _busy_of(times: object) -> _Times:
-    told = times._asdict()  # type: ignore[attr-defined]
-    whole = sum(told.values())
-    return _Times(whole - told["idle"] - told.get("iowait", 0.0), whole)
+    seconds = times._asdict()  # type: ignore[attr-defined]
+    whole = sum(seconds.values())
+    return _Times(whole - seconds["idle"] - seconds.get("iowait", 0.0), whole)
 
 
 def _text(path: Path) -> str:

@@ -52,17 +52,17 @@ class EpochMeans:
         }
 
     @classmethod
-    def from_json(cls, held: Mapping[str, Any]) -> EpochMeans:
+    def from_json(cls, stored: Mapping[str, Any]) -> EpochMeans:
         """From what is stored.
 
         Raises:
             TypeError, ValueError, KeyError, AttributeError: it was edited.
         """
         means = Tally()
-        for tags, outcome, values, count in held["means"]:
+        for tags, outcome, values, count in stored["means"]:
             means.add(tags, Outcome(outcome), values, int(count))
         begun: dict[int, Scores] = {
             int(row): [(Outcome(outcome), dict(values)) for outcome, values in scores]
-            for row, scores in held["begun"]
+            for row, scores in stored["begun"]
         }
-        return cls(int(held["epochs"]), means, begun)
+        return cls(int(stored["epochs"]), means, begun)

@@ -94,9 +94,9 @@ class JournalFile:
         self._db.execute("PRAGMA synchronous = NORMAL")
         migrate(self._db)
         self._decoder = RowDecoder(self._db)
-        held = kept(self._db)
-        self._kept = held is not None
-        self._sums = self._decoder.live = held or self._count()
+        stored = kept(self._db)
+        self._kept = stored is not None
+        self._sums = self._decoder.live = stored or self._count()
         self._sums.follow(self._db)
 
     def _count(self) -> Sums:
@@ -197,8 +197,8 @@ class JournalFile:
             with closing(
                 sqlite3.connect(f"{self.path.absolute().as_uri()}?mode=ro", uri=True)
             ) as db:
-                (said,) = db.execute("PRAGMA quick_check(1)").fetchone()
-                whole = said == "ok" and self._sums.agree(recount(db))
+                (verdict,) = db.execute("PRAGMA quick_check(1)").fetchone()
+                whole = verdict == "ok" and self._sums.agree(recount(db))
         except sqlite3.DatabaseError:
             whole = False
         self._touched = False
@@ -258,8 +258,8 @@ class JournalFile:
             JournalError: the last records could not be written.
         """
         self._commit()
-        if not self._kept and not self.broken and (held := self._sums.dump()):
-            self._put("run", KEY, held)
+        if not self._kept and not self.broken and (sums := self._sums.dump()):
+            self._put("run", KEY, sums)
             self._commit()
         await asyncio.to_thread(self._rest)
         if self.broken:

@@ -152,9 +152,9 @@ class RowDecoder:
         return self._object(self.name(ident), VALUES)
 
     @_decoding("the detail of a score")
-    def detail(self, told: int | bytes) -> dict[str, Any]:
+    def detail(self, stored: int | bytes) -> dict[str, Any]:
         """The details of a score besides its values, interned or packed."""
-        raw = self.name(told) if isinstance(told, int) else self.unpack("detail", told)
+        raw = self.name(stored) if isinstance(stored, int) else self.unpack("detail", stored)
         value: dict[str, Any] = orjson.loads(raw)
         DETAIL(value)
         return value
@@ -221,9 +221,9 @@ class RowDecoder:
         inputs, gold = orjson.loads(self.unpack("sample", frame))
         STORED_SAMPLE(inputs)
         ident = f"{digest.hex()}.{occurrence}"
-        held = self._tags.get(tags)
+        known = self._tags.get(tags)
         return SampleRow(
-            row, Sample(ident, inputs, gold, self.tags(tags) if held is None else held.copy())
+            row, Sample(ident, inputs, gold, self.tags(tags) if known is None else known.copy())
         )
 
     @_decoding("a prompt")
@@ -459,9 +459,9 @@ def tally_of(decoder: RowDecoder, path: Path, epochs: int = 1) -> Tally:
 def epoch_means(decoder: RowDecoder, path: Path, epochs: int) -> EpochMeans:
     """What a run in several epochs has of each sample; a copy, read with a scan if not known."""
     known = decoder.sums()
-    if known and (held := known.epoch_means) and held.epochs == epochs:
-        begun = {row: scores.copy() for row, scores in held.begun.items()}
-        return EpochMeans(epochs, Tally(held.means.rows.copy()), begun)
+    if known and (means := known.epoch_means) and means.epochs == epochs:
+        begun = {row: scores.copy() for row, scores in means.begun.items()}
+        return EpochMeans(epochs, Tally(means.means.rows.copy()), begun)
     try:
         return count_by_sample(decoder, epochs)[1]
     except sqlite3.Error as error:
@@ -489,16 +489,16 @@ def means_without(
     """
     sql = "SELECT id, tags, outcome, vals FROM score WHERE id BETWEEN ? AND ? ORDER BY id"
     for row, group in groupby(scores, key=lambda ident: ident >> EPOCH_BITS):
-        gone = set(group)
-        held = decoder.db.execute(sql, (row << EPOCH_BITS, (row + 1 << EPOCH_BITS) - 1)).fetchall()
+        removed = set(group)
+        rows = decoder.db.execute(sql, (row << EPOCH_BITS, (row + 1 << EPOCH_BITS) - 1)).fetchall()
         before: dict[int, tuple[Outcome, Mapping[str, float]]] = {
             ident: (decoder.outcome(code), decoder.values(values))
-            for ident, _, code, values in held
+            for ident, _, code, values in rows
         }
         if len(before) == known.epochs:
-            known.means.add_sample(decoder.tags(held[0][1]), [*before.values()], -1)
+            known.means.add_sample(decoder.tags(rows[0][1]), [*before.values()], -1)
         known.begun.pop(row, None)
-        if left := [score for ident, score in before.items() if ident not in gone]:
+        if left := [score for ident, score in before.items() if ident not in removed]:
             known.begun[row] = left
     return None if any(count < 0 for count in known.means.rows.values()) else known
 
@@ -510,11 +510,11 @@ def count_by_sample(decoder: RowDecoder, epochs: int) -> tuple[dict[Kind, int], 
     begun = {}
     rows = decoder.db.execute("SELECT id, tags, outcome, vals FROM score ORDER BY id")
     for row, group in groupby(rows, key=lambda columns: columns[0] >> EPOCH_BITS):
-        held = [columns[1:] for columns in group]
-        kinds.update(held)
-        scores = tuple((code, values) for _, code, values in held)
+        scores_of_sample = [columns[1:] for columns in group]
+        kinds.update(scores_of_sample)
+        scores = tuple((code, values) for _, code, values in scores_of_sample)
         if len(scores) == epochs:
-            samples[held[0][0], scores] += 1
+            samples[scores_of_sample[0][0], scores] += 1
         else:
             begun[row] = scores
 

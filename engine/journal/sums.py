@@ -144,10 +144,10 @@ class Sums:
         few = max(_FEW_KINDS, sum(self.scores.values()) // _SCORES_A_KIND)
         if not self.certain or len(scores) > few:
             return None
-        held = {name: getattr(self, name) for name in _NUMBERS} | {"scores": scores}
+        values = {name: getattr(self, name) for name in _NUMBERS} | {"scores": scores}
         if self.epoch_means and self.epoch_means.size <= few:
-            held["epoch_means"] = self.epoch_means.to_json()
-        return orjson.dumps(held)
+            values["epoch_means"] = self.epoch_means.to_json()
+        return orjson.dumps(values)
 
 
 def kept(connection: sqlite3.Connection) -> Sums | None:
@@ -156,11 +156,11 @@ def kept(connection: sqlite3.Connection) -> Sums | None:
     if row is None:
         return None
     try:
-        held = orjson.loads(row[0])
-        _KEPT(held)
-        held["scores"] = {(tags, code, values): n for tags, code, values, n in held["scores"]}
-        means = held.pop("epoch_means", None)
-        return Sums(**held, epoch_means=EpochMeans.from_json(means) if means else None)
+        stored = orjson.loads(row[0])
+        _KEPT(stored)
+        stored["scores"] = {(tags, code, values): n for tags, code, values, n in stored["scores"]}
+        means = stored.pop("epoch_means", None)
+        return Sums(**stored, epoch_means=EpochMeans.from_json(means) if means else None)
     except (AttributeError, KeyError, TypeError, ValueError):
         return None  # edited: the caller recounts
 

@@ -114,10 +114,10 @@ class Journal(JournalFile):
 
     def forget_calls(self, calls: Iterable[int]) -> None:
         """Delete calls that were never sent, and their places in a batch."""
-        gone: list[tuple[Any, ...]] = [(call,) for call in calls]
-        self._delete("DELETE FROM call WHERE id = ?", gone)
-        self._delete("DELETE FROM batched WHERE call = ?", gone)
-        self._delete("DELETE FROM attempts WHERE call = ?", gone)
+        keys: list[tuple[Any, ...]] = [(call,) for call in calls]
+        self._delete("DELETE FROM call WHERE id = ?", keys)
+        self._delete("DELETE FROM batched WHERE call = ?", keys)
+        self._delete("DELETE FROM attempts WHERE call = ?", keys)
 
     def store_reply(self, row: int, key: CallKey, reask: int, reply: Reply) -> asyncio.Future[None]:
         """Store the reply to an intended call.
@@ -217,11 +217,13 @@ class Journal(JournalFile):
         Raises:
             TypeError: ``values`` or ``detail`` are not JSON.
         """
-        told = orjson.dumps(detail)
-        if len(told) <= _SHORT and (told.decode() in self._names or len(self._names) < _MOST_NAMES):
-            stored: int | bytes = self._name(told.decode())
+        packed = orjson.dumps(detail)
+        if len(packed) <= _SHORT and (
+            packed.decode() in self._names or len(self._names) < _MOST_NAMES
+        ):
+            stored: int | bytes = self._name(packed.decode())
         else:
-            stored = self._pack("detail", told)
+            stored = self._pack("detail", packed)
         self._put(
             "score",
             row << EPOCH_BITS | epoch,
@@ -234,15 +236,15 @@ class Journal(JournalFile):
 
     def event(self, kind: str, /, **body: Any) -> None:
         """Store an event. Equal consecutive ones within 10 s are merged, with a count."""
-        told, now = orjson.dumps(body), self.now_ms()
+        packed, now = orjson.dumps(body), self.now_ms()
         last = self._last_event
-        if last and last[:2] == (kind, told) and now - last[2] < _MERGE_MS:
+        if last and last[:2] == (kind, packed) and now - last[2] < _MERGE_MS:
             at, count = last[2], last[3] + 1
         else:
             self._events += 1
             at, count = now, 1
-        self._last_event = kind, told, at, count
-        self._put("event", self._events, at, kind, count, told)
+        self._last_event = kind, packed, at, count
+        self._put("event", self._events, at, kind, count, packed)
 
     def forget_scores(self, outcomes: Iterable[Outcome]) -> None:
         """Delete scores with these outcomes: their samples are unfinished again."""
@@ -258,11 +260,11 @@ class Journal(JournalFile):
 
     def forget_samples(self, rows: Iterable[int]) -> None:
         """Remove samples and their scores; their calls stay as a record of what was paid."""
-        gone = list(rows)
-        self._delete("DELETE FROM sample WHERE row = ?", [(row,) for row in gone])
+        forgotten = list(rows)
+        self._delete("DELETE FROM sample WHERE row = ?", [(row,) for row in forgotten])
         self._delete(
             "DELETE FROM score WHERE id BETWEEN ? AND ?",
-            [(row << EPOCH_BITS, (row + 1 << EPOCH_BITS) - 1) for row in gone],
+            [(row << EPOCH_BITS, (row + 1 << EPOCH_BITS) - 1) for row in forgotten],
         )
 
     def forget_epochs(self, first: int) -> None:

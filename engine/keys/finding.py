@@ -94,23 +94,23 @@ def find_again(ref: KeyRef, need: KeyNeed, timeout: float = UNATTENDED_S) -> tup
 
 
 def _from_file(provider: str, need: KeyNeed, path: Path) -> tuple[KeyRef, str] | None:
-    held = read_env_file(path)
+    variables = read_env_file(path)
     for variable in need.variables:
-        if secret := key_in(held, need, variable):
+        if secret := key_in(variables, need, variable):
             ref = KeyRef(provider, KeySource.FILE, str(path.absolute()), variable)
             return ref, clean_key(secret, f"{variable} in {path}")
     return None
 
 
-def key_in(held: Mapping[str, str], need: KeyNeed, variable: str) -> str:
+def key_in(variables: Mapping[str, str], need: KeyNeed, variable: str) -> str:
     """The key in a variable and those with its other parts; empty if there is none.
 
     Args:
-        held: variables by name: the environment, or the content of a file.
+        variables: by name: the environment, or the content of a file.
         need: the key needed.
         variable: one of ``need.variables``.
     """
-    parts = [held.get(name, "").strip() for name in (variable, *need.parts.get(variable, ()))]
+    parts = [variables.get(name, "").strip() for name in (variable, *need.parts.get(variable, ()))]
     return ":".join(parts).rstrip(":") if parts[0] else ""
 
 
@@ -154,10 +154,10 @@ def with_variables(
     names = variables_in(texts)
     if not names:
         return secret
-    held = {**variables(), **(read_env_file(env_file) if env_file else {})}
+    values = {**variables(), **(read_env_file(env_file) if env_file else {})}
     kept = known_names(provider)
     for name in names:
-        if held.get(name, "").strip():
+        if values.get(name, "").strip():
             continue
         if name not in kept:
             raise KeyUnavailable(
@@ -165,8 +165,8 @@ def with_variables(
                 hint=f"keep it in the keychain: evalbench keys set {provider} --name {name}; or"
                 f" export {name}=…, or name a file of variables with --env-file FILE",
             )
-        held[name] = _from_keychain(provider, KeyNeed((name,)), name, UNATTENDED_S)[1]
-    return bundled(secret, {name: clean_value(held[name], name) for name in names})
+        values[name] = _from_keychain(provider, KeyNeed((name,)), name, UNATTENDED_S)[1]
+    return bundled(secret, {name: clean_value(values[name], name) for name in names})
 
 
 def clean_value(raw: str, name: str) -> str:

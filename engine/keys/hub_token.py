@@ -21,7 +21,7 @@ def check_hub_token(token: str) -> str:
     from huggingface_hub.errors import HfHubHTTPError
 
     try:
-        told = HfApi(token=token).whoami()
+        account = HfApi(token=token).whoami()
     except HfHubHTTPError as error:
         raise _explained(error.response.status_code) from None
     except Exception as error:
@@ -30,7 +30,7 @@ def check_hub_token(token: str) -> str:
         raise ConnectionFailed(
             "the Hugging Face hub cannot be reached", why=why, hint="check the connection"
         ) from None
-    return f"the Hugging Face hub knows it as {told.get('name', 'somebody')}"
+    return f"the Hugging Face hub knows it as {account.get('name', 'somebody')}"
 
 
 def _explained(status: int) -> ProviderError:

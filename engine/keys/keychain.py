@@ -92,7 +92,7 @@ def _ask(request: dict[str, str], timeout: float) -> Answer:
     )
     try:
         asked = json.dumps({**request, "within": timeout}).encode()
-        said, _ = child.communicate(asked, timeout + _STARTING_S)
+        output, _ = child.communicate(asked, timeout + _STARTING_S)
     except subprocess.TimeoutExpired:
         return Answer(KeychainState.TIMED_OUT, limit_s=timeout)
     finally:
@@ -100,7 +100,7 @@ def _ask(request: dict[str, str], timeout: float) -> Answer:
     if child.returncode == -signal.SIGALRM:
         return Answer(KeychainState.TIMED_OUT, limit_s=timeout)
     try:
-        body = json.loads(said)
+        body = json.loads(output)
     except ValueError:
         why = f"its helper process ended with code {child.returncode}"
         return Answer(KeychainState.FAILED, why=why, limit_s=timeout)

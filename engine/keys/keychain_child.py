@@ -52,13 +52,13 @@ def _carry_out(store: Any, request: dict[str, Any]) -> dict[str, str]:
         if store.get_password(*place) != request["secret"]:
             return {"state": "failed", "why": "it accepted the key but does not return it"}
         return {"state": "found"}
-    held = store.get_password(*place)
-    if held is None:
+    secret = store.get_password(*place)
+    if secret is None:
         return {"state": "absent"}
     if request["do"] == "delete":
         store.delete_password(*place)
         return {"state": "found"}
-    return {"state": "found", "secret": held}
+    return {"state": "found", "secret": secret}
 
 
 def _failure(error: Exception, secret: str) -> dict[str, str]:

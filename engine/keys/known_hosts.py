@@ -43,23 +43,23 @@ def remember_hosts(used: Iterable[tuple[str, str]]) -> None:
         # Written in place, under a lock: several commands may start at once.
         with os.fdopen(os.open(_file(), os.O_RDWR | os.O_CREAT, 0o600), "r+b") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
-            held = _read(file.read())
+            known = _read(file.read())
             for mark, host in fresh:
-                held[mark] = sorted({*held.get(mark, ()), host})
+                known[mark] = sorted({*known.get(mark, ()), host})
             file.seek(0)
-            file.write(json.dumps(held, indent=1, sort_keys=True).encode())
+            file.write(json.dumps(known, indent=1, sort_keys=True).encode())
             file.truncate()
 
 
 def _read(data: bytes) -> dict[str, list[str]]:
     try:
-        held = json.loads(data or b"{}")
+        stored = json.loads(data or b"{}")
     except ValueError:
         return {}
-    if not isinstance(held, dict):
+    if not isinstance(stored, dict):
         return {}
     return {
         mark: [host for host in hosts if isinstance(host, str)]
-        for mark, hosts in held.items()
+        for mark, hosts in stored.items()
         if isinstance(hosts, list)
     }

@@ -161,14 +161,14 @@ def list_keys() -> list[KeyRef]:
     Does not query the keychain, so it never blocks; a listed key may have been removed by other
     means.
     """
-    needs, names, held = key_needs(), _read_names(), inherited.variables()
+    needs, names, environment = key_needs(), _read_names(), inherited.variables()
     found = []
     for provider in sorted({*needs, *names}):
         variables = needs[provider].variables if provider in needs else ()
         found += [
             KeyRef(provider, KeySource.ENVIRONMENT, variable=variable)
             for variable in variables
-            if held.get(variable, "").strip()
+            if environment.get(variable, "").strip()
         ]
         profile = needs[provider].profile if provider in needs else ""
         if profile and (named := os.environ.get(profile, "").strip()):
@@ -189,11 +189,11 @@ def _first_variable(provider: str) -> str:
 
 def _read_names() -> dict[str, list[str]]:
     try:
-        held: dict[str, list[str]] = parse_json(read_plain(config_dir() / "keys.json"))
-        _NAMES(held)
+        names: dict[str, list[str]] = parse_json(read_plain(config_dir() / "keys.json"))
+        _NAMES(names)
     except (OSError, ValueError):
         return {}
-    return held
+    return names
 
 
 _NAMES = table_of(list_of(text))

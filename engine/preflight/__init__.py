@@ -194,8 +194,8 @@ def check_key(provider: str, secret: str, settings: Mapping[str, Any] | None = N
         "secret": secret,
         "settings": settings or {},
     }
-    told: str = _ask(request, None)
-    return told
+    answer: str = _ask(request, None)
+    return answer
 
 
 def probe_model(
@@ -220,8 +220,8 @@ def probe_model(
         "params": params,
         "price": list(price),
     }
-    told: dict[str, Any] = _ask(request, None)
-    return told
+    answer: dict[str, Any] = _ask(request, None)
+    return answer
 
 
 def _whole(provider: str, secret: str, settings: Mapping[str, Any] | None) -> str:
@@ -235,12 +235,12 @@ def _ask(request: Request, progress: ProgressCallback | None) -> Any:
     # A file, because libraries may print more than a pipe holds. A session of its own, so that
     # closing the terminal does not interrupt a download.
     with (
-        tempfile.TemporaryFile() as said,
+        tempfile.TemporaryFile() as errors,
         subprocess.Popen(
             [sys.executable, "-P", "-m", "evalbench.engine.preflight.child"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=said,
+            stderr=errors,
             # Keys are sent through the pipe. Data sets may need the Hugging Face token.
             env=strip_environment(os.environ, keep=HUGGINGFACE.variables) | _hub_token(request),
             start_new_session=True,
@@ -249,8 +249,8 @@ def _ask(request: Request, progress: ProgressCallback | None) -> Any:
         try:
             return _converse(child, request, progress)
         except EOFError:
-            said.seek(0)
-            words = said.read().decode("utf-8", "replace").strip().splitlines()
+            errors.seek(0)
+            words = errors.read().decode("utf-8", "replace").strip().splitlines()
         except BaseException:
             child.kill()
             raise
@@ -292,12 +292,12 @@ def _hub_token(request: Request) -> dict[str, str]:
 def _secrets(request: Request) -> list[str]:
     match request["ask"]:
         case "check" | "prepare" | "estimate":
-            held = [secret for keys in request["secrets"] for secret in keys.values()]
+            secrets = [secret for keys in request["secrets"] for secret in keys.values()]
         case "models" | "key" | "probe":
-            held = [request["secret"]]
+            secrets = [request["secret"]]
         case _:
-            held = []
-    return [one for secret in held for one in singly(secret)]
+            secrets = []
+    return [one for secret in secrets for one in singly(secret)]
 
 
 def _converse(

@@ -176,11 +176,11 @@ async def estimate_samples(
             low, high = asks()
             ends = [await _ends_well(benchmark, sample, ask) for ask in (low, high)]
         unfinished += not all(ends)
-        for role, held in rows.items():
-            held.append((low.sums[role], high.sums[role]))
+        for role, sums in rows.items():
+            sums.append((low.sums[role], high.sums[role]))
     estimates = tuple(
-        _role_estimate(role, scales[role], _Counted(held, draw.total, epochs))
-        for role, held in rows.items()
+        _role_estimate(role, scales[role], _Counted(sums, draw.total, epochs))
+        for role, sums in rows.items()
     )
     return Estimate(draw.total, counted, epochs, estimates, unfinished)
 
@@ -298,9 +298,9 @@ class _CountingAsk(SequentialAsk):
     ) -> Reply:
         """Count the call; the reply has the assumed length."""
         scale = self._scales[role]
-        if held := self._held(role, scale, prompt, step, repeat):
+        if known := self._held(role, scale, prompt, step, repeat):
             self.sums[role].reused += 1
-            return held
+            return known
         most = scale.capped(prompt)
         output = max(1, round(most * SHORT_REPLY)) if self._short and most else most
         usage, images, image_tokens = self._usage(scale, prompt, output)

@@ -107,7 +107,7 @@ async def fit_models(
     memory = with_kept(device_memory(str(values.get("device") or "auto")))
     found = []
     for name in names:
-        told: dict[str, Any] = {
+        facts: dict[str, Any] = {
             "model": name,
             "device": memory.name,
             "footprint": None,
@@ -118,14 +118,14 @@ async def fit_models(
         try:
             size = made.footprint(name)
         except ProviderError as error:
-            found.append(told | {"error": error.summary, "hint": error.hint})
+            found.append(facts | {"error": error.summary, "hint": error.hint})
             continue
         if size is None:
-            found.append(told | {"error": f"{provider} does not tell the size of its models"})
+            found.append(facts | {"error": f"{provider} does not tell the size of its models"})
             continue
         work = await _work(asked, f"{provider}/{name}", progress)
         one = fit(size, memory, Loading.chosen(values, memory, size), work)
-        found.append(told | {"footprint": size.to_json(), "fit": one.to_json()})
+        found.append(facts | {"footprint": size.to_json(), "fit": one.to_json()})
     return found
 
 
@@ -142,8 +142,8 @@ async def _work(
 def with_kept(memory: DeviceMemory) -> DeviceMemory:
     """Models kept from earlier runs are used again, or give way to a new one."""
     on_cpu = memory.device != "cuda"
-    held = sum(one.memory for one in kept_workers() if one.on_cpu == on_cpu)
-    return replace(memory, free=min(memory.total, memory.free + held))
+    reclaimable = sum(one.memory for one in kept_workers() if one.on_cpu == on_cpu)
+    return replace(memory, free=min(memory.total, memory.free + reclaimable))
 
 
 def _workers(spec: RunSpec) -> Iterator[RoleSpec]:

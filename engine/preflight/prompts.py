@@ -75,10 +75,10 @@ class _Keeping(SequentialAsk):
 def _to_json(prompt: Prompt) -> dict[str, Any]:
     """The prompt, with the sizes of its media instead of their bytes."""
     body = prompt_to_json(prompt)
-    for message, told in zip(prompt.messages, body["messages"], strict=True):
-        for part, said in zip(message.parts, told["parts"], strict=True):
+    for message, encoded in zip(prompt.messages, body["messages"], strict=True):
+        for part, encoded_part in zip(message.parts, encoded["parts"], strict=True):
             if isinstance(part, MediaPart):
-                said["bytes"] = len(part.data)
+                encoded_part["bytes"] = len(part.data)
                 if size := image_size(part.data):
-                    said["width"], said["height"] = size
+                    encoded_part["width"], encoded_part["height"] = size
     return body

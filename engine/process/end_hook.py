@@ -71,11 +71,11 @@ async def run_hook(command: Sequence[str], folder: RunFolder) -> str:
         "EVALBENCH_EXIT_CODE": "" if status.exit_code is None else str(status.exit_code),
     }
     # Not a pipe: what the command leaves running in the background may keep it open.
-    with tempfile.TemporaryFile() as said:
-        ended = await _ended(command, {**os.environ, **facts}, said)
-        size = said.seek(0, os.SEEK_END)
-        said.seek(max(0, size - _MOST_LOGGED))
-        lines = clean(said.read().decode("utf-8", "replace")).strip().splitlines()
+    with tempfile.TemporaryFile() as output:
+        ended = await _ended(command, {**os.environ, **facts}, output)
+        size = output.seek(0, os.SEEK_END)
+        output.seek(max(0, size - _MOST_LOGGED))
+        lines = clean(output.read().decode("utf-8", "replace")).strip().splitlines()
     for line in lines:
         log.info("the --on-end command said: %s", line)
     if not ended:
@@ -88,12 +88,12 @@ async def run_hook(command: Sequence[str], folder: RunFolder) -> str:
     return problem
 
 
-async def _ended(command: Sequence[str], variables: Mapping[str, str], said: IO[bytes]) -> str:
+async def _ended(command: Sequence[str], variables: Mapping[str, str], output: IO[bytes]) -> str:
     """Run a command; returns how it failed, or an empty text."""
     null = asyncio.subprocess.DEVNULL
     try:
         process = await asyncio.create_subprocess_exec(
-            *command, stdin=null, stdout=null, stderr=said, env=variables
+            *command, stdin=null, stdout=null, stderr=output, env=variables
         )
     except OSError as error:
         return f"could not be started: {error.strerror or error}"

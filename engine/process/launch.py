@@ -124,9 +124,9 @@ def launch_runs(
     if not specs:
         raise UsageError("there is nothing to run")
     PILOT.parse(options.pilot)
-    held = find_keys(specs)
+    all_keys = find_keys(specs)
     checked = preflight.check(
-        specs, progress, estimate=approve is not None, secrets=secrets_for_prices(held)
+        specs, progress, estimate=approve is not None, secrets=secrets_for_prices(all_keys)
     )
     specs = [
         modes.in_mode(one, done.mode) if modes.is_open(one) and done.mode else one
@@ -135,8 +135,8 @@ def launch_runs(
     if approve:
         approve(checked)
     if variables := environment_variables(specs, typed):
-        check_hosts(specs, variables, held=held, typed=typed, environment=True)
-    remember_specs(specs, held)
+        check_hosts(specs, variables, all_keys=all_keys, typed=typed, environment=True)
+    remember_specs(specs, all_keys)
     folders = [
         (begun or {}).get(place) or make_run(one, run_dir, total=done.count * one.settings.epochs)
         for place, (one, done) in enumerate(zip(specs, checked, strict=True))
@@ -145,7 +145,7 @@ def launch_runs(
         for folder in folders:
             join_grid(folder, grid)
     runs = list(zip(folders, checked, strict=True))
-    return _spawn(runs, held, options)
+    return _spawn(runs, all_keys, options)
 
 
 def resume_run(
@@ -185,19 +185,24 @@ def resume_run(
     before = folder.spec()
     wanted = spec or before
     try:
-        held = find_keys([wanted])
+        all_keys = find_keys([wanted])
     except KeyUnavailable:
         if wanted != before or not _nothing_left(folder, options):
             raise
-        held = [{}]
+        all_keys = [{}]
     check_hosts(
-        [wanted], f"run {folder.id}", held=held, typed=typed, allow=allow_hosts, ask=ask_hosts
+        [wanted],
+        f"run {folder.id}",
+        all_keys=all_keys,
+        typed=typed,
+        allow=allow_hosts,
+        ask=ask_hosts,
     )
-    (checked,) = _look_again([wanted], held, progress)
+    (checked,) = _look_again([wanted], all_keys, progress)
     if wanted != before:
         folder.write_spec(wanted)
     try:
-        return _spawn([(folder, checked)], held, options)
+        return _spawn([(folder, checked)], all_keys, options)
     except EvalbenchError:
         if wanted != before:
             folder.write_spec(before)
@@ -238,21 +243,21 @@ def resume_runs(
     for folder in folders:
         folder.refuse_links()
     specs = [folder.spec() for folder in folders]
-    held = find_keys(specs)
+    all_keys = find_keys(specs)
     who = "run " + ", ".join(folder.id for folder in folders)
-    check_hosts(specs, who, held=held, allow=allow_hosts, ask=ask_hosts)
-    checked = _look_again(specs, held, progress)
-    return _spawn(list(zip(folders, checked, strict=True)), held, options)
+    check_hosts(specs, who, all_keys=all_keys, allow=allow_hosts, ask=ask_hosts)
+    checked = _look_again(specs, all_keys, progress)
+    return _spawn(list(zip(folders, checked, strict=True)), all_keys, options)
 
 
 def _look_again(
     specs: Sequence[RunSpec],
-    held: Sequence[Mapping[str, ResolvedKey]],
+    all_keys: Sequence[Mapping[str, ResolvedKey]],
     progress: ProgressCallback | None,
 ) -> list[preflight.CheckedSpec | None]:
     """Check runs to be resumed; those whose files are gone use only their journals."""
     there = [spec for spec in specs if all(file.exists() for file in _files(spec))]
-    keys = [keys for spec, keys in zip(specs, held, strict=True) if spec in there]
+    keys = [keys for spec, keys in zip(specs, all_keys, strict=True) if spec in there]
     found = iter(
         preflight.check(there, progress, secrets=secrets_for_prices(keys)) if there else ()
     )
@@ -267,7 +272,7 @@ def _files(spec: RunSpec) -> list[Path]:
 
 def _spawn(
     runs: Sequence[tuple[RunFolder, preflight.CheckedSpec | None]],
-    held: Sequence[Mapping[str, ResolvedKey]],
+    all_keys: Sequence[Mapping[str, ResolvedKey]],
     options: EngineOptions,
 ) -> Engine:
     folders = [folder for folder, _ in runs]
@@ -281,7 +286,7 @@ def _spawn(
                 checked.prices if checked else {},
                 checked.fits if checked else {},
             )
-            for (folder, checked), keys in zip(runs, held, strict=True)
+            for (folder, checked), keys in zip(runs, all_keys, strict=True)
         ],
         options,
         registry.installed(),

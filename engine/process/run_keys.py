@@ -105,7 +105,7 @@ def check_hosts(
     specs: Sequence[RunSpec],
     who: str,
     *,
-    held: Sequence[Mapping[str, ResolvedKey]] = (),
+    all_keys: Sequence[Mapping[str, ResolvedKey]] = (),
     typed: Collection[str] = (),
     allow: Collection[str] = (),
     ask: AskHosts | None = None,
@@ -118,7 +118,7 @@ def check_hosts(
     Args:
         specs: from a file or a run's folder, which someone else may have written.
         who: what names the hosts, for the error message.
-        held: the keys of the specs, if they have already been found.
+        all_keys: the keys of the specs, if they have already been found.
         typed: names of settings that do not come from there.
         allow: allowed hosts.
         ask: asks the user; None if unattended.
@@ -127,7 +127,7 @@ def check_hosts(
     Raises:
         SpecError: with the hosts, and the flag that allows them.
     """
-    ways = list(_ways(specs, typed, held, environment=environment))
+    ways = list(_ways(specs, typed, all_keys, environment=environment))
     allowed = {host.strip().lower() for host in allow}
     unknown = [way.bound for way in ways if not way.known and way.bound.host not in allowed]
     unknown = list(dict.fromkeys(unknown))
@@ -143,9 +143,9 @@ def check_hosts(
     _remember(ways)
 
 
-def remember_specs(specs: Sequence[RunSpec], held: Sequence[Mapping[str, ResolvedKey]]) -> None:
+def remember_specs(specs: Sequence[RunSpec], all_keys: Sequence[Mapping[str, ResolvedKey]]) -> None:
     """Remember where the keys of runs started by the user are sent."""
-    _remember(_ways(specs, (), held))
+    _remember(_ways(specs, (), all_keys))
 
 
 def remember_place(
@@ -212,19 +212,19 @@ def _remember(ways: Iterable[_Way]) -> None:
 def _ways(
     specs: Sequence[RunSpec],
     typed: Collection[str],
-    held: Sequence[Mapping[str, ResolvedKey]] = (),
+    all_keys: Sequence[Mapping[str, ResolvedKey]] = (),
     *,
     environment: bool = False,
 ) -> Iterator[_Way]:
     for number, spec in enumerate(specs):
-        keys = held[number] if held else {}
+        keys = all_keys[number] if all_keys else {}
         yield from _ways_of_models(spec, typed, keys, environment=environment)
         if not environment:
             yield from _ways_of_traces(spec, typed)
 
 
 def _ways_of_models(
-    spec: RunSpec, typed: Collection[str], held: Mapping[str, ResolvedKey], *, environment: bool
+    spec: RunSpec, typed: Collection[str], keys: Mapping[str, ResolvedKey], *, environment: bool
 ) -> Iterator[_Way]:
     for role, part in spec.roles().items():
         if environment and not _led(part, typed):
@@ -236,7 +236,7 @@ def _ways_of_models(
         provider, address = part.ref.provider, part.provider_options.get("base_url")
         if not (host := _elsewhere(address, provider)):
             continue
-        key = held[role].secret if role in held else _key_at_hand(part, spec.settings.env_file)
+        key = keys[role].secret if role in keys else _key_at_hand(part, spec.settings.env_file)
         need = part.key_need
         # With a profile the SDK finds credentials itself.
         if key or (need and (need.required or need.profile)):
@@ -392,11 +392,11 @@ def _key_at_hand(part: RoleSpec, env_file: str | None) -> str:
         return ""
 
 
-def secrets_for_prices(held: Sequence[Mapping[str, ResolvedKey]]) -> list[dict[str, str]]:
+def secrets_for_prices(all_keys: Sequence[Mapping[str, ResolvedKey]]) -> list[dict[str, str]]:
     """The subset of the runs' keys needed to look up prices."""
     return [
         {role: key.secret for role, key in keys.items() if _tells_prices(key.ref.provider)}
-        for keys in held
+        for keys in all_keys
     ]
 
 

@@ -167,8 +167,8 @@ class RunSession:
             state, problem = await self._drive()
             if isinstance(problem, BadKey | NoCredit | AccessDenied):
                 keys = self._brought.keys
-                told = ", ".join(dict.fromkeys(str(keys[role]) for role in self._roles))
-                problem.why = f"{problem.why} ({told})" if problem.why else told
+                sources = ", ".join(dict.fromkeys(str(keys[role]) for role in self._roles))
+                problem.why = f"{problem.why} ({sources})" if problem.why else sources
         except EvalbenchError as error:
             problem = error
         except Exception as error:
@@ -235,8 +235,8 @@ class RunSession:
             return None
         across = self.spec.settings.reuse_across_modes
         earlier = EarlierReplies(self._roles, self.journal, across_modes=across)
-        held = self.journal.query(taken)
-        await asyncio.to_thread(earlier.collect, self.folder.path.parent, self.folder.id, held)
+        known = self.journal.query(taken)
+        await asyncio.to_thread(earlier.collect, self.folder.path.parent, self.folder.id, known)
         self.journal.event("reuse-found", replies=earlier.found)
         return earlier
 
@@ -412,12 +412,12 @@ class RunSession:
                 reused=self.journal.query(partial(reused_replies, path=self.journal.path)),
             )
             self.journal.flush()
-        if self._traces.told:
+        if self._traces.any:
             # The run is over, whatever happens to its traces.
             shown.change(tracing=True)
             shown.store()
         self._letting_go = asyncio.create_task(self._let_go())
-        if not self._traces.told:
+        if not self._traces.any:
             await self._letting_go
         return code
 
@@ -427,7 +427,7 @@ class RunSession:
         if not name or not place:
             return
         self.journal.flush()
-        told: dict[str, Any] = {"error": "its process ended"}
+        report: dict[str, Any] = {"error": "its process ended"}
         try:
             child = await asyncio.create_subprocess_exec(
                 sys.executable,
@@ -439,13 +439,13 @@ class RunSession:
                 stdout=asyncio.subprocess.PIPE,
                 env=strip_environment(os.environ),
             )
-            said, _ = await child.communicate()
+            output, _ = await child.communicate()
             if child.returncode == 0:
-                told = orjson.loads(said)
+                report = orjson.loads(output)
         except (OSError, ValueError) as error:
-            told = {"error": str(error)}
+            report = {"error": str(error)}
         with contextlib.suppress(JournalError):
-            self.journal.event("results", folder=str(place), **told)
+            self.journal.event("results", folder=str(place), **report)
 
     async def _let_go(self) -> None:
         """Give the last traces a little time, then reduce the journal to one file."""
@@ -486,10 +486,10 @@ class RunSession:
 
     async def _tell_the_rest(self) -> None:
         """Wait briefly for the last traces; how many arrived is recorded in any case."""
-        if told := await self._traces.end():
-            self._shown.change(traces=told)
-            self.journal.set(traces=told)
-            for report in told:
+        if reports := await self._traces.end():
+            self._shown.change(traces=reports)
+            self.journal.set(traces=reports)
+            for report in reports:
                 self.journal.event("traces", **report)
 
     def _crash(self, error: Exception) -> EvalbenchError:

@@ -43,10 +43,10 @@ def batched_calls(folder: RunFolder, row: int) -> list[BatchedCall]:
     found = []
     with JournalReader(folder.journal) as journal:
         for call in journal.calls(row):
-            held = journal.query(partial(line_of, call=call.id))
-            if held is None:
+            place = journal.query(partial(line_of, call=call.id))
+            if place is None:
                 continue
-            batch, line = held
+            batch, line = place
             item = f"{batch.name}{line:05x}"
             job = batch.body.get("job") or {}
             found.append(
@@ -67,8 +67,8 @@ def batched_calls(folder: RunFolder, row: int) -> list[BatchedCall]:
 def _line_with(file: Path, item: str) -> str:
     wanted = item.encode()
     try:
-        with open_plain(file) as held:
-            lines = lines_of(held, file)
+        with open_plain(file) as opened:
+            lines = lines_of(opened, file)
             return next((line.decode("utf-8", "replace") for line in lines if wanted in line), "")
     except OSError:
         return ""

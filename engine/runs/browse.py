@@ -178,8 +178,8 @@ class SampleBrowser:
             counts = Counter(_column(decoder, "SELECT tags FROM sample"))
             for ident, count in counts.items():
                 for name, value in decoder.tags(ident).items():
-                    held = tags.setdefault(name, {})
-                    held[value] = held.get(value, 0) + count
+                    by_value = tags.setdefault(name, {})
+                    by_value[value] = by_value.get(value, 0) + count
             found: Counter[int] = Counter()
             scored = last = 0
             for ident, both in decoder.db.execute("SELECT id, vals << 4 | outcome FROM score"):
@@ -242,20 +242,20 @@ class SampleBrowser:
             times = _took(decoder, f"{_TOOK} GROUP BY 1", ()) if took else {}
             scores: dict[int, list[tuple[int, int, str]]] = {}
             error_code = OUTCOME_CODE[Outcome.ERROR]
-            for ident, outcome, values, told in decoder.db.execute(
+            for ident, outcome, values, detail in decoder.db.execute(
                 "SELECT id, outcome, vals, CASE outcome WHEN ? THEN detail END FROM score",
                 (error_code,),
             ):
-                error = "" if told is None else _error_kind(decoder, told)
+                error = "" if detail is None else _error_kind(decoder, detail)
                 scores.setdefault(ident >> EPOCH_BITS, []).append((outcome, values, error))
             known: dict[tuple[int, ...], tuple[Mapping[str, float], float | None]] = {}
             tags: dict[int, Mapping[str, str]] = {}
             nothing = Took()
             for row, ident in decoder.db.execute("SELECT row, tags FROM sample ORDER BY row"):
                 own = scores.get(row, ())
-                told = tuple(values for outcome, values, _ in own if outcome != error_code)
-                if told not in known:
-                    known[told] = self._means([decoder.values(one) for one in told])
+                detail = tuple(values for outcome, values, _ in own if outcome != error_code)
+                if detail not in known:
+                    known[detail] = self._means([decoder.values(one) for one in detail])
                 if ident not in tags:
                     tags[ident] = decoder.tags(ident)
                 yield SampleFacts(
@@ -263,7 +263,7 @@ class SampleBrowser:
                     tags[ident],
                     [OUTCOMES[outcome].value for outcome, *_ in own],
                     [error for *_, error in own if error],
-                    *known[told],
+                    *known[detail],
                     times.get(row, nothing),
                 )
 
@@ -299,17 +299,17 @@ class SampleBrowser:
             if by == "score" or by.startswith(VALUE):
                 name = by.removeprefix(VALUE)
                 scores: dict[int, list[float]] = {}
-                told: dict[int, float | None] = {}
+                headlines: dict[int, float | None] = {}
                 sql = f"SELECT id >> {EPOCH_BITS}, vals FROM score WHERE outcome <> ?"  # noqa: S608
                 for row, ident in decoder.db.execute(sql, (OUTCOME_CODE[Outcome.ERROR],)):
-                    if ident not in told:
+                    if ident not in headlines:
                         held_values = decoder.values(ident)
-                        told[ident] = (
+                        headlines[ident] = (
                             self.headline(held_values) if by == "score" else held_values.get(name)
                         )
-                    if (value := told[ident]) is not None:
+                    if (value := headlines[ident]) is not None:
                         scores.setdefault(row, []).append(value)
-                values = {row: sum(held) / len(held) for row, held in scores.items()}
+                values = {row: sum(means) / len(means) for row, means in scores.items()}
             else:
                 found = _took(decoder, f"{_TOOK} GROUP BY 1", ())
                 values = {row: float(getattr(one, by)) for row, one in found.items()}
@@ -334,11 +334,11 @@ class SampleBrowser:
     def _judged(self, decoder: RowDecoder, *, right: bool) -> list[int]:
         """Ids of the interned values that count as right, or of those that do not."""
         found = []
-        for ident, told in _names(decoder):
+        for ident, values in _names(decoder):
             # Tags are interned as well.
-            if not all(isinstance(value, (int, float)) for value in told.values()):
+            if not all(isinstance(value, (int, float)) for value in values.values()):
                 continue
-            value = self.headline(told)
+            value = self.headline(values)
             if value is not None and (value >= 1) is right:
                 found.append(ident)
         return found
@@ -357,8 +357,8 @@ _TOOK = (
 
 def _took(decoder: RowDecoder, sql: str, given: Sequence[Any]) -> dict[int, Took]:
     return {
-        row: Took(took / 1000, into, out, float(dollars(cost)))
-        for row, took, into, out, cost in decoder.db.execute(sql, given)
+        row: Took(ms / 1000, into, out, float(dollars(cost)))
+        for row, ms, into, out, cost in decoder.db.execute(sql, given)
     }
 
 
@@ -367,17 +367,17 @@ def _failed_with(decoder: RowDecoder, kind: str) -> list[int]:
     sql = "SELECT id, detail FROM score WHERE outcome = ?"
     found = []
     known: dict[int | bytes, bool] = {}
-    for ident, told in decoder.db.execute(sql, (OUTCOME_CODE[Outcome.ERROR],)):
-        if told not in known:
-            known[told] = _error_kind(decoder, told) == kind
-        if known[told]:
+    for ident, detail in decoder.db.execute(sql, (OUTCOME_CODE[Outcome.ERROR],)):
+        if detail not in known:
+            known[detail] = _error_kind(decoder, detail) == kind
+        if known[detail]:
             found.append(ident)
     return found
 
 
-def _error_kind(decoder: RowDecoder, told: int | bytes) -> str:
+def _error_kind(decoder: RowDecoder, detail: int | bytes) -> str:
     """The kind of error in the detail of a failed score, as in ``Status.errors``."""
-    return str(decoder.detail(told).get("error", "")).partition(":")[0]
+    return str(decoder.detail(detail).get("error", "")).partition(":")[0]
 
 
 @contextmanager
@@ -408,31 +408,31 @@ def _names(decoder: RowDecoder) -> Iterator[tuple[int, Mapping[str, Any]]]:
     """All interned texts that may be tags or values."""
     for ident, text in decoder.db.execute("SELECT id, text FROM name"):
         try:
-            told = orjson.loads(text)
+            values = orjson.loads(text)
         except ValueError as error:
             raise damaged("a name", error) from error
-        if isinstance(told, dict):
-            yield ident, told
+        if isinstance(values, dict):
+            yield ident, values
 
 
 def _lines(decoder: RowDecoder, rows: Sequence[int]) -> dict[int, SampleLine]:
     wanted = orjson.dumps(list(rows)).decode()
     scores: dict[int, list[ScoreRow]] = {}
-    for ident, outcome, values, told in decoder.db.execute(
+    for ident, outcome, values, detail in decoder.db.execute(
         "SELECT k.id, k.outcome, k.vals, k.detail FROM json_each(?) j"
         " JOIN score k ON k.id BETWEEN j.value << ? AND (j.value << ?) + ?",
         (wanted, EPOCH_BITS, EPOCH_BITS, _EPOCH),
     ):
         row, epoch = ident >> EPOCH_BITS, ident & _EPOCH
-        said = decoder.outcome(outcome), decoder.values(values), decoder.detail(told)
-        scores.setdefault(row, []).append(ScoreRow(row, epoch, *said))
+        score = decoder.outcome(outcome), decoder.values(values), decoder.detail(detail)
+        scores.setdefault(row, []).append(ScoreRow(row, epoch, *score))
     found = {}
-    for held in decoder.db.execute(
+    for columns in decoder.db.execute(
         "SELECT s.row, s.hash, s.occurrence, s.tags, s.body FROM json_each(?) j"
         " JOIN sample s ON s.row = j.value",
         (wanted,),
     ).fetchall():
-        sample: SampleRow = decoder.sample(*held)
+        sample: SampleRow = decoder.sample(*columns)
         own = tuple(scores.get(sample.row, ()))
         asked = bool(own) or _asked(decoder, sample.row)
         found[sample.row] = SampleLine(sample.row, sample.sample, own, asked)
@@ -504,16 +504,16 @@ class TextSearch:
             while not self.done:
                 rows = self.rows[self.searched : self.searched + _AT_A_TIME]
                 self.found.difference_update(rows)
-                said: dict[int, set[str]] = {}
+                matched: dict[int, set[str]] = {}
                 for row, kind, body in _bodies(decoder, rows):
                     folded = body.casefold()
-                    said.setdefault(row, set()).update(
+                    matched.setdefault(row, set()).update(
                         needle
                         for needle, quick in self._needles
                         if quick in folded and _says(kind, body, needle)
                     )
                 every = len(self._needles)
-                self.found.update(row for row, needles in said.items() if len(needles) == every)
+                self.found.update(row for row, needles in matched.items() if len(needles) == every)
                 for row in rows:
                     self._looked[row] = self._answers[row]
                 self.searched += len(rows)
@@ -540,10 +540,10 @@ def _bodies(decoder: RowDecoder, rows: Sequence[int]) -> Iterator[tuple[int, str
 
 
 def _says(kind: str, body: str, needle: str) -> bool:
-    told = orjson.loads(body)
+    texts = orjson.loads(body)
     if kind == "reply":
-        told = [told.get(name, "") for name in _SEARCHED]
-    return any(needle in text.casefold() for text in _texts(told))
+        texts = [texts.get(name, "") for name in _SEARCHED]
+    return any(needle in text.casefold() for text in _texts(texts))
 
 
 _SEARCHED = ("text", "reasoning", "error")

@@ -260,8 +260,8 @@ def _write_over(path: Path, status: Status) -> None:
     whole = status.to_json()
     brief = {name: value for name, value in whole.items() if name not in DETAILS}
     with path.open("r+b", buffering=0) as file:
-        for told in (whole, brief):
-            data = orjson.dumps(told).ljust(os.fstat(file.fileno()).st_size)
+        for form in (whole, brief):
+            data = orjson.dumps(form).ljust(os.fstat(file.fileno()).st_size)
             with contextlib.suppress(OSError):
                 if os.pwrite(file.fileno(), data, 0) == len(data):
                     return
@@ -446,11 +446,11 @@ def newest_runs(specs: Sequence[RunSpec], parent: Path | None = None) -> list[Ru
     found: list[RunFolder | None] = [None] * len(specs)
     for run in all_runs(parent):
         try:
-            held = run.spec()
+            stored = run.spec()
         except RunNotFound:
             continue
         found = [
-            one or (run if spec == held else None) for one, spec in zip(found, specs, strict=True)
+            one or (run if spec == stored else None) for one, spec in zip(found, specs, strict=True)
         ]
     return found
 

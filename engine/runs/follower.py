@@ -27,13 +27,13 @@ class ResultFollower:
         found: list[Result] = []
         if not self._folder.journal.exists():
             return found  # another program is about to start it
-        with RunReader(self._folder) as held:
-            told = next(iter(held.status.metrics), "")
-            for at, row, epoch in held.scored_since(self._last):
+        with RunReader(self._folder) as run:
+            headline = next(iter(run.status.metrics), "")
+            for at, row, epoch in run.scored_since(self._last):
                 self._last = at
                 if (row, epoch) in self._seen:
                     continue
                 self._seen.add((row, epoch))
-                if sample := held.at(row):
-                    found.append(result_of(held, sample, epoch, told or held.headline))
+                if sample := run.at(row):
+                    found.append(result_of(run, sample, epoch, headline or run.headline))
         return found

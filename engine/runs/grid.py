@@ -53,13 +53,13 @@ def grid_of(run: RunFolder) -> Grid | None:
     path = run.path / FILE
     try:
         value: Any = parse_json(read_plain(path))
-        name, budget, gone = value["id"], value["budget"], value.get("gone", {})
+        name, budget, deleted = value["id"], value["budget"], value.get("gone", {})
         if not isinstance(name, str):
             raise ValueError("id")
         return Grid(
             name,
             None if budget is None else _dollars(budget),
-            {run: _dollars(usd) for run, usd in gone.items()},
+            {run: _dollars(usd) for run, usd in deleted.items()},
         )
     except FileNotFoundError:
         return None
@@ -96,8 +96,8 @@ def set_budget(run: RunFolder, budget: Decimal | None) -> None:
     """
     if grid := grid_of(run):
         for one in [run, *others_of(grid, [run])]:
-            if held := grid_of(one):
-                join_grid(one, replace(held, budget=budget))
+            if joined := grid_of(one):
+                join_grid(one, replace(joined, budget=budget))
 
 
 def leave_grid(run: RunFolder) -> None:
@@ -109,10 +109,10 @@ def leave_grid(run: RunFolder) -> None:
     grid = _grid_or_none(run)
     if grid is None:
         return
-    gone = {**grid.gone, run.id: _cost(run)}
+    deleted = {**grid.gone, run.id: _cost(run)}
     for other in others_of(grid, [run]):
-        if held := _grid_or_none(other):
-            join_grid(other, replace(held, gone={**held.gone, **gone}))
+        if others := _grid_or_none(other):
+            join_grid(other, replace(others, gone={**others.gone, **deleted}))
 
 
 def others_of(grid: Grid, runs: Sequence[RunFolder]) -> list[RunFolder]:
@@ -192,8 +192,8 @@ def spent_before(grid: Grid, runs: Sequence[RunFolder]) -> dict[str, Decimal]:
     others = others_of(grid, runs)
     spent: dict[str, Decimal] = {}
     for run in [*runs, *others]:
-        if held := _grid_or_none(run):
-            spent |= held.gone
+        if known := _grid_or_none(run):
+            spent |= known.gone
     spent |= {other.id: spent_by(other) for other in others}
     here = {run.id for run in runs}
     return {name: usd for name, usd in spent.items() if name not in here}

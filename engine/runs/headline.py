@@ -67,10 +67,12 @@ class Headline:
         tally = Tally()
         tally.add({}, outcome, values)
         try:
-            held = {metric.name: metric.value for metric in metrics_of(self._benchmark, tally)}
+            values_by_name = {
+                metric.name: metric.value for metric in metrics_of(self._benchmark, tally)
+            }
         except DataError:
             return None
-        return held.get(self.name)
+        return values_by_name.get(self.name)
 
     @cached_property
     def _benchmark(self) -> Benchmark | None:

@@ -259,7 +259,7 @@ def _add_latencies(decoder: RowDecoder, every: int, found: dict[int, Stretch]) -
     reused = "SELECT call FROM reused" if has_reused(decoder.db) else "0"
     nth = max(1, math.ceil(total / _MOST_LATENCIES))
     sql = f"{_LATENCIES} AND r.id NOT IN ({reused})"
-    for number, took in decoder.db.execute(sql, (every, _ERROR, SLOT_BITS, nth)):
-        found[number].latencies.append(took / 1000)
+    for number, ms in decoder.db.execute(sql, (every, _ERROR, SLOT_BITS, nth)):
+        found[number].latencies.append(ms / 1000)
     for stretch in found.values():
         stretch.latencies.sort()

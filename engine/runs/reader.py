@@ -44,18 +44,18 @@ class SampleSummary:
 
     Attributes:
         row: its number in the run.
-        said: the newest answered call per place; failed calls are left out.
+        calls: the newest answered call per place; failed calls are left out.
         score: None if it has none yet.
     """
 
     row: int
     sample: Sample
-    said: Mapping[Place, CallRow]
+    calls: Mapping[Place, CallRow]
     score: ScoreRow | None
 
     def text(self, role: str, step: str, repeat: int = 0) -> str | None:
         """The answer's text; None if there is none."""
-        call = self.said.get((role, step, repeat))
+        call = self.calls.get((role, step, repeat))
         return call.reply.text if call and call.reply else None
 
 
@@ -217,11 +217,11 @@ class RunReader:
 
     def samples(self) -> Iterator[SampleSummary]:
         """All samples in their first epoch, in order."""
-        for held in self.walk():
-            said = {
-                (role_of(call), call.key.step, call.key.repeat): call for call in held.answers(0)
+        for record in self.walk():
+            answers = {
+                (role_of(call), call.key.step, call.key.repeat): call for call in record.answers(0)
             }
-            yield SampleSummary(held.row, held.sample, said, held.scores.get(0))
+            yield SampleSummary(record.row, record.sample, answers, record.scores.get(0))
 
     def scored_since(self, at_ms: int) -> list[tuple[int, int, int]]:
         """See :meth:`.JournalReader.scored_since`."""
@@ -244,13 +244,13 @@ class RunReader:
                 if holds_key(score.detail):
                     score = replace(score, detail=without_keys(score.detail))
                 scores.setdefault(score.row, {})[score.epoch] = score
-            for held in page:
-                sample = held.sample
+            for row in page:
+                sample = row.sample
                 if holds_key([sample.inputs, sample.gold]):
                     inputs, gold = without_keys([sample.inputs, sample.gold])
                     sample = replace(sample, inputs=inputs, gold=gold)
-                calls = [_keyless(call) for call in self._journal.calls(held.row)]
-                yield SampleRecord(held.row, sample, calls, scores.get(held.row, {}))
+                calls = [_keyless(call) for call in self._journal.calls(row.row)]
+                yield SampleRecord(row.row, sample, calls, scores.get(row.row, {}))
 
 
 def _meta(decoder: RowDecoder, _: Path) -> dict[str, Any]:
@@ -273,10 +273,10 @@ def _tally(epochs: int) -> Callable[[RowDecoder, Path], Tally]:
 def _keyless(call: CallRow) -> CallRow:
     """The call with key-like texts replaced; the same object if there are none, the usual case."""
     reply = call.reply
-    told = [message.text for message in call.prompt.messages]
+    texts = [message.text for message in call.prompt.messages]
     if reply is not None:
-        told += [reply.text, reply.reasoning, reply.error, reply.request_id]
-    if not holds_key(told) and (reply is None or not holds_key(reply.raw)):
+        texts += [reply.text, reply.reasoning, reply.error, reply.request_id]
+    if not holds_key(texts) and (reply is None or not holds_key(reply.raw)):
         return call
     return call._replace(prompt=_keyless_prompt(call.prompt), reply=_keyless_reply(call.reply))
 

@@ -84,18 +84,18 @@ _AS_IN_ROWS = (
 )
 
 
-def result_of(run: RunReader, held: SampleRecord, epoch: int, headline: str) -> Result:
+def result_of(run: RunReader, record: SampleRecord, epoch: int, headline: str) -> Result:
     """The result of a sample in an epoch; ``headline`` names the metric used as its score."""
-    row = row_of(run, held, epoch, headline)
-    score = held.scores.get(epoch)
+    row = row_of(run, record, epoch, headline)
+    score = record.scores.get(epoch)
     if row["outcome"] == Outcome.UNPARSED.value:
         row["score"] = None
     return Result(
-        id=held.sample.id,
+        id=record.sample.id,
         values=dict(score.values) if score else {},
-        tags=held.sample.tags,
-        inputs=held.sample.inputs,
-        gold=held.sample.gold,
+        tags=record.sample.tags,
+        inputs=record.sample.inputs,
+        gold=record.sample.gold,
         parsed=(score.detail.get("parsed") or {}) if score else {},
         **{name: row[name] for name in _AS_IN_ROWS},
     )

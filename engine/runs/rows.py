@@ -57,32 +57,32 @@ def columns(run: RunReader) -> dict[str, type]:
 def rows(run: RunReader) -> Iterator[dict[str, Any]]:
     """The rows, in order; samples without a score have the outcome ``waiting``."""
     name = run.headline
-    for held in run.walk():
-        for epoch in sorted(held.scores) or [0]:
-            yield row_of(run, held, epoch, name)
+    for record in run.walk():
+        for epoch in sorted(record.scores) or [0]:
+            yield row_of(run, record, epoch, name)
 
 
-def row_of(run: RunReader, held: SampleRecord, epoch: int, headline: str) -> dict[str, Any]:
+def row_of(run: RunReader, record: SampleRecord, epoch: int, headline: str) -> dict[str, Any]:
     """One row: a sample in one epoch; ``headline`` names the metric used as its score."""
-    score = held.scores.get(epoch)
+    score = record.scores.get(epoch)
     detail: Mapping[str, Any] = score.detail if score else {}
-    answers = held.answers(epoch)
-    own = [call for call in held.calls if call.key.epoch == epoch]
-    said = [call for call in answers if role_of(call) == CANDIDATE]
+    answers = record.answers(epoch)
+    own = [call for call in record.calls if call.key.epoch == epoch]
+    replies = [call for call in answers if role_of(call) == CANDIDATE]
     return {
         "run": run.id,
         "benchmark": run.spec.label,
         "title": run.status.title,
         "model": run.spec.model,
-        "sample": held.sample.id,
-        "row": held.row,
+        "sample": record.sample.id,
+        "row": record.row,
         "epoch": epoch,
         "outcome": score.outcome.value if score else "waiting",
         "score": run.grade(score, headline),
-        "question": question(held),
-        "gold": as_text(held.sample.gold),
-        "reply": _texts(said, "text"),
-        "reasoning": _texts(said, "reasoning"),
+        "question": question(record),
+        "gold": as_text(record.sample.gold),
+        "reply": _texts(replies, "text"),
+        "reasoning": _texts(replies, "reasoning"),
         "parsed": as_text(detail.get("parsed")),
         "note": str(detail.get("note") or ""),
         "error": str(detail.get("error") or "") or _failure(own),
@@ -92,14 +92,14 @@ def row_of(run: RunReader, held: SampleRecord, epoch: int, headline: str) -> dic
         "output_tokens": _sum(own, lambda reply: reply.usage.output_tokens),
         "cost_usd": _sum(own, lambda reply: None if reply.cost is None else float(reply.cost)),
         "latency_s": sum(call.reply.latency_s for call in answers if call.reply),
-        **{f"tag.{tag}": value for tag, value in held.sample.tags.items()},
+        **{f"tag.{tag}": value for tag, value in record.sample.tags.items()},
         **({f"value.{one}": float(v) for one, v in score.values.items()} if score else {}),
     }
 
 
-def question(held: SampleRecord) -> str:
+def question(record: SampleRecord) -> str:
     """The sample's question for display; if it has no such input, all its inputs."""
-    given = held.sample.inputs
+    given = record.sample.inputs
     for name in ("question", "input", "prompt"):
         if isinstance(given.get(name), str):
             return str(given[name])
@@ -166,5 +166,5 @@ def _failure(calls: list[CallRow]) -> str:
 
 def _sum(calls: list[CallRow], read: Any) -> Any:
     """The sum over replies; None if none reported a value."""
-    told = [value for call in calls if call.reply and (value := read(call.reply)) is not None]
-    return sum(told) if told else None
+    values = [value for call in calls if call.reply and (value := read(call.reply)) is not None]
+    return sum(values) if values else None

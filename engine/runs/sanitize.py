@@ -31,9 +31,9 @@ def without_keys(value: Any) -> Any:
     if isinstance(value, str):
         return KEYS.sub(KEY_GONE, value)
     if isinstance(value, Mapping):
-        return {without_keys(name): without_keys(held) for name, held in value.items()}
+        return {without_keys(name): without_keys(part) for name, part in value.items()}
     if isinstance(value, (list, tuple)):
-        return [without_keys(held) for held in value]
+        return [without_keys(part) for part in value]
     return value
 
 
@@ -47,9 +47,9 @@ def without_logins(value: Any) -> Any:
     if isinstance(value, str):
         return _LOGIN.sub(KEY_GONE, without_keys(value))
     if isinstance(value, Mapping):
-        return {name: without_logins(held) for name, held in value.items()}
+        return {name: without_logins(part) for name, part in value.items()}
     if isinstance(value, (list, tuple)):
-        return [without_logins(held) for held in value]
+        return [without_logins(part) for part in value]
     return value
 
 

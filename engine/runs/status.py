@@ -107,9 +107,9 @@ class Status:
         """
         STATUS(value)
         known = cls.__dataclass_fields__.keys() - {"unreadable"}
-        held: dict[str, Any] = {name: part for name, part in value.items() if name in known}
-        held["state"] = State(held.get("state", State.CREATED))
-        return cls(**held)
+        fields: dict[str, Any] = {name: part for name, part in value.items() if name in known}
+        fields["state"] = State(fields.get("state", State.CREATED))
+        return cls(**fields)
 
     @property
     def name(self) -> str:

@@ -20,8 +20,8 @@ def change_tags(folder: RunFolder, add: Iterable[str], remove: Iterable[str] = (
     lock = Lock(folder)
     try:
         status = folder.status()
-        gone = set(remove)
-        tags = [tag for tag in dict.fromkeys([*status.tags, *add]) if tag not in gone]
+        removed = set(remove)
+        tags = [tag for tag in dict.fromkeys([*status.tags, *add]) if tag not in removed]
         if tags != status.tags:
             folder.write_status(replace(status, tags=tags))
         return tags

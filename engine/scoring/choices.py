@@ -45,19 +45,21 @@ def read_choice(reply: str, choices: Sequence[str]) -> int | None:
             return same
     for found in _given(text):
         phrase = without_markup(found).strip(" .*\"'“”")
-        said = [at for at, one in enumerate(choices) if short_answers.is_same(phrase, one)]
-        if phrase and len(said) == 1:
-            return said[0]
+        matching = [at for at, one in enumerate(choices) if short_answers.is_same(phrase, one)]
+        if phrase and len(matching) == 1:
+            return matching[0]
     phrase = short_answers.read_phrase(_MARKED.sub(r" \1 ", text[:_BEGINNING])) or ""
     if not phrase:
         return None
-    said = [at for at, text in enumerate(choices) if short_answers.is_same(phrase, text)]
-    if not said:
-        said = [at for at, text in enumerate(choices) if short_answers.says(phrase, [text])]
-        said = [
-            at for at in said if not any(_holds(choices[o], choices[at]) for o in said if o != at)
+    matching = [at for at, text in enumerate(choices) if short_answers.is_same(phrase, text)]
+    if not matching:
+        matching = [at for at, text in enumerate(choices) if short_answers.says(phrase, [text])]
+        matching = [
+            at
+            for at in matching
+            if not any(_holds(choices[o], choices[at]) for o in matching if o != at)
         ]
-    return said[0] if len(said) == 1 else None
+    return matching[0] if len(matching) == 1 else None
 
 
 _LONGEST = 2000
@@ -95,8 +97,8 @@ def _equal(text: str, keys: Sequence[str]) -> int | None:
     if len(text) > _LONGEST:
         return None
     key = _key(text)
-    said = [at for at, one in enumerate(keys) if one == key]
-    return said[0] if len(said) == 1 and len(key) > 1 else None
+    matching = [at for at, one in enumerate(keys) if one == key]
+    return matching[0] if len(matching) == 1 and len(key) > 1 else None
 
 
 _LEADS = re.compile(r"\b(?:is|are|was|were|be|choose|select|pick|say)\b:?|[:：]", re.IGNORECASE)
@@ -117,8 +119,8 @@ def _ends_with(line: str, keys: Sequence[str]) -> int | None:
     for lead in islice(_LEADS.finditer(line[:_LONGEST]), _MOST):
         if _DENIES.search(line[: lead.end()]):
             return None
-        if (said := _equal(line[lead.end() :], keys)) is not None:
-            return said
+        if (place := _equal(line[lead.end() :], keys)) is not None:
+            return place
     return None
 
 

@@ -1,6 +1,6 @@
 """The words that say which option is meant, by language: the tables of :mod:`letters_abroad`.
 
-How entries are written is told by :mod:`word_tables`.
+See :mod:`word_tables` for how entries are written.
 """
 
 from __future__ import annotations

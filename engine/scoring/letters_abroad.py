@@ -372,8 +372,8 @@ def _strength(before: str, after: str, context: _Context, *, several: bool) -> S
     if several:
         return None
     led = context.led or so
-    if denied is None and (said := _said_after(after, led=led or only)) is not None:
-        return said
+    if denied is None and (strength := _said_after(after, led=led or only)) is not None:
+        return strength
     little = _is_little(before, after)
     if (only and denied is None) or (led and little):
         return Strength.NAMED
@@ -455,8 +455,8 @@ def _says_more(after: str) -> bool:
 
 def _is_little(before: str, after: str) -> bool:
     """Whether a clause says hardly more than a letter; the text of the option may follow it."""
-    said = before if _HAS_TEXT.match(after) else f"{before} {after}"
-    rest = _LITTLE.sub(" ", _CHOOSE.sub(" ", said))
+    clause = before if _HAS_TEXT.match(after) else f"{before} {after}"
+    rest = _LITTLE.sub(" ", _CHOOSE.sub(" ", clause))
     if _UNSPACED.search(rest):
         return len(re.findall(r"\w", rest)) <= _LITTLE_ELSE
     return len(re.findall(r"\w+", rest)) < _LITTLE_ELSE

@@ -670,9 +670,9 @@ def _claimed(text: str) -> str | None:
 
 def _called_right(text: str) -> str | None:
     """The only letter that is called right in another language, else the one that is alone."""
-    said = _claims(text)
+    claimed = _claims(text)
     for strength in (Strength.RIGHT, Strength.ALONE):
-        if letters := {one.letter for one in said if one.strength is strength}:
+        if letters := {one.letter for one in claimed if one.strength is strength}:
             return letters.pop() if len(letters) == 1 else _NO_CHOICE
     return None
 
@@ -772,11 +772,11 @@ def _verdicts(text: str) -> str | None:
             return there.pop()
     for pattern in (_VERDICTS, _VERDICTS_INLINE):
         verdicts = list(pattern.finditer(text))
-        said = {found["letter"].upper(): bool(found["yes"]) for found in verdicts}
-        right = [letter for letter, yes in said.items() if yes]
-        if len(said) > 2 and len(right) == 1:
+        by_letter = {found["letter"].upper(): bool(found["yes"]) for found in verdicts}
+        right = [letter for letter, yes in by_letter.items() if yes]
+        if len(by_letter) > 2 and len(right) == 1:
             return right[0]
-        if len(said) > 2 and right and not text[verdicts[-1].end() :].strip(" ."):
+        if len(by_letter) > 2 and right and not text[verdicts[-1].end() :].strip(" ."):
             return _NO_CHOICE
     return None
 
@@ -814,8 +814,8 @@ def _by_text(text: str) -> str | None:
         return None
     rest = rest.casefold()
     named = {one[1]: _DASH.split(one[2])[0].strip(" .,;:*\"'").casefold() for one in found[:count]}
-    said = [letter for letter, option in named.items() if option and _says(rest, option)]
-    return said[0] if len(said) == 1 else None
+    matching = [letter for letter, option in named.items() if option and _says(rest, option)]
+    return matching[0] if len(matching) == 1 else None
 
 
 def _says(text: str, option: str) -> bool:

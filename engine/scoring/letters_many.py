@@ -81,9 +81,9 @@ def _letter(text: str) -> str:
         if len(named) == 1:
             return named.pop()
     if is_abroad(text):
-        said = claims(text, "Z")
+        claimed = claims(text, "Z")
         for strength in reversed(Strength):
-            letters = [one.letter for one in said if one.strength is strength]
+            letters = [one.letter for one in claimed if one.strength is strength]
             if letters and (strength is Strength.NAMED or len(set(letters)) == 1):
                 return letters[-1]
     bracketed = set(_BRACKETED.findall(text))

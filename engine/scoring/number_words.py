@@ -1,6 +1,6 @@
 """The words around numbers, by language: the tables of :mod:`numbers`.
 
-How entries are written is told by :mod:`word_tables`. English has its own patterns.
+See :mod:`word_tables` for how entries are written. English has its own patterns.
 """
 
 from __future__ import annotations

@@ -337,10 +337,10 @@ def _is_doubted(text: str, value: Fraction, *, equations: bool) -> bool:
         reading = stated(sentence) if _HEDGE.search(sentence) else None
         if reading is not None and (at == 0 or reading.value != value):
             return True
-    told = [sentence for sentence in sentences if has_numeral(sentence[:LONGEST_SENTENCE])]
-    if not told:
+    with_numerals = [sentence for sentence in sentences if has_numeral(sentence[:LONGEST_SENTENCE])]
+    if not with_numerals:
         return False
-    last = told[-1]
+    last = with_numerals[-1]
     if not _CONCLUDES.search(last) and not (equations and _ENDS_EQUATION.search(last)):
         return False
     if re.match(r"\W*(?:because|since)\b", last, re.IGNORECASE):
@@ -537,16 +537,16 @@ def _unmarked(text: str, *, retracted: bool) -> Fraction | None:
     sentences = _sentences(_without_list_marks(re.sub("[\ue001\ue002\ue004]", " ", text)))
     if any(_UNSURE.search(sentence[:300]) for sentence in sentences[-12:]):
         return None
-    told = [at for at, s in enumerate(sentences) if has_numeral(s[:LONGEST_SENTENCE])]
-    if not told or DANGLES.search(sentences[-1]) or _breaks_off(sentences):
+    with_numerals = [at for at, s in enumerate(sentences) if has_numeral(s[:LONGEST_SENTENCE])]
+    if not with_numerals or DANGLES.search(sentences[-1]) or _breaks_off(sentences):
         return None
-    last = sentences[told[-1]]
-    closing = _closing(sentences, told, retracted=retracted)
+    last = sentences[with_numerals[-1]]
+    closing = _closing(sentences, with_numerals, retracted=retracted)
     values = {closing} - {None}
     if retracted:
-        values |= {_bold(sentences, told[-1:])} - {None}
+        values |= {_bold(sentences, with_numerals[-1:])} - {None}
     else:
-        values |= {_opening(sentences, text), _bold(sentences, told)} - {None}
+        values |= {_opening(sentences, text), _bold(sentences, with_numerals)} - {None}
     bare = stated(last) if _is_bare(last) else None
     if bare is not None and values:
         values.add(bare.value)
@@ -596,26 +596,28 @@ _IS_OR_DOES = re.compile(
 )
 
 
-def _bold(sentences: Sequence[str], told: Sequence[int]) -> Fraction | None:
+def _bold(sentences: Sequence[str], with_numerals: Sequence[int]) -> Fraction | None:
     """The only number in bold, if it is in the first or the last sentence with numbers."""
     values: set[Fraction | None] = set()
-    for at in told:
+    for at in with_numerals:
         if BOLD not in sentences[at] or not (found := bold_values(sentences[at])):
             continue
         values.update(found)
         reading = stated(sentences[at])
         asked = sentences[at].rpartition(":")[2]
         step = _is_step(sentences[at]) and BOLD not in asked
-        if at not in (told[0], told[-1]) or step or reading is None:
+        if at not in (with_numerals[0], with_numerals[-1]) or step or reading is None:
             values.add(None)
         else:
             values.add(reading.value)
     return values.pop() if len(values) == 1 else None
 
 
-def _closing(sentences: Sequence[str], told: Sequence[int], *, retracted: bool) -> Fraction | None:
+def _closing(
+    sentences: Sequence[str], with_numerals: Sequence[int], *, retracted: bool
+) -> Fraction | None:
     """What the last sentence with numbers states, if it concludes the reply."""
-    at = told[-1]
+    at = with_numerals[-1]
     sentence = sentences[at]
     if at != len(sentences) - 1 or sentence.rstrip(f" {BOLD}").endswith((":", ",")):
         return None
@@ -627,7 +629,7 @@ def _closing(sentences: Sequence[str], told: Sequence[int], *, retracted: bool) 
     reading = stated(sentence)
     if reading is None or reading.value is None:
         return None
-    before = [sentences[one] for one in told[:-1]]
+    before = [sentences[one] for one in with_numerals[:-1]]
     if before and _CONVERSION.match(sentence):
         return None
     if _CONCLUDES.search(sentence):

@@ -62,9 +62,9 @@ def _headers(file: Path | None) -> tuple[KeyRef, str]:
 
     That variable may contain spaces, unlike keys.
     """
-    held = read_env_file(file) if file else {}
+    from_file = read_env_file(file) if file else {}
     for variable in OTLP_HEADERS.variables:
-        if text := held.get(variable, "").strip():
+        if text := from_file.get(variable, "").strip():
             return KeyRef(OTLP, KeySource.FILE, str(file), variable), text
     for variable in OTLP_HEADERS.variables:
         if text := variables().get(variable, "").strip():

@@ -73,8 +73,8 @@ def serve(request: dict[str, Any], engine: _Engine | None) -> TraceStatus:
         while not engine.at_rest.is_set():
             began = time.monotonic()
             exporter.export()
-            took = time.monotonic() - began
-            engine.at_rest.wait(max(_LOOK_EVERY_S, _SHARE * took))
+            seconds = time.monotonic() - began
+            engine.at_rest.wait(max(_LOOK_EVERY_S, _SHARE * seconds))
         deadline = time.monotonic() + engine.within
     exporter.finish(facts_of(folder), deadline)
     report = exporter.report()

@@ -31,17 +31,17 @@ def links(to: Destination, key: str) -> dict[str, str]:
     Empty strings, and just the console, if the API does not answer as expected.
     """
     api = to.endpoint.removesuffix("/otel/traces")
-    told = {"console": to.console, "project": "", "log_stream": ""}
+    found = {"console": to.console, "project": "", "log_stream": ""}
     with requests.Session() as session:
         session.headers["Galileo-API-Key"] = key
         try:
             project = _project(session, api, to.project)
-            told["project"] = f"{to.console}/project/{project}"
+            found["project"] = f"{to.console}/project/{project}"
             stream = _log_stream(session, f"{api}/projects/{project}/log_streams", to.log_stream)
-            told["log_stream"] = f"{told['project']}/log-streams/{stream}"
+            found["log_stream"] = f"{found['project']}/log-streams/{stream}"
         except (requests.RequestException, KeyError, TypeError, ValueError):
-            return told
-    return told
+            return found
+    return found
 
 
 def _project(session: requests.Session, api: str, name: str) -> str:

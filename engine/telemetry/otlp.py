@@ -42,8 +42,8 @@ class _Session(requests.Session):  # type: ignore[misc]
         kwargs["allow_redirects"] = False
         response = super().request(*args, **kwargs)
         self.status, self.body = response.status_code, response.content[:65_536]
-        told = response.headers.get("Retry-After", "")
-        self.retry_after = float(told) if told.isdecimal() else 0.0
+        value = response.headers.get("Retry-After", "")
+        self.retry_after = float(value) if value.isdecimal() else 0.0
         return response
 
 
@@ -115,12 +115,12 @@ class OtlpSender:
     def _partly(self, body: bytes) -> SendResult:
         """A success, unless the response says that some spans were rejected."""
         try:
-            told = ExportTraceServiceResponse.FromString(body).partial_success
+            outcome = ExportTraceServiceResponse.FromString(body).partial_success
         except Exception:
             return SendResult(True)  # some answer in JSON, or with nothing
-        if not told.rejected_spans:
+        if not outcome.rejected_spans:
             return SendResult(True)
-        return SendResult(True, int(told.rejected_spans), why="the collector rejects some spans")
+        return SendResult(True, int(outcome.rejected_spans), why="the collector rejects some spans")
 
     def _readable(self, span: Span) -> ReadableSpan:
         code = StatusCode.ERROR if span.error else StatusCode.UNSET
@@ -136,7 +136,9 @@ class OtlpSender:
             end_time=span.end,
             instrumentation_scope=self._scope,
             links=[Link(_context(*link)) for link in span.links],
-            events=[Event(name, told, timestamp=span.end) for name, told in span.events],
+            events=[
+                Event(name, attributes, timestamp=span.end) for name, attributes in span.events
+            ],
         )
 
     def close(self) -> None:

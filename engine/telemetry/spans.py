@@ -243,7 +243,7 @@ def _provider_name(provider: str) -> str:
 def _call_attributes(run: RunFacts, one: Answered) -> dict[str, Value]:
     row, reply = one.row, one.reply
     model = ModelRef.parse(row.key.model)
-    told: dict[str, Value] = {
+    attributes: dict[str, Value] = {
         "gen_ai.operation.name": _operation(row.prompt),
         "gen_ai.provider.name": _provider_name(model.provider),
         "gen_ai.request.model": _short(model.name),
@@ -258,40 +258,40 @@ def _call_attributes(run: RunFacts, one: Answered) -> dict[str, Value]:
         "evalbench.outcome": reply.outcome.value,
     }
     asked = row.prompt.params.asked()
-    told |= {
+    attributes |= {
         f"gen_ai.request.{one.trace}": asked[name]
         for name, one in PARAMETERS.items()
         if one.trace and name in asked
     }
     if model.revision:
-        told["evalbench.model.revision"] = model.revision
+        attributes["evalbench.model.revision"] = model.revision
     if reply.provider_model:
-        told["gen_ai.response.model"] = _short(reply.provider_model)
+        attributes["gen_ai.response.model"] = _short(reply.provider_model)
     if reply.stop_reason:
-        told["gen_ai.response.finish_reasons"] = (_short(reply.stop_reason),)
+        attributes["gen_ai.response.finish_reasons"] = (_short(reply.stop_reason),)
     if reply.request_id:
-        told["evalbench.request_id"] = _short(reply.request_id)
+        attributes["evalbench.request_id"] = _short(reply.request_id)
     if reply.latency_s:
-        told["evalbench.latency_s"] = reply.latency_s
-    told |= _usage(reply)
+        attributes["evalbench.latency_s"] = reply.latency_s
+    attributes |= _usage(reply)
     if error := _error_type(reply):
-        told["error.type"] = error
-    return told | _server(run.servers.get(row.key.model, ""))
+        attributes["error.type"] = error
+    return attributes | _server(run.servers.get(row.key.model, ""))
 
 
 def _usage(reply: Reply) -> dict[str, Value]:
     """Tokens and cost; for a reply reused from an earlier run, they were counted there."""
     if reply.reused:
         return {"evalbench.reused.run": _short(reply.reused.run)}
-    told: dict[str, Value] = {
+    attributes: dict[str, Value] = {
         f"gen_ai.usage.{word}": count
         for name, word in _USAGE.items()
         if (count := getattr(reply.usage, name)) is not None
     }
     if reply.cost is not None:
         # There is no convention for cost; Langfuse reads this name.
-        told["gen_ai.usage.cost"] = float(reply.cost)
-    return told
+        attributes["gen_ai.usage.cost"] = float(reply.cost)
+    return attributes
 
 
 def _server(address: str) -> dict[str, Value]:

@@ -64,7 +64,7 @@ class TraceSupervisor:
             self._children.append((to, child))
 
     @property
-    def told(self) -> bool:
+    def any(self) -> bool:
         """Whether there is any destination."""
         return bool(self._children)
 
@@ -111,12 +111,12 @@ def request_line(
 def parse_report(out: bytes, to: Destination) -> TraceStatus:
     """The report of an exporting process."""
     try:
-        told: dict[str, Any] = orjson.loads(out)
+        report: dict[str, Any] = orjson.loads(out)
     except ValueError:
         return lost_report(to, "it ended without output")
-    if "error" in told:
-        return lost_report(to, told["error"])
-    return cast("TraceStatus", told)
+    if "error" in report:
+        return lost_report(to, report["error"])
+    return cast("TraceStatus", report)
 
 
 def lost_report(to: Destination, why: str) -> TraceStatus:

@@ -80,23 +80,23 @@ def read_error(
         details = error.get("details")
         code = details.get("error_code") if isinstance(details, dict) else None
         fields = {**error, "code": code}
-    said = error_response(answered, scrub, fields, request_id)
-    match said.kind:
+    response = error_response(answered, scrub, fields, request_id)
+    match response.kind:
         case "authentication_error":
-            return bad_key(said, who)
+            return bad_key(response, who)
         case "billing_error":
-            return no_credit(said, who)
+            return no_credit(response, who)
         case "permission_error":
-            return no_access(said, who, model)
+            return no_access(response, who, model)
         case "overloaded_error":
-            return build(Overloaded, f"{who.title} has no capacity just now", said)
+            return build(Overloaded, f"{who.title} has no capacity just now", response)
         case "timeout_error":
-            return build(ServerFault, f"{who.title} ran out of time", said, billed=True)
-        case "invalid_request_error" if "image" in said.message and said.status == 400:
+            return build(ServerFault, f"{who.title} ran out of time", response, billed=True)
+        case "invalid_request_error" if "image" in response.message and response.status == 400:
             return rejected(
-                said,
+                response,
                 who,
                 f"{who.title} refuses an image of this call",
                 "send smaller images, or allow shrinking with --oversized-image downsize",
             )
-    return usual(said, who, model)
+    return usual(response, who, model)

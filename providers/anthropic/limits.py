@@ -18,14 +18,14 @@ def read_limits(headers: Mapping[str, str]) -> RateLimits | None:
     if not any(name.startswith(_PREFIX) for name in headers):
         return None
 
-    def said(name: str) -> str | None:
+    def header(name: str) -> str | None:
         return headers.get(_PREFIX + name)
 
     return RateLimits(
-        requests_remaining=count(said("requests-remaining")),
-        requests_reset_s=until(said("requests-reset"), headers),
-        tokens_remaining=count(said("tokens-remaining")),
-        tokens_reset_s=until(said("tokens-reset"), headers),
-        requests_limit=count(said("requests-limit")),
-        tokens_limit=count(said("tokens-limit")),
+        requests_remaining=count(header("requests-remaining")),
+        requests_reset_s=until(header("requests-reset"), headers),
+        tokens_remaining=count(header("tokens-remaining")),
+        tokens_reset_s=until(header("tokens-reset"), headers),
+        requests_limit=count(header("requests-limit")),
+        tokens_limit=count(header("tokens-limit")),
     )

@@ -228,10 +228,10 @@ class Clients:
         assert response is not None
         headers = {str(name).lower(): value for name, value in response["headers"].items()}
         body: bytes = response["body"]
-        told = headers.get("content-length", "")
+        length = headers.get("content-length", "")
         # botocore takes a partial body for a complete one.
-        if told.isdigit() and len(body) < int(told):
-            cut = ConnectionError(f"{len(body)} bytes came of {told}")
+        if length.isdigit() and len(body) < int(length):
+            cut = ConnectionError(f"{len(body)} bytes came of {length}")
             raise self._explain(cut)
         return Answered(response["status_code"], headers, body, line.seconds)
 

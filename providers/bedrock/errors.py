@@ -123,29 +123,29 @@ def read_error(
     kind = error_type(answered) or _from_json(body) or _from_xml(answered, "Code")
     if fields is None and kind:
         fields = {"message": _from_xml(answered, "Message")}
-    said = error_response(
+    response = error_response(
         answered, scrub, fields and {**fields, "type": kind},
         answered.headers.get("x-amzn-requestid", ""),
     )  # fmt: skip
-    if found := _credentials(answered, said, who, kind, source):
+    if found := _credentials(answered, response, who, kind, source):
         return found
     if kind in _BAD_TIMES:
         error, what, billed = _BAD_TIMES[kind]
-        return build(error, what.format(who.title), said, billed=billed)
+        return build(error, what.format(who.title), response, billed=billed)
     match kind:
         case "ThrottlingException" | "TooManyRequestsException" | "Throttling":
-            if _PER_DAY.search(said.message):
-                return quota(said, who)
-            return build(RateLimited, f"{who.title} asks to slow down", said)
+            if _PER_DAY.search(response.message):
+                return quota(response, who)
+            return build(RateLimited, f"{who.title} asks to slow down", response)
         case "ServiceQuotaExceededException":
-            return quota(said, who)
+            return quota(response, who)
         case "AccessDeniedException" | "AccessDenied":
-            return _denied(said, who, model, region)
+            return _denied(response, who, model, region)
         case "ValidationException":
-            return _invalid(said, who, model, region)
+            return _invalid(response, who, model, region)
         case "ResourceNotFoundException":
-            return _not_found(said, who, model, region)
-    return usual(said, who, model)
+            return _not_found(response, who, model, region)
+    return usual(response, who, model)
 
 
 def _from_xml(answered: Answered, name: str) -> str:
@@ -155,32 +155,32 @@ def _from_xml(answered: Answered, name: str) -> str:
 
 
 def _credentials(
-    answered: Answered, said: ErrorResponse, who: ProviderIdentity, kind: str, source: str
+    answered: Answered, response: ErrorResponse, who: ProviderIdentity, kind: str, source: str
 ) -> ProviderError | None:
     """An authentication or permission error; None for others."""
     if kind in _EXPIRED:
         return build(
-            BadKey, "the AWS session has expired", said,
+            BadKey, "the AWS session has expired", response,
             hint=f"log in again ({source}), then resume the run; answers so far are kept",
         )  # fmt: skip
     if kind in _SIGNED_BADLY:
-        if _SKEW.search(said.message):
-            return _skewed(answered, said)
+        if _SKEW.search(response.message):
+            return _skewed(answered, response)
         return build(
             BadKey, "AWS does not accept the signature: the secret key does not fit the access key",
-            said, hint=f"check both halves of the key ({source})",
+            response, hint=f"check both halves of the key ({source})",
         )  # fmt: skip
     if kind in _UNKNOWN_KEY or (
-        kind == "AccessDeniedException" and _BAD_BEARER.search(said.message)
+        kind == "AccessDeniedException" and _BAD_BEARER.search(response.message)
     ):
         return build(
-            BadKey, f"{who.title} does not accept the key", said,
+            BadKey, f"{who.title} does not accept the key", response,
             hint=f"make a new one at {who.key_page}, or check where it came from: {source}",
         )  # fmt: skip
     return None
 
 
-def _skewed(answered: Answered, said: ErrorResponse) -> ProviderError:
+def _skewed(answered: Answered, response: ErrorResponse) -> ProviderError:
     off = ""
     try:
         theirs = parsedate_to_datetime(answered.headers.get("date", "")).timestamp()
@@ -190,15 +190,17 @@ def _skewed(answered: Answered, said: ErrorResponse) -> ProviderError:
     except (TypeError, ValueError):
         pass
     return build(
-        BadKey, f"this machine's clock is wrong{off}, so AWS takes no signature of it", said,
+        BadKey, f"this machine's clock is wrong{off}, so AWS takes no signature of it", response,
         hint="set the clock (timedatectl set-ntp true), then resume the run",
     )  # fmt: skip
 
 
-def _denied(said: ErrorResponse, who: ProviderIdentity, model: str, region: str) -> ProviderError:
-    if _PAYMENT.search(said.message):
-        return no_credit(said, who)
-    error = no_access(said, who, model)
+def _denied(
+    response: ErrorResponse, who: ProviderIdentity, model: str, region: str
+) -> ProviderError:
+    if _PAYMENT.search(response.message):
+        return no_credit(response, who)
+    error = no_access(response, who, model)
     error.what = (
         f"{who.title} does not let these credentials use {model!r} in {region}"
         if model
@@ -211,51 +213,57 @@ def _denied(said: ErrorResponse, who: ProviderIdentity, model: str, region: str)
     return error
 
 
-def _invalid(said: ErrorResponse, who: ProviderIdentity, model: str, region: str) -> ProviderError:
-    message = said.message
+def _invalid(
+    response: ErrorResponse, who: ProviderIdentity, model: str, region: str
+) -> ProviderError:
+    message = response.message
     if model and _NEEDS_PROFILE.search(message) and "isn" in message:
-        return needs_profile(said, who, model, region)
+        return needs_profile(response, who, model, region)
     if model and _NO_MODEL.search(message):
-        return _nowhere(said, who, model, region)
+        return _nowhere(response, who, model, region)
     if "operation not allowed" in message.lower():
         return build(
-            AccessDenied, f"this AWS account may not use Bedrock's models in {region}", said,
+            AccessDenied, f"this AWS account may not use Bedrock's models in {region}", response,
             hint="open a case with AWS Support; new accounts are let in there",
         )  # fmt: skip
     if _LATENCY.search(message):
-        error = rejected(said, who)
+        error = rejected(response, who)
         error.param = "performanceConfig.latency"
         return error
     if "too many input tokens" in message.lower() or "input is too long" in message.lower():
-        return too_long(said)
-    return usual(said, who, "")
+        return too_long(response)
+    return usual(response, who, "")
 
 
 def needs_profile(
-    said: ErrorResponse, who: ProviderIdentity, model: str, region: str
+    response: ErrorResponse, who: ProviderIdentity, model: str, region: str
 ) -> ProviderError:
     """The model can be called only through an inference profile."""
     base = model_name(model).base
     names = [f"{geography}.{base}" for geography in (geography_of(region), "global")]
     return build(
-        NoSuchModel, f"{who.title} answers for {model!r} through an inference profile only", said,
+        NoSuchModel,
+        f"{who.title} answers for {model!r} through an inference profile only",
+        response,
         hint="name the profile: " + " or ".join(f"--model {who.name}/{name}" for name in names),
     )  # fmt: skip
 
 
 def _not_found(
-    said: ErrorResponse, who: ProviderIdentity, model: str, region: str
+    response: ErrorResponse, who: ProviderIdentity, model: str, region: str
 ) -> ProviderError:
-    if _FORM.search(said.message):
+    if _FORM.search(response.message):
         return build(
-            AccessDenied, f"this AWS account has not said what it wants {model!r} for", said,
+            AccessDenied, f"this AWS account has not said what it wants {model!r} for", response,
             hint="fill in the use case form on the Model access page of the Bedrock console",
         )  # fmt: skip
-    return _nowhere(said, who, model, region) if model else rejected(said, who)
+    return _nowhere(response, who, model, region) if model else rejected(response, who)
 
 
-def _nowhere(said: ErrorResponse, who: ProviderIdentity, model: str, region: str) -> ProviderError:
-    error = no_model(said, who, model)
+def _nowhere(
+    response: ErrorResponse, who: ProviderIdentity, model: str, region: str
+) -> ProviderError:
+    error = no_model(response, who, model)
     error.what = f"{who.title} has no model {model!r} in {region}"
     error.hint = f"see what there is in a region: evalbench models {who.name} --region {region}"
     if (named := model_name(model).region) not in ("", region):

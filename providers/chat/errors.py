@@ -126,32 +126,32 @@ def read_error(
     """
     body = json_body(replace(answered, body=scrub.exact(answered.body)))
     error = error_object(body)
-    said = error_response(answered, scrub, error, request_id)
-    if filtered := _filter_of(error, said):
+    response = error_response(answered, scrub, error, request_id)
+    if filtered := _filter_of(error, response):
         return Reply(
             outcome=Outcome.FILTERED,
             stop_reason=filtered,
-            request_id=said.request_id,
+            request_id=response.request_id,
             raw=scrub.value(body),
         )
-    return classify(said, who, model)
+    return classify(response, who, model)
 
 
-def classify(said: ErrorResponse, who: ProviderIdentity, model: str) -> ProviderError:
+def classify(response: ErrorResponse, who: ProviderIdentity, model: str) -> ProviderError:
     """Uses the protocol's own codes first, then the rules common to all APIs."""
-    codes = {said.code, said.kind}
+    codes = {response.code, response.kind}
     if codes & _NO_CREDIT:
-        return no_credit(said, who)
+        return no_credit(response, who)
     if model and codes & _NO_MODEL:
-        return no_model(said, who, model)
+        return no_model(response, who, model)
     if codes & _BAD_KEY:
-        return bad_key(said, who)
-    if said.status in (400, 413, 422):
+        return bad_key(response, who)
+    if response.status in (400, 413, 422):
         if codes & _TOO_LONG:
-            return too_long(said)
-        if said.code.startswith(("invalid_image", "image_", "unsupported_image")):
-            return rejected(said, who, f"{who.title} refuses an image of this call")
-    return usual(said, who, model)
+            return too_long(response)
+        if response.code.startswith(("invalid_image", "image_", "unsupported_image")):
+            return rejected(response, who, f"{who.title} refuses an image of this call")
+    return usual(response, who, model)
 
 
 def hidden_status(body: Mapping[str, Any]) -> int | None:
@@ -181,12 +181,12 @@ def _first_choice(body: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def _is_whole(choice: Mapping[str, Any]) -> bool:
     """Whether a choice reports that its answer ended normally."""
-    said = as_object(choice.get("message")).get("content") or choice.get("text")
+    text = as_object(choice.get("message")).get("content") or choice.get("text")
     stop = as_text(choice.get("finish_reason")).lower()
-    return bool(said) and known(stop) is not None and bool(stop) and not choice.get("error")
+    return bool(text) and known(stop) is not None and bool(stop) and not choice.get("error")
 
 
-def _filter_of(error: Mapping[str, Any] | None, said: ErrorResponse) -> str:
+def _filter_of(error: Mapping[str, Any] | None, response: ErrorResponse) -> str:
     """The code with which the provider filtered a prompt, however it is wrapped; empty if none."""
     for wrapped in _wrapped(error, _MOST_WRAPPINGS):
         for name in ("code", "type"):
@@ -194,8 +194,8 @@ def _filter_of(error: Mapping[str, Any] | None, said: ErrorResponse) -> str:
             if re.sub(r"[\W_]", "", code).lower() in _FILTERED:
                 return code
         if as_object(wrapped.get("metadata")).get("reasons"):
-            return said.code or "moderation"
-    if said.status < 500 and (found := _SAYS_FILTERED.search(said.message)):
+            return response.code or "moderation"
+    if response.status < 500 and (found := _SAYS_FILTERED.search(response.message)):
         return found[0]
     return ""
 

@@ -112,13 +112,13 @@ def read_scores(
         kept.append({"tokens": tokens, "logprobs": scores})
         if tops := as_list(choice["logprobs"].get("top_logprobs"))[context:length]:
             greedy.append(all(map(_likeliest, scores, tops)))
-    told = {"greedy": greedy} if len(greedy) == len(sums) else {}
+    flags = {"greedy": greedy} if len(greedy) == len(sums) else {}
     return Reply(
         stop_reason="scored",
         logprobs=tuple(sums),
         usage=read_usage(body.get("usage")),
         provider_model=as_text(body.get("model")),
-        raw={"id": body.get("id"), "usage": body.get("usage"), "continuations": kept, **told},
+        raw={"id": body.get("id"), "usage": body.get("usage"), "continuations": kept, **flags},
         request_id=arrival.request_id,
         limits=arrival.limits,
         latency_s=arrival.latency_s,

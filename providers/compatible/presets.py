@@ -106,14 +106,14 @@ class OpenRouter(Compatible):
 
     @override
     async def fetch_models(self) -> list[ModelInfo]:
-        self._told: dict[str, dict[str, Any]] = {}
+        self._listed: dict[str, dict[str, Any]] = {}
         listed = await super().fetch_models()
-        self.facts.tell(self._told)
+        self.facts.tell(self._listed)
         return listed
 
     def _line(self, entry: Mapping[str, Any]) -> ModelInfo:
         line = super()._line(entry)
-        self._told[line.name] = openrouter.facts_of(entry)
+        self._listed[line.name] = openrouter.facts_of(entry)
         return replace(line, rates=openrouter.rates_of(entry))
 
     @override
@@ -134,11 +134,11 @@ class OpenRouter(Compatible):
     def read_error(self, answered: Answered, model: str) -> ProviderError | Reply:
         """Missing routes for these parameters do not mean an unknown model."""
         if answered.status == 404 and b"No endpoints found" in answered.body:
-            said = error_response(answered, self.scrub, error_object(json_body(answered)), "")
+            response = error_response(answered, self.scrub, error_object(json_body(answered)), "")
             return build(
                 AccessDenied,
                 f"no route of OpenRouter serves {model!r} with these parameters",
-                said,
+                response,
                 hint="ask for fewer parameters, or allow routes that drop some: "
                 "--require-parameters no",
             )

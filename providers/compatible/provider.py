@@ -107,8 +107,8 @@ class Compatible(ChatProvider):
     @classmethod
     @override
     def batches(cls) -> Literal["yes", "no", "tried"]:
-        told = cls.defaults.get("batches") or cls.quirks.batches
-        return "tried" if told == "auto" else "yes" if told == "yes" else "no"
+        setting = cls.defaults.get("batches") or cls.quirks.batches
+        return "tried" if setting == "auto" else "yes" if setting == "yes" else "no"
 
     @classmethod
     @override

@@ -99,25 +99,25 @@ def read_error(
             "code": details.reason or None,
             "param": details.field or None,
         }
-    said = error_response(answered, scrub, fields, "")
+    response = error_response(answered, scrub, fields, "")
     if details.delay is not None:
-        said = replace(said, retry_after=max(details.delay, said.retry_after or 0.0))
-    if said.status == 429:
-        return _limited(said, details, who, model)
-    return _by_reason(said, details, who, model) or usual(said, who, model)
+        response = replace(response, retry_after=max(details.delay, response.retry_after or 0.0))
+    if response.status == 429:
+        return _limited(response, details, who, model)
+    return _by_reason(response, details, who, model) or usual(response, who, model)
 
 
 def _by_reason(
-    said: ErrorResponse, details: _Details, who: ProviderIdentity, model: str
+    response: ErrorResponse, details: _Details, who: ProviderIdentity, model: str
 ) -> ProviderError | None:
-    if details.reason == "API_KEY_INVALID" or _LEAKED.search(said.message):
-        return bad_key(said, who)
+    if details.reason == "API_KEY_INVALID" or _LEAKED.search(response.message):
+        return bad_key(response, who)
     if details.reason == "SERVICE_DISABLED":
         where = details.page or who.key_page
         return build(
             AccessDenied,
             f"the project of this {who.title} key has not turned the API on",
-            said,
+            response,
             hint=f"turn it on at {where}, or take a key of another project: "
             f"evalbench keys set {who.name}",
         )
@@ -125,40 +125,40 @@ def _by_reason(
         return build(
             AccessDenied,
             f"this {who.title} key is restricted and may not be used here",
-            said,
+            response,
             hint=f"change its restrictions at {who.key_page}, or take another key",
         )
-    if said.status == 403 and "unregistered callers" in said.message:
+    if response.status == 403 and "unregistered callers" in response.message:
         return no_key(who)
-    if said.status == 400 and _PLACE.search(said.message):
-        return no_access(said, who, "")
-    if said.status in (400, 403) and _CREDIT.search(said.message):
-        return no_credit(said, who)
-    if said.status == 400 and _TOO_LONG.search(said.message):
-        return too_long(said)
-    if said.status == 400 and "payload size exceeds" in said.message:
-        return rejected(said, who, f"the request is larger than {who.title} takes")
+    if response.status == 400 and _PLACE.search(response.message):
+        return no_access(response, who, "")
+    if response.status in (400, 403) and _CREDIT.search(response.message):
+        return no_credit(response, who)
+    if response.status == 400 and _TOO_LONG.search(response.message):
+        return too_long(response)
+    if response.status == 400 and "payload size exceeds" in response.message:
+        return rejected(response, who, f"the request is larger than {who.title} takes")
     return None
 
 
 def _limited(
-    said: ErrorResponse, details: _Details, who: ProviderIdentity, model: str
+    response: ErrorResponse, details: _Details, who: ProviderIdentity, model: str
 ) -> ProviderError:
     """A 429. Its usual message mentions plan and billing even for a per-minute limit."""
     if details.none:
         return build(
             QuotaExhausted,
             f"the project of this {who.title} key has no quota for {model!r}",
-            said,
+            response,
             hint="enable billing for the project, or take another model",
         )
     if any("PerDay" in name for name in details.quotas):
-        return quota(said, who)
-    if _CREDIT.search(said.message):
-        return no_credit(said, who)
+        return quota(response, who)
+    if _CREDIT.search(response.message):
+        return no_credit(response, who)
     if details.reason == "MODEL_CAPACITY_EXHAUSTED":
-        return build(Overloaded, f"{who.title} has no capacity just now", said)
-    return build(RateLimited, f"{who.title} asks to slow down", said)
+        return build(Overloaded, f"{who.title} has no capacity just now", response)
+    return build(RateLimited, f"{who.title} asks to slow down", response)
 
 
 def _details(value: Any, scrub: SecretScrubber) -> _Details:

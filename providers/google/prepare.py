@@ -94,10 +94,10 @@ def _thinking(talk: Negotiation, params: Params, facts: ModelFacts) -> bool:
 
 
 def _budget(talk: Negotiation, name: str, budget: int, known: bool) -> bool:
-    said = f"as a thinking budget of {budget:,} tokens" if name == "effort" else ""
+    reason = f"as a thinking budget of {budget:,} tokens" if name == "effort" else ""
     aliases = ("thinkingBudget", "thinking_budget", f"thinking budget {budget}", f"Budget {budget}")
     value = {"thinkingBudget": budget}
-    sent = talk.send(name, _THINKING, value, aliases=(*aliases, "Thinking budget"), reason=said)
+    sent = talk.send(name, _THINKING, value, aliases=(*aliases, "Thinking budget"), reason=reason)
     return known and sent and budget > 0
 
 
@@ -128,8 +128,8 @@ def _stop(talk: Negotiation, params: Params) -> None:
     field, alias = "generationConfig.stopSequences", ("stop_sequences",)
     if len(params.stop) > _MOST_STOPS:
         kept = list(params.stop[:_MOST_STOPS])
-        said = f"the first {_MOST_STOPS}; Gemini takes no more"
-        talk.send("stop", field, kept, aliases=alias, reason=said)
+        reason = f"the first {_MOST_STOPS}; Gemini takes no more"
+        talk.send("stop", field, kept, aliases=alias, reason=reason)
     else:
         talk.send("stop", field, aliases=alias)
 

@@ -211,14 +211,14 @@ class Gemini(NetworkProvider):
             raise read_error(listed, self.who, "", self.scrub)
         try:
             lines = [catalogue.model_info(entry, self.facts) for entry in listed]
-            told = {
+            limits = {
                 str(entry["name"]).rpartition("/")[2]: known
                 for entry in listed
                 if (known := catalogue.told_facts(entry))
             }
         except (KeyError, TypeError, AttributeError) as error:
             raise ServerFault("Google's model list cannot be read", why=str(error)) from None
-        self.facts.tell(told)
+        self.facts.tell(limits)
         return sorted((line for line in lines if line), key=lambda line: line.name)
 
     async def count_tokens(self, call: Call) -> int:

@@ -109,7 +109,7 @@ class GeminiClient:
             )
             return int(counted.total_tokens or 0)
 
-        return await self._told(work)
+        return await self._result_or_error(work)
 
     async def models(self) -> list[dict[str, Any]] | Answered:
         """The whole model list as the SDK returns it; the response if it is an error."""
@@ -120,7 +120,7 @@ class GeminiClient:
             listed = [model.model_dump(exclude_none=True) async for model in pages]
             return self._scrub.value(listed)
 
-        return await self._told(work)
+        return await self._result_or_error(work)
 
     async def model(self, name: str) -> dict[str, Any] | Answered:
         """One model's entry as the SDK returns it; the response if it is an error."""
@@ -131,7 +131,7 @@ class GeminiClient:
             found: dict[str, Any] = entry.model_dump(exclude_none=True)
             return self._scrub.value(found)
 
-        return await self._told(work)
+        return await self._result_or_error(work)
 
     async def file(self, name: str) -> dict[str, Any] | Answered:
         """An uploaded file's record as the SDK returns it; the response if it is an error."""
@@ -142,7 +142,7 @@ class GeminiClient:
             found: dict[str, Any] = record.model_dump(mode="json", exclude_none=True)
             return self._scrub.value(found)
 
-        return await self._told(work)
+        return await self._result_or_error(work)
 
     async def delete_file(self, name: str) -> None:
         """Delete an uploaded file.
@@ -151,7 +151,7 @@ class GeminiClient:
             ProviderError: the server could not be reached.
         """
         opened = await self.clients.get()
-        await self._told(lambda: opened.client.aio.files.delete(name=name))
+        await self._result_or_error(lambda: opened.client.aio.files.delete(name=name))
 
     async def ask(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Answered:
         """Send a request about batches; the SDK's own batch objects omit the counts.
@@ -232,7 +232,7 @@ class GeminiClient:
                     await write_all(response.content.iter_any(), into, moved)
                     return Answered(200, response.headers, b"")
 
-            return await self._told(work)
+            return await self._result_or_error(work)
 
     @property
     def _key_header(self) -> dict[str, str]:
@@ -293,7 +293,7 @@ class GeminiClient:
 
     async def _timed(self, work: Callable[[], Awaitable[Answered]]) -> Answered:
         started = time.perf_counter()
-        answered = await self._told(work)
+        answered = await self._result_or_error(work)
         seconds = time.perf_counter() - started
         return Answered(answered.status, answered.headers, answered.body, seconds)
 
@@ -305,7 +305,7 @@ class GeminiClient:
             self._token = token
             self._scrub.learn(token)
 
-    async def _told(self, work: Callable[[], Awaitable[T]]) -> T | Answered:
+    async def _result_or_error(self, work: Callable[[], Awaitable[T]]) -> T | Answered:
         """The result of ``work``, or the error response that it got.
 
         The SDK raises its own ``APIError`` for responses; everything else is an exception of its

@@ -53,8 +53,8 @@ class ChatTemplate:
     def info(self) -> dict[str, str]:
         """What a run records about it."""
         digest = hashlib.sha256(self.text.encode()).hexdigest()
-        told = {"chat_template": self.origin, "chat_template_sha256": digest}
-        return {**told, "system_text": "in the first user turn"} if self.merges else told
+        facts = {"chat_template": self.origin, "chat_template_sha256": digest}
+        return {**facts, "system_text": "in the first user turn"} if self.merges else facts
 
     def for_model(self, tokenizer: Any) -> ChatTemplate:
         """This template, after testing whether it accepts the system role."""

@@ -57,8 +57,8 @@ def packed_bytes(source: Source) -> int:
 @cache
 def known_footprint(name: str) -> Footprint:
     """The footprint of a model with a short name, from the table that ships with it."""
-    held = json.loads(Path(__file__).with_name("configs.json").read_text())[name]
-    return of_config(held["config"], parameters=held["parameters"], download=held["download"])
+    known = json.loads(Path(__file__).with_name("configs.json").read_text())[name]
+    return of_config(known["config"], parameters=known["parameters"], download=known["download"])
 
 
 def of_config(
@@ -155,11 +155,11 @@ def _vocabulary(config: Mapping[str, Any]) -> int:
 
 def _of_gguf(file: Path) -> Footprint:
     """GGUF prefixes the same keys with the architecture, and lists dimensions in reverse."""
-    told, shapes = read_gguf(file)
-    arch = str(told["general.architecture"])
+    metadata, shapes = read_gguf(file)
+    arch = str(metadata["general.architecture"])
 
     def of(name: str) -> Any:
-        return told.get(f"{arch}.{name}")
+        return metadata.get(f"{arch}.{name}")
 
     config = {
         "hidden_size": of("embedding_length"),
@@ -169,7 +169,7 @@ def _of_gguf(file: Path) -> Footprint:
         "head_dim": of("attention.key_length"),
         "intermediate_size": of("feed_forward_length"),
         "max_position_embeddings": of("context_length"),
-        "vocab_size": of("vocab_size") or told.get("tokenizer.ggml.tokens"),
+        "vocab_size": of("vocab_size") or metadata.get("tokenizer.ggml.tokens"),
     }
     parameters, linear = count_weights(shapes, config["vocab_size"])
     return of_config(config, parameters=parameters, linear=linear, download=0)
@@ -178,9 +178,9 @@ def _of_gguf(file: Path) -> Footprint:
 def _of_repository(source: HubModel) -> Footprint:
     from evalbench.providers.local import hub
 
-    held = hub.at_hand(source)
-    if held and held.suffix == ".gguf":
-        return _of_folder(FolderModel(held.parent, held))
+    cached = hub.at_hand(source)
+    if cached and cached.suffix == ".gguf":
+        return _of_folder(FolderModel(cached.parent, cached))
     config, shapes, size = hub.describe(source)
     try:
         parameters, linear = count_weights(shapes, _vocabulary(config))

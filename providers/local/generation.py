@@ -95,12 +95,14 @@ class Generation:
 
     def cancel(self, keys: Collection[str]) -> list[str]:
         """Drop calls, all of them if ``keys`` is empty; returns those that were in progress."""
-        gone = [one.key for one in (*self._active, *self._waiting) if not keys or one.key in keys]
-        self._waiting = deque(one for one in self._waiting if one.key not in gone)
+        cancelled = [
+            one.key for one in (*self._active, *self._waiting) if not keys or one.key in keys
+        ]
+        self._waiting = deque(one for one in self._waiting if one.key not in cancelled)
         for slot in reversed(range(len(self._active))):
-            if self._active[slot].key in gone:
+            if self._active[slot].key in cancelled:
                 self._free(slot)
-        return gone
+        return cancelled
 
     def step(self) -> list[Answer]:
         """Start one waiting answer if there is room, else add a token to every active one.
@@ -159,8 +161,8 @@ class Generation:
             computed = [prefill(self._model, prefix, ends[0], self._budget.batch)]
         else:
             computed = prefill_together(self._model, prefix, ends)
-        for one, (held, _) in zip(starting, computed, strict=True):
-            self._slots.add(held)
+        for one, (cache, _) in zip(starting, computed, strict=True):
+            self._slots.add(cache)
             self._active.append(one)
             self._waiting.remove(one)
         slots = range(len(self._active) - len(starting), len(self._active))

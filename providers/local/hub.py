@@ -68,8 +68,8 @@ def fetch(model: HubModel, progress: ReportProgress) -> Path:
         NoSuchModel: no such repository or revision, or it has no usable weights.
         WorkerFailed: the hub cannot be reached, or the download cannot be stored.
     """
-    if _COMMIT.fullmatch(model.revision) and (held := at_hand(model)):
-        return held
+    if _COMMIT.fullmatch(model.revision) and (cached := at_hand(model)):
+        return cached
     bar = _reporting(f"downloading {model.repo}", progress)
     file = ""
     try:
@@ -77,8 +77,8 @@ def fetch(model: HubModel, progress: ReportProgress) -> Path:
     except OSError as error:
         # If the hub cannot be reached, use what is here.
         refused = isinstance(error, (RepositoryNotFoundError, GatedRepoError))
-        if not refused and (held := at_hand(model)):
-            return held
+        if not refused and (cached := at_hand(model)):
+            return cached
         raise explain(error, model) from error
     try:
         with _retries_reported(model, progress):
@@ -184,17 +184,17 @@ def choose_gguf(model: HubModel, files: Iterable[str]) -> str:
     """
     found = sorted(files)
     exact = [name for name in found if name in (model.gguf, f"{model.gguf}.gguf")]
-    meant = exact or [name for name in found if model.gguf.lower() in name.lower()]
-    if meant and all(map(_PART.search, meant)):
+    matching = exact or [name for name in found if model.gguf.lower() in name.lower()]
+    if matching and all(map(_PART.search, matching)):
         raise NoSuchModel(
-            f"{model.repo} cannot be used: {meant[0]} is a part of a file",
+            f"{model.repo} cannot be used: {matching[0]} is a part of a file",
             why="only GGUF files that are whole are converted",
             hint="choose a smaller quantisation, or the repository that has safetensors",
         )
-    if len(meant) == 1:
-        return meant[0]
+    if len(matching) == 1:
+        return matching[0]
     names = ", ".join(found[:_SHOWN]) + (" and others" if len(found) > _SHOWN else "")
-    what = "several GGUF files" if meant else f"no GGUF file {model.gguf!r}"
+    what = "several GGUF files" if matching else f"no GGUF file {model.gguf!r}"
     raise NoSuchModel(
         f"{model.repo} has {what}",
         why=f"it has {names or 'none'}",
@@ -234,7 +234,7 @@ def describe(model: HubModel) -> tuple[dict[str, Any], list[list[int]], int | No
         _look(model)
         path = hf_hub_download(model.repo, "config.json", revision=model.revision)
         config = json.loads(Path(path).read_bytes())
-        told = HfApi().get_safetensors_metadata(model.repo, revision=model.revision)
+        metadata = HfApi().get_safetensors_metadata(model.repo, revision=model.revision)
     except NotASafetensorsRepoError:
         raise _not_described(model, "model.safetensors") from None
     except LocalEntryNotFoundError as error:
@@ -243,7 +243,9 @@ def describe(model: HubModel) -> tuple[dict[str, Any], list[list[int]], int | No
         raise _not_described(model, "config.json") from None
     except Exception as error:
         raise explain(error, model) from error
-    tensors = [tensor for file in told.files_metadata.values() for tensor in file.tensors.values()]
+    tensors = [
+        tensor for file in metadata.files_metadata.values() for tensor in file.tensors.values()
+    ]
     size = sum(end - begin for begin, end in (tensor.data_offsets for tensor in tensors))
     return config, [list(tensor.shape) for tensor in tensors], size
 
@@ -353,10 +355,10 @@ def _page(model: HubModel) -> str:
 
 def _cause(error: Exception) -> str:
     cause = error.__cause__ or error
-    said = (str(cause).strip().splitlines() or [type(cause).__name__])[-1]
+    line = (str(cause).strip().splitlines() or [type(cause).__name__])[-1]
     if isinstance(cause, HfHubHTTPError) and cause.response is not None:
-        return f"HTTP {cause.response.status_code}: {said}"
-    return said
+        return f"HTTP {cause.response.status_code}: {line}"
+    return line
 
 
 def _missing(folder: Path) -> str:

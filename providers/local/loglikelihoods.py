@@ -117,14 +117,14 @@ class Scoring:
 
     def cancel(self, keys: Collection[str]) -> list[str]:
         """Drop calls, all of them if ``keys`` is empty; returns those that were waiting."""
-        gone = [key for key in keys or list(self._jobs) if self._jobs.pop(key, None)]
+        cancelled = [key for key in keys or list(self._jobs) if self._jobs.pop(key, None)]
         for row, users in list(self._rows.items()):
             left = [(job, index) for job, index in users if job.key in self._jobs]
             if left:
                 self._rows[row] = left
             else:
                 del self._rows[row]
-        return gone
+        return cancelled
 
     def step(self) -> list[Answer]:
         """Run one forward pass over waiting calls and return the calls it answered.

@@ -73,10 +73,10 @@ def limit_process(limit: int) -> None:
     The system limits only address space, much of which is never used, so the remaining room is
     added to what is in use now. Call it after the model is loaded and has run once.
     """
-    held = psutil.Process().memory_info()
-    room = max(0, limit - int(held.rss))
+    memory = psutil.Process().memory_info()
+    room = max(0, limit - int(memory.rss))
     hard = resource.getrlimit(resource.RLIMIT_AS)[1]
-    soft = int(held.vms) + room
+    soft = int(memory.vms) + room
     if hard != resource.RLIM_INFINITY:
         soft = min(soft, hard)
     resource.setrlimit(resource.RLIMIT_AS, (soft, hard))

@@ -219,22 +219,22 @@ class ServedModel:
     def readings(self) -> dict[str, Any]:
         """Memory of the server's processes in bytes, and what its gauges say."""
         assert self._server is not None
-        told: dict[str, Any] = {"total": self._total}
+        found: dict[str, Any] = {"total": self._total}
         if used := _resident(self._server.pid):
             self._peak = max(self._peak, used)
-            told |= {"used": used, "peak": self._peak, "rss": used}
+            found |= {"used": used, "peak": self._peak, "rss": used}
         metrics = (self._server.get("/metrics") or b"").decode("utf-8", "replace")
         seen = backends.gauges(self.kind, metrics)
         for name in ("running", "waiting"):
             if name in seen:
-                told[name] = int(seen[name])
+                found[name] = int(seen[name])
         if "kv_cache" in seen:
-            told["kv_cache"] = round(seen["kv_cache"], 4)
+            found["kv_cache"] = round(seen["kv_cache"], 4)
         if "computed_tokens" in seen:
-            told["tokens_computed"] = int(seen["computed_tokens"])
+            found["tokens_computed"] = int(seen["computed_tokens"])
         elif "prompt_tokens" in seen:
-            told["tokens_computed"] = int(seen["prompt_tokens"] - seen.get("cached_tokens", 0))
-        return told
+            found["tokens_computed"] = int(seen["prompt_tokens"] - seen.get("cached_tokens", 0))
+        return found
 
 
 class ServerWorker:
@@ -360,10 +360,12 @@ class ServerWorker:
                         call = call_from_json(entry["call"], media)
                         self._tasks[key] = asyncio.create_task(self._answer(key, call))
             case "cancel":
-                gone = [key for key in frame["keys"] or list(self._tasks) if key in self._tasks]
-                for key in gone:
+                cancelled = [
+                    key for key in frame["keys"] or list(self._tasks) if key in self._tasks
+                ]
+                for key in cancelled:
                     self._tasks[key].cancel()
-                self._wire.send({"type": "cancelled", "keys": gone})
+                self._wire.send({"type": "cancelled", "keys": cancelled})
 
     async def _answer(self, key: str, call: Call) -> None:
         assert self._served is not None
@@ -438,10 +440,10 @@ class ServerWorker:
     async def _tell_memory(self) -> None:
         if self._served is None:
             return
-        told = await asyncio.to_thread(self._served.readings)
+        readings = await asyncio.to_thread(self._served.readings)
         busy = self._busy + (time.monotonic() - self._since if self._running else 0.0)
-        told |= {"tokens_asked": self._asked, "busy_s": round(busy, 3)}
-        self._wire.send(cast("frames.Memory", {"type": "memory", **told}))
+        readings |= {"tokens_asked": self._asked, "busy_s": round(busy, 3)}
+        self._wire.send(cast("frames.Memory", {"type": "memory", **readings}))
 
 
 def _neutral(call: Call, key: str) -> Call:
@@ -477,8 +479,8 @@ def _version(server: InferenceServer) -> str:
     """The server's version; empty if it does not tell."""
     for path in ("/version", "/props", "/get_server_info"):
         with contextlib.suppress(ValueError, AttributeError):
-            told = orjson.loads(server.get(path) or b"{}")
-            if version := told.get("version") or told.get("build_info"):
+            answer = orjson.loads(server.get(path) or b"{}")
+            if version := answer.get("version") or answer.get("build_info"):
                 return str(version)
     return ""
 

@@ -18,10 +18,10 @@ def configuration(source: Source) -> dict[str, Any] | None:
     """A model's ``config.json``; None if it is not on this machine yet."""
     path = _configuration_file(source)
     try:
-        held = json.loads(path.read_text("utf-8")) if path else None
+        config = json.loads(path.read_text("utf-8")) if path else None
     except (OSError, ValueError):
         return None
-    return held if isinstance(held, dict) else None
+    return config if isinstance(config, dict) else None
 
 
 def _configuration_file(source: Source) -> Path | None:
@@ -30,8 +30,8 @@ def _configuration_file(source: Source) -> Path | None:
     if isinstance(source, HubModel) and find_spec("huggingface_hub"):
         from huggingface_hub import try_to_load_from_cache
 
-        held = try_to_load_from_cache(source.repo, "config.json", revision=source.revision)
-        return Path(held) if isinstance(held, str) else None
+        cached = try_to_load_from_cache(source.repo, "config.json", revision=source.revision)
+        return Path(cached) if isinstance(cached, str) else None
     return None
 
 
@@ -52,8 +52,8 @@ def image_tokens(config: Mapping[str, Any]) -> int:
     """Prompt tokens per image if all images have the same number; 0 if it depends on size."""
     if config.get("model_type") not in _FIXED:
         return 0
-    if told := config.get("mm_tokens_per_image"):
-        return int(told)
+    if tokens := config.get("mm_tokens_per_image"):
+        return int(tokens)
     vision = config.get("vision_config") or {}
     side = vision.get("image_size", 0) // (vision.get("patch_size") or 1)
     whole = config.get("vision_feature_select_strategy") == "full"

@@ -92,7 +92,7 @@ def read_gguf(file: Path) -> tuple[dict[str, Any], list[list[int]]]:
             if (version := reader.number("I")) not in _VERSIONS:
                 raise ValueError(f"{file.name} has version {version} of GGUF")
             tensors, facts = reader.number("Q"), reader.number("Q")
-            told = {reader.text(): reader.value(reader.number("I")) for _ in range(facts)}
+            metadata = {reader.text(): reader.value(reader.number("I")) for _ in range(facts)}
             shapes = []
             for _ in range(tensors):
                 reader.text()
@@ -100,7 +100,7 @@ def read_gguf(file: Path) -> tuple[dict[str, Any], list[list[int]]]:
                 reader.skip(4 + 8)
         except (struct.error, KeyError, IndexError) as error:
             raise ValueError(f"{file.name} is cut or no GGUF file: {error}") from error
-    return told, shapes
+    return metadata, shapes
 
 
 def safetensors_shapes(file: Path) -> list[list[int]]:

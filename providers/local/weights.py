@@ -180,13 +180,13 @@ def _from_gguf(file: Path, origin: str, progress: ReportProgress) -> Weights:
     """A GGUF file, converted once."""
     from evalbench.providers.local.footprints import footprint
 
-    told = footprint(FolderModel(file.parent, file))
-    form = "bfloat16" if told.parameters >= _LARGE else "float32"
+    size = footprint(FolderModel(file.parent, file))
+    form = "bfloat16" if size.parameters >= _LARGE else "float32"
     digest = _fingerprint([file])
     folder = cache_dir() / "models" / f"{file.stem}-{digest[:12]}-{form}"
     if not _whole(folder):
         _convert_once(
-            folder, lambda _: file, file.name, round(told.weights(form) * 1.1), progress, form
+            folder, lambda _: file, file.name, round(size.weights(form) * 1.1), progress, form
         )
     return Weights(folder, f"{origin} (GGUF, converted to {form})", digest)
 

@@ -147,10 +147,10 @@ def _run(command: list[str], folder: Path, report: Callable[[int], None]) -> Non
             except subprocess.TimeoutExpired:
                 continue
         log.seek(0)
-        said = log.read().decode("utf-8", "replace").strip().splitlines()
+        lines = log.read().decode("utf-8", "replace").strip().splitlines()
     shutil.rmtree(scratch, ignore_errors=True)
     if process.returncode:
-        errors = [line for line in said if "error" in line.lower()] or said
+        errors = [line for line in lines if "error" in line.lower()] or lines
         raise NotAvailable(errors[-1] if errors else f"exit {process.returncode}")
 
 

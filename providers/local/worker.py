@@ -188,7 +188,7 @@ class Worker:
         self._answering: ActiveCalls | None = None
         self._answered: OrderedDict[str, frames.Replied] = OrderedDict()
         self._keep: frames.Keep | None = None
-        self._told = 0.0
+        self._reported_at = 0.0
         self._busy = 0.0
 
     def serve(self) -> int:
@@ -295,8 +295,8 @@ class Worker:
                 why=f"{type(error).__name__}: {error}",
                 hint="the worker's log has the details",
             ) from error
-        told = {} if kept is None else {"kept": True}
-        self._wire.send({"type": "loaded", "info": {**self._answering.info, **told}})
+        extra = {} if kept is None else {"kept": True}
+        self._wire.send({"type": "loaded", "info": {**self._answering.info, **extra}})
         self._tell_memory()
 
     def _add(self, key: str, call: dict[str, Any], media: Mapping[str, bytes]) -> None:
@@ -314,8 +314,8 @@ class Worker:
 
     def _cancel(self, keys: list[str]) -> None:
         if self._answering is not None:
-            gone = self._answering.cancel(keys)
-            self._wire.send({"type": "cancelled", "keys": gone})
+            cancelled = self._answering.cancel(keys)
+            self._wire.send({"type": "cancelled", "keys": cancelled})
 
     # -- answering ---------------------------------------------------------------
 
@@ -339,7 +339,7 @@ class Worker:
                 self._wire.send(frame)
             else:
                 self._wire.failed(key, answer)
-        if time.monotonic() - self._told > _MEMORY_EVERY_S:
+        if time.monotonic() - self._reported_at > _MEMORY_EVERY_S:
             self._tell_memory()
 
     def _out_of_memory(self, keys: list[str], budget: int) -> None:
@@ -347,9 +347,9 @@ class Worker:
 
     def _tell_memory(self) -> None:
         if self._answering is not None:
-            self._told = time.monotonic()
-            told = {**self._answering.memory(), "busy_s": round(self._busy, 3)}
-            self._wire.send(cast("frames.Memory", {"type": "memory", **told}))
+            self._reported_at = time.monotonic()
+            readings = {**self._answering.memory(), "busy_s": round(self._busy, 3)}
+            self._wire.send(cast("frames.Memory", {"type": "memory", **readings}))
 
 
 @contextlib.contextmanager

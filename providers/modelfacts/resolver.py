@@ -35,7 +35,7 @@ class FactsResolver:
         self._provider = provider
         self._known = known or partial(table_facts, provider)
         self._file = cache_dir() / "models" / f"{provider}-{host_file(host)}.json"
-        self._told: dict[str, tuple[float, Mapping[str, Any]]] | None = None
+        self._listed: dict[str, tuple[float, Mapping[str, Any]]] | None = None
         self._facts: dict[str, ModelFacts] = {}
 
     def of(self, model: str) -> ModelFacts:
@@ -47,16 +47,16 @@ class FactsResolver:
         facts = self._facts.get(model)
         if facts is None:
             facts = self._known(model)
-            if model in (told := self._heard()):
-                facts = facts.with_known(told[model][1])
+            if model in (listed := self._heard()):
+                facts = facts.with_known(listed[model][1])
             facts = facts.with_known(_users_own(f"{self._provider}/{model}"))
             self._facts[model] = facts
         return facts
 
     def fresh(self, model: str) -> bool:
         """Whether the API reported on a model within the last week."""
-        told = self._heard().get(model)
-        return told is not None and time.time() - told[0] < _FRESH_S
+        listed = self._heard().get(model)
+        return listed is not None and time.time() - listed[0] < _FRESH_S
 
     def tell(self, models: Mapping[str, Mapping[str, Any]]) -> None:
         """Store what the API reports about models, for this engine and later ones."""
@@ -71,14 +71,14 @@ class FactsResolver:
             write_file(self._file, orjson.dumps(heard, option=orjson.OPT_INDENT_2))
 
     def _heard(self) -> dict[str, tuple[float, Mapping[str, Any]]]:
-        if self._told is None:
-            self._told = {}
+        if self._listed is None:
+            self._listed = {}
             # A damaged or newer file counts as a cache miss.
             with contextlib.suppress(OSError, TypeError, ValueError, AttributeError):
                 for model, (when, known) in orjson.loads(self._file.read_bytes()).items():
                     ModelFacts().with_known(known)
-                    self._told[model] = (float(when), known)
-        return self._told
+                    self._listed[model] = (float(when), known)
+        return self._listed
 
 
 def host_file(host: str) -> str:

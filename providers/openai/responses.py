@@ -70,8 +70,8 @@ def failed_status(body: Mapping[str, Any]) -> int | None:
     if body.get("status") != "failed":
         return None
     code = as_object(body.get("error")).get("code")
-    told = status_number(code)
-    return told if 400 <= told < 600 else _STATUS.get(str(code)[:100], 400)
+    status = status_number(code)
+    return status if 400 <= status < 600 else _STATUS.get(str(code)[:100], 400)
 
 
 _STATUS = {"rate_limit_exceeded": 429, "server_error": 500, "None": 500}

@@ -99,10 +99,10 @@ def _context(entry: Mapping[str, Any]) -> int | None:
 
 def _rates(pricing: object) -> dict[str, str]:
     """US dollars per million tokens, as text; empty unless both directions are given."""
-    told = pricing if isinstance(pricing, Mapping) else {}
+    prices = pricing if isinstance(pricing, Mapping) else {}
     rates = {
         ours: str(value)
         for theirs, ours in _RATES
-        if isinstance(value := told.get(theirs), int | float) and not isinstance(value, bool)
+        if isinstance(value := prices.get(theirs), int | float) and not isinstance(value, bool)
     }
     return rates if {"input", "output"} <= rates.keys() else {}

@@ -32,8 +32,8 @@ def read_together_error(
 ) -> ProviderError | Reply:
     """Interpret an error response; see :func:`evalbench.providers.chat.errors.read_error`."""
     request_id = request_id_of(answered)
-    said = error_response(answered, scrub, error_object(json_body(answered)), request_id)
-    if (own := _own(said, who, model)) is not None:
+    response = error_response(answered, scrub, error_object(json_body(answered)), request_id)
+    if (own := _own(response, who, model)) is not None:
         return own
     found = read_error(answered, who, model, scrub, request_id=request_id)
     if isinstance(found, RateLimited) and found.retry_after is None:
@@ -50,23 +50,27 @@ def request_id_of(answered: Answered) -> str:
     return ident if isinstance(ident, str) else ""
 
 
-def _own(said: ErrorResponse, who: ProviderIdentity, model: str) -> ProviderError | None:
+def _own(response: ErrorResponse, who: ProviderIdentity, model: str) -> ProviderError | None:
     """Errors specific to Together."""
-    if said.code == "dedicated_endpoint_not_running":
+    if response.code == "dedicated_endpoint_not_running":
         return build(
             NoSuchModel,
             f"the dedicated endpoint of {model!r} is not running",
-            said,
+            response,
             hint="start it at https://api.together.ai/models, then resume the run",
         )
-    if model and _NOT_SERVERLESS.search(said.message):
-        return not_serverless(model, said)
-    if model and _NO_MODEL.search(said.message):
-        return no_model(said, who, model)
+    if model and _NOT_SERVERLESS.search(response.message):
+        return not_serverless(model, response)
+    if model and _NO_MODEL.search(response.message):
+        return no_model(response, who, model)
     # 403 is Together's documented status for a prompt that leaves no room for an answer.
-    tokens = looks_too_long(said.message) or _TOKEN_SUM.search(said.message)
-    if said.status in (400, 403, 422) and tokens and said.param in ("", "max_tokens", "messages"):
-        return too_long(said)
+    tokens = looks_too_long(response.message) or _TOKEN_SUM.search(response.message)
+    if (
+        response.status in (400, 403, 422)
+        and tokens
+        and response.param in ("", "max_tokens", "messages")
+    ):
+        return too_long(response)
     return None
 
 
@@ -75,13 +79,13 @@ def is_not_serverless(error: ProviderError) -> bool:
     return isinstance(error, NoSuchModel) and error.what.endswith(_WHAT)
 
 
-def not_serverless(model: str, said: ErrorResponse | None = None) -> ProviderError:
+def not_serverless(model: str, response: ErrorResponse | None = None) -> ProviderError:
     """The model exists but needs a dedicated endpoint."""
     what = f"{model!r}{_WHAT}"
     hint = (
         "start a dedicated endpoint for it at https://api.together.ai/models and name that,"
         " or take a serverless model: evalbench models together"
     )
-    if said is not None:
-        return build(NoSuchModel, what, said, hint=hint)
+    if response is not None:
+        return build(NoSuchModel, what, response, hint=hint)
     return NoSuchModel(what, why="it was asked once and said so", hint=hint)

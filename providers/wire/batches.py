@@ -239,11 +239,11 @@ class WireBatches(BatchApi):
     def _unclear(self) -> ProviderError:
         return ServerFault(f"what {self.title} says of a batch cannot be read")
 
-    def gone(self, said: ErrorResponse, what: str) -> ProviderError:
+    def gone(self, response: ErrorResponse, what: str) -> ProviderError:
         """A 404 about a batch: it does not exist, unless the 404 did not come from the API."""
-        if not said.known:
-            return self.provider.if_it_spoke(not_an_api(said, self.provider.who))
-        return build(CallRejected, f"{self.title} has {what} no longer", said)
+        if not response.known:
+            return self.provider.if_it_spoke(not_an_api(response, self.provider.who))
+        return build(CallRejected, f"{self.title} has {what} no longer", response)
 
 
 def _object(value: Any, notes: tuple[str, ...]) -> tuple[dict[str, Any], tuple[str, ...]]:

@@ -74,13 +74,13 @@ def open_body(
     try:
         body, notes = keyless(answered.body, scrub, answered.headers.get("content-type") or "")
     except ValueError:
-        said = error_response(answered, scrub, None, "")
-        if said.page:
-            raise not_an_api(said, who) from None
-        raise unreadable(said, who, "its body is not JSON", billed=billed) from None
+        response = error_response(answered, scrub, None, "")
+        if response.page:
+            raise not_an_api(response, who) from None
+        raise unreadable(response, who, "its body is not JSON", billed=billed) from None
     if not isinstance(body, dict):
-        said = error_response(answered, scrub, None, "")
-        raise unreadable(said, who, "its body is not a JSON object", billed=billed)
+        response = error_response(answered, scrub, None, "")
+        raise unreadable(response, who, "its body is not a JSON object", billed=billed)
     return Opened(answered, body, notes)
 
 
@@ -143,9 +143,9 @@ def reply_of(
     arrival: Arrival,
     who: ProviderIdentity,
     read: ReadBody,
-    said: Callable[[], ErrorResponse],
+    response: Callable[[], ErrorResponse],
 ) -> Reply:
-    """A parsed body as a reply; ``said`` describes it if it contains no answer.
+    """A parsed body as a reply; ``response`` describes it if it contains no answer.
 
     Raises:
         ServerFault: it contains no answer.
@@ -156,12 +156,12 @@ def reply_of(
         raise ServerFault(
             f"{who.title} broke the answer off: {error}",
             possibly_billed=True,
-            body=said().body,
+            body=response().body,
             request_id=arrival.request_id,
         ) from None
     except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
         why = f"its body is not an answer ({type(error).__name__}: {error})"
-        raise unreadable(said(), who, why, billed=True) from None
+        raise unreadable(response(), who, why, billed=True) from None
     return _noted(reply, arrival.notes + odd_counts(body))
 
 
@@ -175,13 +175,13 @@ def _noted(reply: Reply, notes: tuple[str, ...]) -> Reply:
 
 
 def unreadable(
-    said: ErrorResponse, who: ProviderIdentity, why: str, *, billed: bool
+    response: ErrorResponse, who: ProviderIdentity, why: str, *, billed: bool
 ) -> ProviderError:
     """An answer arrived that cannot be interpreted."""
     return ServerFault(
         f"{who.title} sent an answer that cannot be read",
         why=why,
-        status=said.status,
+        status=response.status,
         possibly_billed=billed,
-        body=said.body,
+        body=response.body,
     )

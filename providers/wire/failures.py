@@ -90,7 +90,7 @@ def error_response(
     page = text.lstrip()[:1] == "<"
     fields = error or {}
 
-    def said(name: str) -> str:
+    def field(name: str) -> str:
         value = fields.get(name)
         if value is None:
             return ""
@@ -98,10 +98,10 @@ def error_response(
 
     return ErrorResponse(
         status=answered.status,
-        message=said("message") or ("" if page else scrub.text(text.strip(), 300)),
-        kind=said("type"),
-        code=said("code"),
-        param=said("param"),
+        message=field("message") or ("" if page else scrub.text(text.strip(), 300)),
+        kind=field("type"),
+        code=field("code"),
+        param=field("param"),
         known=error is not None,
         page=page,
         retry_after=retry_after(answered.headers),
@@ -128,7 +128,7 @@ def error_fields(answered: Answered) -> dict[str, Any] | None:
 def build(
     kind: type[ProviderError],
     what: str,
-    said: ErrorResponse,
+    response: ErrorResponse,
     *,
     hint: str = "",
     billed: bool = False,
@@ -136,15 +136,15 @@ def build(
     """An exception of the tree with all details of the response."""
     error = kind(
         what,
-        why=said.message,
+        why=response.message,
         hint=hint,
-        status=said.status,
-        retry_after=said.retry_after,
+        status=response.status,
+        retry_after=response.retry_after,
         possibly_billed=billed,
-        body=said.body,
-        request_id=said.request_id,
+        body=response.body,
+        request_id=response.request_id,
     )
-    error.param = said.param
+    error.param = response.param
     return error
 
 
@@ -180,13 +180,13 @@ def looks_too_long(message: str) -> bool:
     return bool(_TOO_LONG.search(message))
 
 
-def bad_key(said: ErrorResponse, who: ProviderIdentity) -> ProviderError:
+def bad_key(response: ErrorResponse, who: ProviderIdentity) -> ProviderError:
     """The key is invalid. The engine adds where the key came from."""
     where = f" at {who.key_page}" if who.key_page else ""
     return build(
         BadKey,
         f"{who.title} does not accept the key",
-        said,
+        response,
         hint=f"make a new one{where} and store it: evalbench keys set {who.name}",
     )
 
@@ -199,22 +199,22 @@ def no_key(who: ProviderIdentity) -> ProviderError:
     )
 
 
-def no_credit(said: ErrorResponse, who: ProviderIdentity) -> ProviderError:
+def no_credit(response: ErrorResponse, who: ProviderIdentity) -> ProviderError:
     """The account has no credit left."""
     return build(
         NoCredit,
         f"the {who.bare} account has no credit left",
-        said,
+        response,
         hint="add credit there, then resume the run; answers so far are kept",
     )
 
 
-def no_model(said: ErrorResponse, who: ProviderIdentity, model: str) -> ProviderError:
+def no_model(response: ErrorResponse, who: ProviderIdentity, model: str) -> ProviderError:
     """The model does not exist; the caller may add similar names."""
     return build(
         NoSuchModel,
         f"{who.title} has no model {model!r}",
-        said,
+        response,
         hint=see_models(who),
     )
 
@@ -224,131 +224,135 @@ def see_models(who: ProviderIdentity) -> str:
     return f"see what there is: evalbench models {who.name}"
 
 
-def not_an_api(said: ErrorResponse, who: ProviderIdentity) -> ProviderError:
+def not_an_api(response: ErrorResponse, who: ProviderIdentity) -> ProviderError:
     """The address responds, but not like this API."""
-    what = "a web page" if said.page else "an unknown kind of error"
+    what = "a web page" if response.page else "an unknown kind of error"
     if who.address.official:
         hint = "a proxy or a portal may stand in between: open the address in a browser"
     else:
         hint = "check --base-url; the address of an API often ends in /v1"
     return build(
         RunFatal,
-        f"{who.address.url} is not the address of an API: it answered {said.status} with {what}",
-        said,
+        f"{who.address.url} is not the address of an API:"
+        f" it answered {response.status} with {what}",
+        response,
         hint=hint,
     )
 
 
-def too_long(said: ErrorResponse) -> ProviderError:
+def too_long(response: ErrorResponse) -> ProviderError:
     """The prompt is too long."""
     return build(
         ContextTooLong,
         "the prompt, with room for the answer, is longer than the model's context",
-        said,
+        response,
         hint="lower --max-tokens, use fewer examples, or take a model with a longer context",
     )
 
 
 def rejected(
-    said: ErrorResponse, who: ProviderIdentity, what: str = "", hint: str = ""
+    response: ErrorResponse, who: ProviderIdentity, what: str = "", hint: str = ""
 ) -> ProviderError:
     """This particular call can never succeed."""
-    return build(CallRejected, what or f"{who.title} refuses this call", said, hint=hint)
+    return build(CallRejected, what or f"{who.title} refuses this call", response, hint=hint)
 
 
-def quota(said: ErrorResponse, who: ProviderIdentity) -> ProviderError:
+def quota(response: ErrorResponse, who: ProviderIdentity) -> ProviderError:
     """A quota that does not refill during the run."""
-    wait = said.retry_after
+    wait = response.retry_after
     return build(
         QuotaExhausted,
         f"the {who.bare} quota for today or this month is used up",
-        said,
+        response,
         hint=resume_after(wait)
         if wait
         else "resume the run when it refills; answers so far are kept",
     )
 
 
-def usual(said: ErrorResponse, who: ProviderIdentity, model: str) -> ProviderError:
+def usual(response: ErrorResponse, who: ProviderIdentity, model: str) -> ProviderError:
     """Interpret an error response by its HTTP status and by phrases that many APIs share.
 
     Args:
-        said: the error response.
+        response: the error response.
         who: the provider.
         model: the requested model; empty if the request was not about a model.
     """
-    status = said.status
+    status = response.status
     if rule := _BY_STATUS.get(status):
-        return rule(said, who, model)
+        return rule(response, who, model)
     if 300 <= status < 400:
-        return not_an_api(said, who)
+        return not_an_api(response, who)
     if status >= 500:
-        return _server_fault(said, who, model)
-    return rejected(said, who)
+        return _server_fault(response, who, model)
+    return rejected(response, who)
 
 
-def _bad_request(said: ErrorResponse, who: ProviderIdentity, model: str) -> ProviderError:
-    if looks_too_long(said.message) or "context_length" in said.code:
-        return too_long(said)
-    if _NO_CREDIT.search(f"{said.code} {said.message}"):
-        return no_credit(said, who)
-    if _WRONG_KEY.search(said.message):
-        return bad_key(said, who)
-    if model and said.param in ("", "model") and _NO_MODEL.search(said.message):
-        return no_model(said, who, model)
-    if said.page:
-        return not_an_api(said, who)
-    return rejected(said, who)
+def _bad_request(response: ErrorResponse, who: ProviderIdentity, model: str) -> ProviderError:
+    if looks_too_long(response.message) or "context_length" in response.code:
+        return too_long(response)
+    if _NO_CREDIT.search(f"{response.code} {response.message}"):
+        return no_credit(response, who)
+    if _WRONG_KEY.search(response.message):
+        return bad_key(response, who)
+    if model and response.param in ("", "model") and _NO_MODEL.search(response.message):
+        return no_model(response, who, model)
+    if response.page:
+        return not_an_api(response, who)
+    return rejected(response, who)
 
 
-def _denied(said: ErrorResponse, who: ProviderIdentity, model: str) -> ProviderError:
-    if said.page and not who.address.official:
-        return not_an_api(said, who)
-    if _NO_CREDIT.search(said.message):
-        return no_credit(said, who)
-    return no_access(said, who, model)
+def _denied(response: ErrorResponse, who: ProviderIdentity, model: str) -> ProviderError:
+    if response.page and not who.address.official:
+        return not_an_api(response, who)
+    if _NO_CREDIT.search(response.message):
+        return no_credit(response, who)
+    return no_access(response, who, model)
 
 
-def no_access(said: ErrorResponse, who: ProviderIdentity, model: str) -> ProviderError:
+def no_access(response: ErrorResponse, who: ProviderIdentity, model: str) -> ProviderError:
     """The key is valid but lacks this permission."""
     what = f"may not use {model!r}" if model else "may not do this"
     return build(
         AccessDenied,
         f"this {who.bare} key {what}",
-        said,
+        response,
         hint="ask for access there, take another key, or another model",
     )
 
 
-def _not_found(said: ErrorResponse, who: ProviderIdentity, model: str) -> ProviderError:
-    if model and said.known and "model" in f"{said.code} {said.message}".lower():
-        return no_model(said, who, model)
-    return not_an_api(said, who)
+def _not_found(response: ErrorResponse, who: ProviderIdentity, model: str) -> ProviderError:
+    if model and response.known and "model" in f"{response.code} {response.message}".lower():
+        return no_model(response, who, model)
+    return not_an_api(response, who)
 
 
-def _proxy_refuses(said: ErrorResponse, who: ProviderIdentity, model: str) -> ProviderError:
+def _proxy_refuses(response: ErrorResponse, who: ProviderIdentity, model: str) -> ProviderError:
     """Only a proxy answers so; where there is a tunnel, its refusal is an exception instead."""
-    error = unreachable(who.title, who.address, said.message, proxy_at_fault=True)
-    error.status, error.body = said.status, said.body
+    error = unreachable(who.title, who.address, response.message, proxy_at_fault=True)
+    error.status, error.body = response.status, response.body
     return error
 
 
-def _limited(said: ErrorResponse, who: ProviderIdentity, model: str) -> ProviderError:
-    text = f"{said.code} {said.kind} {said.message}"
+def _limited(response: ErrorResponse, who: ProviderIdentity, model: str) -> ProviderError:
+    text = f"{response.code} {response.kind} {response.message}"
     if _NO_CREDIT.search(text):
-        return no_credit(said, who)
+        return no_credit(response, who)
     if _PER_DAY.search(text):
-        return quota(said, who)
-    return build(RateLimited, f"{who.title} asks to slow down", said)
+        return quota(response, who)
+    return build(RateLimited, f"{who.title} asks to slow down", response)
 
 
-def _full(said: ErrorResponse, who: ProviderIdentity, model: str) -> ProviderError:
-    return build(Overloaded, f"{who.title} has no capacity just now", said)
+def _full(response: ErrorResponse, who: ProviderIdentity, model: str) -> ProviderError:
+    return build(Overloaded, f"{who.title} has no capacity just now", response)
 
 
-def _too_large(said: ErrorResponse, who: ProviderIdentity, model: str) -> ProviderError:
+def _too_large(response: ErrorResponse, who: ProviderIdentity, model: str) -> ProviderError:
     return rejected(
-        said, who, f"the request is larger than {who.title} takes", "send fewer or smaller images"
+        response,
+        who,
+        f"the request is larger than {who.title} takes",
+        "send fewer or smaller images",
     )
 
 
@@ -367,18 +371,18 @@ def may_be_billed(status: int) -> bool:
     return status == 408 or (500 <= status < 600 and status not in _NEVER_BEGUN)
 
 
-def _server_fault(said: ErrorResponse, who: ProviderIdentity, model: str) -> ProviderError:
-    billed = may_be_billed(said.status)
-    return build(ServerFault, f"{who.title} failed with {said.status}", said, billed=billed)
+def _server_fault(response: ErrorResponse, who: ProviderIdentity, model: str) -> ProviderError:
+    billed = may_be_billed(response.status)
+    return build(ServerFault, f"{who.title} failed with {response.status}", response, billed=billed)
 
 
 _BY_STATUS: dict[int, Callable[[ErrorResponse, ProviderIdentity, str], ProviderError]] = {
     400: _bad_request,
-    401: lambda said, who, model: bad_key(said, who),
-    402: lambda said, who, model: no_credit(said, who),
+    401: lambda response, who, model: bad_key(response, who),
+    402: lambda response, who, model: no_credit(response, who),
     403: _denied,
     404: _not_found,
-    405: lambda said, who, model: not_an_api(said, who),
+    405: lambda response, who, model: not_an_api(response, who),
     407: _proxy_refuses,
     408: _server_fault,
     409: _server_fault,

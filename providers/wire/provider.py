@@ -205,9 +205,9 @@ class NetworkProvider(Provider):
     async def _clean_list(self) -> list[ModelInfo]:
         """The live list without the key, in case the server echoes it."""
         listed = await self.fetch_models()
-        told = [asdict(model) for model in listed]
-        clean = self.scrub.value(told)
-        return listed if clean is told else [ModelInfo(**model) for model in clean]
+        fields = [asdict(model) for model in listed]
+        clean = self.scrub.value(fields)
+        return listed if clean is fields else [ModelInfo(**model) for model in clean]
 
     @override
     async def check_key(self) -> str:

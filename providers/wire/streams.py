@@ -140,14 +140,14 @@ async def write_all(pieces: AsyncIterator[bytes], into: Path, moved: Callable[[]
     Raises:
         RunFatal: the file cannot be written.
     """
-    held = bytearray()
+    pending = bytearray()
     async for piece in pieces:
         moved()
-        held += piece
-        if len(held) >= _WRITE:
-            await asyncio.to_thread(add_to, into, held)
-            held = bytearray()
-    await asyncio.to_thread(add_to, into, held)
+        pending += piece
+        if len(pending) >= _WRITE:
+            await asyncio.to_thread(add_to, into, pending)
+            pending = bytearray()
+    await asyncio.to_thread(add_to, into, pending)
 
 
 def add_to(into: Path, piece: bytes | bytearray) -> None:

@@ -140,7 +140,7 @@ def _show(out: Out, folder: RunFolder, batch: Mapping[str, Any], *, json: bool) 
         jsonlines.write(out, "batch", run=folder.id, **batch, files=kept)
         return
     now = time.time()
-    told = {
+    rows = {
         "batch": name,
         "run": folder.id,
         "role": one_line(str(batch.get("role", ""))),
@@ -157,6 +157,6 @@ def _show(out: Out, folder: RunFolder, batch: Mapping[str, Any], *, json: bool) 
         "not fetched": resend_words([batch]),
         **kept,
     }
-    for key, value in told.items():
+    for key, value in rows.items():
         if value:
             out.line(f"{key:<12}{value}")

@@ -18,11 +18,11 @@ from evalbench.tui.state.trace_words import trace_pairs
 def print_closing(out: Out, watch: RunFollower) -> None:
     """Print how a run ended."""
     status = watch.status
-    took = f" in {figures.duration(status.seconds)}" if status.seconds else ""
+    time_taken = f" in {figures.duration(status.seconds)}" if status.seconds else ""
     out.line()
     out.line(
         f"{watch.state}: {one_line(status.name)} × {one_line(status.model)},"
-        f" {figures.count(status.done)} of {figures.counted(status.total, 'sample')}{took}"
+        f" {figures.count(status.done)} of {figures.counted(status.total, 'sample')}{time_taken}"
     )
     if problem := watch.problem():
         out.line(f"problem: {clean(problem)}")

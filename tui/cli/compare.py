@@ -196,18 +196,18 @@ def _points(found: Comparison, pair: Pair) -> dict[str, Any]:
         "groups": [
             [
                 name,
-                *(sum(run.scores[i] for i in held) / len(held) for run in (one, other)),
-                len(held),
+                *(sum(run.scores[i] for i in members) / len(members) for run in (one, other)),
+                len(members),
             ]
-            for name, held in (groups.items() if len(groups) > 1 else ())
+            for name, members in (groups.items() if len(groups) > 1 else ())
         ],
     }
 
 
 def _pair(pair: Pair, runs: Sequence[str]) -> dict[str, Any]:
-    told = asdict(pair)
-    bounds = told.pop("bound_low"), told.pop("bound_high")
-    return told | {
+    fields = asdict(pair)
+    bounds = fields.pop("bound_low"), fields.pop("bound_high")
+    return fields | {
         "first": runs[pair.first],
         "second": runs[pair.second],
         "bounds": None if None in bounds else list(bounds),

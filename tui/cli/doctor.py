@@ -108,14 +108,14 @@ def _places() -> Iterator[Check]:
     for name, folder in (("runs", runs_dir()), ("cache", cache_dir()), ("config", config_dir())):
         place = _existing(folder)
         free = shutil.disk_usage(place).free
-        told = f"{name}: {folder}, {figures.amount(free, 'B')} free"
+        about = f"{name}: {folder}, {figures.amount(free, 'B')} free"
         problem = _unwritable(place)
         if problem:
-            yield Check("bad", f"{told}: {problem}", "set EVALBENCH_HOME to a writable folder")
+            yield Check("bad", f"{about}: {problem}", "set EVALBENCH_HOME to a writable folder")
         elif free < _LEAST_FREE and name != "config":
-            yield Check("note", told, "free some space: weights and journals grow")
+            yield Check("note", about, "free some space: weights and journals grow")
         else:
-            yield Check("ok", told)
+            yield Check("ok", about)
     if kind := on_network_disk(runs_dir()):
         yield Check(
             "note",
@@ -163,18 +163,18 @@ def _providers() -> Iterator[Check]:
         except SpecError:
             continue  # reported above
         need = cls.key
-        held = [ref for ref in refs if ref.provider == name]
-        told = [_key_words(name, need, held)] if need else []
+        keys = [ref for ref in refs if ref.provider == name]
+        notes = [_key_words(name, need, keys)] if need else []
         if found := environment_address(name):
-            told.append("asked at {1} ({0})".format(*found))
+            notes.append("asked at {1} ({0})".format(*found))
         missing = [package for package in _EXTRAS.get(_extra(cls), ()) if not _version(package)]
         if missing:
-            told.insert(0, f"not installed: {', '.join(missing)}")
+            notes.insert(0, f"not installed: {', '.join(missing)}")
             yield Check(
-                "note", f"{name}: {'; '.join(told)}", installed.install_command(_extra(cls))
+                "note", f"{name}: {'; '.join(notes)}", installed.install_command(_extra(cls))
             )
         else:
-            yield Check("ok", f"{name}: {'; '.join(['installed', *told])}")
+            yield Check("ok", f"{name}: {'; '.join(['installed', *notes])}")
 
 
 def _extra(cls: type[BaseProvider]) -> str:
@@ -228,8 +228,8 @@ def _extras() -> Iterator[Check]:
                 installed.install_command(extra),
             )
         else:
-            told = ", ".join(f"{name} {installed}" for name, installed in found.items())
-            yield Check("ok", f"extra {extra}: {told}")
+            versions = ", ".join(f"{name} {installed}" for name, installed in found.items())
+            yield Check("ok", f"extra {extra}: {versions}")
     if absent:
         yield Check(
             "note",
@@ -280,15 +280,15 @@ def gpu_findings() -> Iterator[Finding]:
 
 
 def _card(card: Mapping[str, Any], driver: str) -> Finding:
-    told = [str(card["name"])]
+    parts = [str(card["name"])]
     if card["total"]:
-        told.append(figures.amount(card["total"], "B"))
+        parts.append(figures.amount(card["total"], "B"))
     capability = card["capability"]
     if capability:
-        told.append("compute capability {}.{}".format(*capability))
+        parts.append("compute capability {}.{}".format(*capability))
     if driver:
-        told.append(f"driver {driver}")
-    what = "GPU: " + ", ".join(told)
+        parts.append(f"driver {driver}")
+    what = "GPU: " + ", ".join(parts)
     if capability and tuple(capability) < _TORCH_FROM:
         hint = "use --device cpu, or a server such as llama.cpp (docs/local-models.md)"
         return "note", f"{what}: too old for today's torch", hint

@@ -101,7 +101,7 @@ def judged(wanted: Sequence[Gate], metrics: Metrics) -> list[str]:
     Raises:
         UsageError: the run has no such metric.
     """
-    told = []
+    missed = []
     for gate in wanted:
         metric = metrics.get(gate.metric)
         if metric is None:
@@ -112,10 +112,10 @@ def judged(wanted: Sequence[Gate], metrics: Metrics) -> list[str]:
         found = metric.get(gate.bound)
         name = gate.metric if gate.bound == "value" else f"{gate.metric}.{gate.bound}"
         if found is None:
-            told.append(f"{name} has no value, {gate.least:g} is wanted")
+            missed.append(f"{name} has no value, {gate.least:g} is wanted")
         elif found < gate.least:
-            told.append(f"{name} is {found:.4g}, below {gate.least:g}")
-    return told
+            missed.append(f"{name} is {found:.4g}, below {gate.least:g}")
+    return missed
 
 
 def gate_code(code: int, wanted: Sequence[Gate], runs: Mapping[str, Metrics], *, json: bool) -> int:

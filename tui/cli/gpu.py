@@ -52,8 +52,8 @@ def execute(args: argparse.Namespace) -> int:
     drawn = 0
     try:
         while True:
-            told = _told_by_runs()
-            cards, workers = [*gpus.read(), *told.cards], told.workers
+            of_runs = _readings_of_runs()
+            cards, workers = [*gpus.read(), *of_runs.cards], of_runs.workers
             if args.json:
                 from evalbench.tui.cli import jsonlines
 
@@ -89,29 +89,29 @@ def _lines(
 
 
 def _card(number: int, card: Mapping[str, Any], history: bool) -> list[str]:
-    told = []
+    parts = []
     if card["used"] is not None and card["total"]:
         peak = f" (peak {figures.amount(card['peak'], 'B')})" if card["peak"] is not None else ""
         used, total = (figures.amount(card[name], "B") for name in ("used", "total"))
-        told.append(f"{used} of {total}{peak}")
+        parts.append(f"{used} of {total}{peak}")
     if card["utilisation"] is not None:
-        told.append(f"{card['utilisation']} % busy")
+        parts.append(f"{card['utilisation']} % busy")
     if card["temperature"] is not None:
-        told.append(f"{card['temperature']} °C")
+        parts.append(f"{card['temperature']} °C")
     if card["power"] is not None:
         most = f" of {card['power_limit']:.0f}" if card["power_limit"] is not None else ""
-        told.append(f"{card['power']:.0f}{most} W")
+        parts.append(f"{card['power']:.0f}{most} W")
     named = " ".join(one_line(card[name]) for name in ("node", "name") if card.get(name))
-    lines = [f"{number}  {named}  {' · '.join(told) or 'no readings'}"]
+    lines = [f"{number}  {named}  {' · '.join(parts) or 'no readings'}"]
     if history and card["history"]:
         shown = card["history"][-_COLUMNS:]
         columns = "".join(_STEPS[min(7, value * len(_STEPS) // 100)] for value in shown)
         columns = columns.translate(substitutes())
         lines.append(f"   {columns} busy, the last {len(shown)} readings")
     for pid, used in card["processes"].items():
-        held = figures.amount(used, "B") if used is not None else "unknown memory"
+        memory = figures.amount(used, "B") if used is not None else "unknown memory"
         command = "" if card.get("node") else _command(pid)
-        lines.append(f"   process {pid} {command}".rstrip() + f": {held}")
+        lines.append(f"   process {pid} {command}".rstrip() + f": {memory}")
     return lines
 
 
@@ -125,7 +125,7 @@ def _command(pid: str) -> str:
         return ""
 
 
-class _Told(NamedTuple):
+class _Readings(NamedTuple):
     """The latest reports of live runs' engines.
 
     Attributes:
@@ -137,8 +137,8 @@ class _Told(NamedTuple):
     cards: list[dict[str, Any]]
 
 
-def _told_by_runs() -> _Told:
-    found = _Told([], [])
+def _readings_of_runs() -> _Readings:
+    found = _Readings([], [])
     for folder in all_runs():
         status = folder.status()
         if not status or status.state not in (State.RUNNING, State.PAUSING, State.STOPPING):
@@ -181,15 +181,15 @@ def _of_run(gauges: Gauges) -> list[dict[str, Any]]:
 
 def _worker(one: Mapping[str, Any]) -> str:
     memory = one["memory"]
-    told = []
+    parts = []
     for name, words in (("used", "{}"), ("reserved", "{} reserved"), ("peak", "peak {}")):
         if memory.get(name):
-            told.append(words.format(figures.amount(memory[name], "B")))
+            parts.append(words.format(figures.amount(memory[name], "B")))
     if (cache := memory.get("kv_cache")) is not None:
-        told.append(f"cache {100 * cache:.0f} % full")
+        parts.append(f"cache {100 * cache:.0f} % full")
     if one["tokens_per_second"]:
-        told.append(f"{one['tokens_per_second']:.1f} tokens/s")
+        parts.append(f"{one['tokens_per_second']:.1f} tokens/s")
     if one["idle"] is not None:
-        told.append(f"{one['idle']:.0%} idle".replace("%", " %"))
+        parts.append(f"{one['idle']:.0%} idle".replace("%", " %"))
     named = f" at {one_line(one['worker'])}" if one["worker"] else ""
-    return f"{one_line(one['run'])}: worker {one['pid']}{named}  {' · '.join(told)}".rstrip()
+    return f"{one_line(one['run'])}: worker {one['pid']}{named}  {' · '.join(parts)}".rstrip()

@@ -39,7 +39,7 @@ class JsonLines(View):
     def __init__(self, out: Out) -> None:
         self._out = out
         self._due: dict[str, float] = {}
-        self._told: dict[str, dict[str, Any]] = {}
+        self._printed: dict[str, dict[str, Any]] = {}
 
     def _write(self, event: str, **fields: Any) -> None:
         write(self._out, event, **fields)
@@ -76,10 +76,10 @@ class JsonLines(View):
                 detail=event.body,
             )
         progress = _progress(watch.status)
-        if watch.ended or progress == self._told.get(watch.id):
+        if watch.ended or progress == self._printed.get(watch.id):
             return
         if self._is_due(watch.id):
-            self._told[watch.id] = progress
+            self._printed[watch.id] = progress
             self._write("progress", run=watch.id, **progress)
 
     @override

@@ -70,7 +70,7 @@ def check(args: argparse.Namespace, specs: Sequence[RunSpec]) -> None:
     check_hosts(specs, who, typed=flags, allow=args.allow_host, ask=asks(args, who))
 
 
-def told(args: argparse.Namespace, specs: Sequence[RunSpec]) -> tuple[str, ...]:
+def remarks(args: argparse.Namespace, specs: Sequence[RunSpec]) -> tuple[str, ...]:
     """Notes on models whose address comes from the environment."""
     return tuple(map(one_line, environment_words(specs, typed(args))))
 

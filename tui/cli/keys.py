@@ -181,11 +181,11 @@ def _list(args: argparse.Namespace) -> int:
 
 def _with_missing(found: Sequence[KeyRef], provider: str | None) -> list[KeyRef]:
     """The existing keys, plus an empty reference, with its variable, for providers without one."""
-    held = {ref.provider for ref in found}
+    with_keys = {ref.provider for ref in found}
     missing = [
         KeyRef(name, KeySource.NONE, variable=next(iter(need.variables), ""))
         for name, need in key_needs().items()
-        if name not in held and provider in (None, name)
+        if name not in with_keys and provider in (None, name)
     ]
     return sorted([*found, *missing], key=lambda ref: ref.provider)
 
@@ -235,7 +235,7 @@ def _set(args: argparse.Namespace) -> int:
         notes.append(f"warning: {warning}")
     # A secret for a header is not a key: no provider would accept it as one.
     unchecked = args.no_check or for_headers
-    told = "" if unchecked else _try_before_keeping(args, secret, notes)
+    tried = "" if unchecked else _try_before_keeping(args, secret, notes)
     if for_headers:
         notes.append(f"note: headers of {provider} refer to it as ${{{name}}}")
     with _waiting_notice(json=args.json):
@@ -248,12 +248,12 @@ def _set(args: argparse.Namespace) -> int:
     if args.json:
         from evalbench.tui.cli import jsonlines
 
-        jsonlines.write(out, "key-set", provider=provider, name=name, what=told, notes=notes)
+        jsonlines.write(out, "key-set", provider=provider, name=name, what=tried, notes=notes)
         return 0
     for note in notes:
         stderr().line(note)
-    if told:
-        out.line(told)
+    if tried:
+        out.line(tried)
     out.line(f"the {provider} key {name!r} is stored in the keychain ({masked(secret)})")
     return 0
 
@@ -312,7 +312,7 @@ class _Tried(NamedTuple):
     """The result of testing one key."""
 
     ref: KeyRef
-    told: str = ""
+    verdict: str = ""
     error: EvalbenchError | None = None
 
 
@@ -393,13 +393,13 @@ def _tell(out: Out, tried: _Tried, *, json: bool) -> None:
             **_ref_json(tried.ref),
             ok=error is None,
             rejected=isinstance(error, BadKey),
-            what=error.what if error else tried.told,
+            what=error.what if error else tried.verdict,
             why=error.why if error else "",
             **{"try": error.hint if error else ""},
         )
         return
-    told = str(error).replace("\n", "\n   ") if error else tried.told
-    out.line(f"{'bad' if error else 'ok':<5}{tried.ref}: {clean(told)}")
+    outcome = str(error).replace("\n", "\n   ") if error else tried.verdict
+    out.line(f"{'bad' if error else 'ok':<5}{tried.ref}: {clean(outcome)}")
 
 
 # -- rm ------------------------------------------------------------------------
@@ -409,8 +409,8 @@ def _remove(args: argparse.Namespace) -> int:
     need = _need(args.provider)
     name = args.name or DEFAULT_NAME
     with _waiting_notice(json=args.json):
-        held = remove_key(args.provider, name)
-    if not held:
+        existed = remove_key(args.provider, name)
+    if not existed:
         raise UsageError(
             f"the keychain has no {args.provider} key of that name",
             hint=f"evalbench keys list {args.provider}",

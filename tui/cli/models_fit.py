@@ -68,26 +68,26 @@ def execute(args: argparse.Namespace) -> int:
     if args.json:
         from evalbench.tui.cli import jsonlines
 
-        for told in found:
-            ident = f"{PROVIDER}/{told['model']}"
-            jsonlines.write(out, "fit", **{**told, "model": ident})
+        for fit in found:
+            ident = f"{PROVIDER}/{fit['model']}"
+            jsonlines.write(out, "fit", **{**fit, "model": ident})
     else:
         _print(args, found, settings)
-    return 1 if any(told["error"] for told in found) else 0
+    return 1 if any(fit["error"] for fit in found) else 0
 
 
 def _print(
     args: argparse.Namespace, found: Sequence[dict[str, Any]], settings: dict[str, Any]
 ) -> None:
-    fits = {told["model"]: Fit.from_json(told["fit"]) for told in found if told["fit"]}
+    fits = {one["model"]: Fit.from_json(one["fit"]) for one in found if one["fit"]}
     if fits:
         _print_fits(args, fits, found[0]["device"], limited=bool(settings.get("memory_limit")))
-    for told in found:
-        if told["error"]:
-            named = "" if told["model"] in told["error"] else f"{one_line(told['model'])}: "
-            stderr().line(f"error: {named}{one_line(told['error'])}")
-            if told["hint"]:
-                stderr().line(f"  try: {one_line(told['hint'])}")
+    for one in found:
+        if one["error"]:
+            named = "" if one["model"] in one["error"] else f"{one_line(one['model'])}: "
+            stderr().line(f"error: {named}{one_line(one['error'])}")
+            if one["hint"]:
+                stderr().line(f"  try: {one_line(one['hint'])}")
 
 
 def _print_fits(

@@ -101,14 +101,14 @@ def _score(file: Path) -> int:
                 hint=f"write lines such as {_SCORED}",
             ) from None
         score = asyncio.run(trial.score(place, reply))
-        told = {
+        fields = {
             "sample": place,
             "outcome": score.outcome.value,
             "values": dict(score.values),
             "parsed": dict(score.parsed),
             "gold": trial.samples[place - 1].gold,
         }
-        out.line(_as_json(told, out.encoding))
+        out.line(_as_json(fields, out.encoding))
     return 0
 
 

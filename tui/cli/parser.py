@@ -281,7 +281,7 @@ def _help(option: Option) -> str:
         notes.append(f"{option.minimum:g} to {option.maximum:g}")
     if option.many:
         notes.append("repeatable")
-    text, told = option.help, "; ".join(notes)
-    if told:
-        text = f"{text[:-1]}; {told})" if text.endswith(")") else f"{text} ({told})"
+    text, more = option.help, "; ".join(notes)
+    if more:
+        text = f"{text[:-1]}; {more})" if text.endswith(")") else f"{text} ({more})"
     return text.replace("%", "%%")

@@ -62,8 +62,8 @@ def measure(watch: RunFollower) -> Measured:
     )
 
 
-def _pair(held: Range) -> list[float]:
-    return [float(held.low), float(held.high)]
+def _pair(bounds: Range) -> list[float]:
+    return [float(bounds.low), float(bounds.high)]
 
 
 class PilotView(View):

@@ -32,7 +32,7 @@ class Plain(View):
         self._out = out
         self._verbose = verbose
         self._several = False
-        self._told: dict[str, tuple[float, float]] = {}
+        self._printed: dict[str, tuple[float, float]] = {}
         self._activity: dict[str, str] = {}
 
     @override
@@ -41,9 +41,9 @@ class Plain(View):
 
     @override
     def preparing(self, what: str, done: int, total: int | None) -> None:
-        last, _ = self._told.get(what, (-_EVERY_S, 0))
+        last, _ = self._printed.get(what, (-_EVERY_S, 0))
         if time.monotonic() - last >= _EVERY_S:
-            self._told[what] = time.monotonic(), 0
+            self._printed[what] = time.monotonic(), 0
             self._out.line(one_line(step_words(what, done, total)))
 
     @override
@@ -55,7 +55,7 @@ class Plain(View):
                 f"run {watch.id}: {one_line(status.name)} × {one_line(status.model)},"
                 f" {figures.counted(status.total, 'sample')}"
             )
-            self._told[watch.id] = time.monotonic(), 0
+            self._printed[watch.id] = time.monotonic(), 0
 
     @override
     def show(self, watch: RunFollower, events: Sequence[Event]) -> None:
@@ -77,20 +77,20 @@ class Plain(View):
         if event.kind != "wait":
             return False
         what = f"{watch.id} {event.body.get('what')}"
-        last, _ = self._told.get(what, (-_SAME_WAIT_S, 0.0))
+        last, _ = self._printed.get(what, (-_SAME_WAIT_S, 0.0))
         if time.monotonic() - last < _SAME_WAIT_S:
             return True
-        self._told[what] = time.monotonic(), 0.0
+        self._printed[what] = time.monotonic(), 0.0
         return False
 
     def _progress(self, watch: RunFollower) -> None:
         status = watch.status
         now = time.monotonic()
         share = status.done / status.total if status.total else 0.0
-        when, before = self._told[watch.id]
+        when, before = self._printed[watch.id]
         if now - when < (_LEAST_S if share - before >= _STEP else _EVERY_S):
             return
-        self._told[watch.id] = now, share
+        self._printed[watch.id] = now, share
         done = f"{figures.count(status.done)}/{figures.count(status.total)}"
         parts = [
             f"{figures.percent(share):>5}  {done}",

@@ -50,8 +50,8 @@ def execute(args: argparse.Namespace) -> int:
     secret = _secret(model.provider, common["key"], common["env_file"], settings.get("profile"))
     settings = with_address(model.provider, settings)
     remember(args, model.provider, settings, secret)
-    told = preflight.probe_model(model, secret, settings, params, common["price"])
-    out, probe = stdout(), _probe_json(args.model, told)
+    answer = preflight.probe_model(model, secret, settings, params, common["price"])
+    out, probe = stdout(), _probe_json(args.model, answer)
     if args.json:
         from evalbench.tui.cli import jsonlines
 
@@ -72,21 +72,22 @@ def _secret(provider: str, name: str | None, file: str | None, profile: str | No
     return find_key(provider, need, name, env_file=path, profile=profile)[1]
 
 
-def _probe_json(model: str, told: Mapping[str, Any]) -> dict[str, Any]:
-    usage = told.get("usage", {})
+def _probe_json(model: str, answer: Mapping[str, Any]) -> dict[str, Any]:
+    usage = answer.get("usage", {})
     return {
         "model": model,
-        "text": told.get("text", ""),
-        "reasoning": told.get("reasoning", ""),
-        "outcome": told.get("outcome", "ok"),
-        "stop_reason": told.get("stop_reason", ""),
-        "provider_model": told.get("provider_model", ""),
+        "text": answer.get("text", ""),
+        "reasoning": answer.get("reasoning", ""),
+        "outcome": answer.get("outcome", "ok"),
+        "stop_reason": answer.get("stop_reason", ""),
+        "provider_model": answer.get("provider_model", ""),
         "input_tokens": usage.get("input_tokens"),
         "output_tokens": usage.get("output_tokens"),
         "reasoning_tokens": usage.get("reasoning_tokens"),
-        "cost_usd": None if told["cost"] is None else float(told["cost"]),
-        "latency_s": told.get("latency_s", 0.0),
+        "cost_usd": None if answer["cost"] is None else float(answer["cost"]),
+        "latency_s": answer.get("latency_s", 0.0),
         "params": {
-            name: {"fate": fate, "reason": reason} for name, fate, reason in told.get("params", ())
+            name: {"fate": fate, "reason": reason}
+            for name, fate, reason in answer.get("params", ())
         },
     }

@@ -195,8 +195,8 @@ def _changes(args: argparse.Namespace) -> dict[str, Any]:
             continue
         if typed.sign:
             split = _split_last if field == "prices" else _split_at(typed.sign.strip())
-            told = [text for text in value if text.strip()]
-            found[field] = dict(split(typed.option.name, text) for text in told) or None
+            pairs = [text for text in value if text.strip()]
+            found[field] = dict(split(typed.option.name, text) for text in pairs) or None
         else:
             found[field] = typed.value(value) if value else None
     return found
@@ -243,17 +243,17 @@ def _test(args: argparse.Namespace) -> int:
     settings = with_address(name, {})
     remember(args, name, settings, secret)
     began = time.monotonic()
-    told = one_line(preflight.check_key(name, secret, settings))
+    verdict = one_line(preflight.check_key(name, secret, settings))
     seconds = time.monotonic() - began
     where = settings.get("base_url") or cls.address_in(settings)
-    words = "\n".join(filter(None, [f"ok   {told}", where and f"     asked at {where}"]))
+    words = "\n".join(filter(None, [f"ok   {verdict}", where and f"     asked at {where}"]))
     return _tell(
         args,
         "provider-test",
         words,
         provider=name,
         ok=True,
-        what=told,
+        what=verdict,
         address=where,
         seconds=round(seconds, 2),
     )

@@ -77,8 +77,8 @@ def execute(args: argparse.Namespace) -> int:
     begun: dict[int, RunFolder] = {}
     complete: list[RunFolder] = []
     if is_suite(args.target) and not args.again:
-        specs, begun, complete, told = _missing(specs, args.run_dir)
-        notes += told
+        specs, begun, complete, remarks = _missing(specs, args.run_dir)
+        notes += remarks
         if not specs:
             out = stderr() if args.json else stdout()
             for note in notes:
@@ -96,7 +96,7 @@ def execute(args: argparse.Namespace) -> int:
         )
 
     key_hosts.check(args, specs)
-    notes += key_hosts.told(args, specs)
+    notes += key_hosts.remarks(args, specs)
     notes += misspelt(wanted, specs)
 
     begun_here: list[RunFolder] = []
@@ -131,8 +131,8 @@ def execute(args: argparse.Namespace) -> int:
 
 def _joined(grid: Grid, runs: Sequence[RunFolder]) -> Grid:
     """The grid that the suite's started and complete runs belong to, with the current budget."""
-    held = [one for run in runs if (one := grid_of(run))]
-    return replace(held[0], budget=grid.budget) if held else grid
+    grids = [one for run in runs if (one := grid_of(run))]
+    return replace(grids[0], budget=grid.budget) if grids else grid
 
 
 def _judged(
@@ -164,7 +164,7 @@ def _missing(
             if run:
                 begun[len(wanted)] = run
             wanted.append(spec)
-    told = [
+    remarks = [
         f"{number} of the suite's {len(specs)} runs {what}"
         for number, what in (
             (len(complete), "are already complete; --again repeats them"),
@@ -173,7 +173,7 @@ def _missing(
         )
         if number
     ]
-    return wanted, begun, complete, tuple(told)
+    return wanted, begun, complete, tuple(remarks)
 
 
 def approval(
@@ -191,19 +191,19 @@ def approval(
     """
 
     def approve(checked: Sequence[CheckedSpec]) -> None:
-        told = [
+        checked_specs = [
             (spec, done)
             for spec, done in zip(specs, checked, strict=True)
             if done.estimate is not None
         ]
-        if not told:
+        if not checked_specs:
             return
         view.close()
-        estimates = [done.estimate for _, done in told if done.estimate is not None]
-        print_estimates(stdout(), [spec for spec, _ in told], estimates)
+        estimates = [done.estimate for _, done in checked_specs if done.estimate is not None]
+        print_estimates(stdout(), [spec for spec, _ in checked_specs], estimates)
         costs = [
             at_most(done.estimate, spec.settings.budget, pilot)
-            for spec, done in told
+            for spec, done in checked_specs
             if done.estimate is not None
         ]
         cost = total(costs)

@@ -112,8 +112,8 @@ def _print(out: Out, row: SampleLine, calls: list[CallRow]) -> None:
             out.line(", ".join(f"{name} {value:g}" for name, value in score.values.items()))
         for parser, reading in view.readings:
             out.line(f"{parser} parser: {one_line(reading)}")
-        for name, told in view.notes:
-            out.line(f"{name}: {one_line(told)}")
+        for name, note in view.notes:
+            out.line(f"{name}: {one_line(note)}")
 
 
 def _print_reply(out: Out, call: CallRow) -> None:

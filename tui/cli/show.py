@@ -77,8 +77,8 @@ def execute(args: argparse.Namespace) -> int:
             "imported": facts.imported,
             "reused_of": facts.reused,
             "traces": status.traces,
-            "local_models": {name: held.to_json() for name, held in facts.measures.items()},
-            "workers": {place: held.to_json() for place, held in facts.workers.items()},
+            "local_models": {name: measures.to_json() for name, measures in facts.measures.items()},
+            "workers": {place: measures.to_json() for place, measures in facts.workers.items()},
             "judges": [
                 {"model": part.model, "prices": facts.prices.get(role), "key": facts.keys.get(role)}
                 for role, part in spec.roles().items()
@@ -116,7 +116,7 @@ def _print(out: Out, folder: RunFolder, spec: RunSpec, status: Status, facts: Ru
     for error, number in status.errors.items():
         out.line(f"          {figures.count(number)} × {one_line(error)}")
     _print_pairs(out, "work", work_pairs(status))
-    speeds = {name: "; ".join(speed_words(held)) for name, held in facts.measures.items()}
+    speeds = {name: "; ".join(speed_words(measures)) for name, measures in facts.measures.items()}
     _print_pairs(out, "local models", speeds)
     _print_pairs(out, "workers", _workers(status, facts))
     _print_pairs(out, "settings", settings_pairs(spec))
@@ -131,7 +131,9 @@ def _workers(status: Status, facts: RunFacts) -> dict[str, str]:
     """Each of several workers: what it is doing, or what it did."""
     if live := status.gauges.get("workers"):
         return {one_line(str(one.get("worker", ""))): doing_words(one) for one in live}
-    return {one_line(name): "; ".join(speed_words(held)) for name, held in facts.workers.items()}
+    return {
+        one_line(name): "; ".join(speed_words(measures)) for name, measures in facts.workers.items()
+    }
 
 
 def _print_pairs(out: Out, title: str, pairs: Mapping[str, str]) -> None:

@@ -192,14 +192,14 @@ def print_matrix(out: Out, matrix: Heatmap) -> None:
     counts = {spot.n for spots in matrix.spots for spot in spots if spot.step is not None}
     alike = len(counts) == 1
     heads: tuple[str, ...] = (matrix.title, *matrix.columns)
-    held = tuple(zip(matrix.rows, matrix.spots, strict=True))
-    rows = [(name, *(_words(spot, alike) for spot in spots)) for name, spots in held]
+    lines = tuple(zip(matrix.rows, matrix.spots, strict=True))
+    rows = [(name, *(_words(spot, alike) for spot in spots)) for name, spots in lines]
     left = 1
     if width_of(heads, rows) > out.console().width:
         heads = (matrix.title, "", "score", "95 %", *([] if alike else ["n"]))
         rows = [
             (name if at == 0 else "", column, *_parts(spot, alike))
-            for name, spots in held
+            for name, spots in lines
             for at, (column, spot) in enumerate(zip(matrix.columns, spots, strict=True))
         ]
         left = 2

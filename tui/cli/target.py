@@ -208,8 +208,8 @@ def _grid_specs(
             put(args, "file", word)
         if read:
             put(args, "data", read[Path(word).stem])
-        specs, told = _benchmark_specs(args, name)
-        notes |= dict.fromkeys([*told, *_chosen(args, specs), *_remarks(specs)])
+        specs, remarks = _benchmark_specs(args, name)
+        notes |= dict.fromkeys([*remarks, *_chosen(args, specs), *_remarks(specs)])
         found += specs
     return found, tuple(notes)
 
@@ -255,21 +255,21 @@ def _way(value: object) -> str:
 
 def _chosen(args: argparse.Namespace, specs: Sequence[RunSpec]) -> list[str]:
     """Notes on options not given that a benchmark chose by the model's capabilities."""
-    said = []
+    remarks = []
     for spec in specs:
         options = registry.benchmark_class(spec.benchmark).options
-        told = given(args, options)
-        said += [
+        explicit = given(args, options)
+        remarks += [
             f"{one.flag} was not given: {spec.model} is asked {_way(spec.options[one.name])}"
             for one in options
-            if one.name not in told and spec.options[one.name] != one.default
+            if one.name not in explicit and spec.options[one.name] != one.default
         ]
-    return said
+    return remarks
 
 
 def _remarks(specs: Sequence[RunSpec]) -> tuple[str, ...]:
     """The benchmarks' notes on these runs, each once."""
-    said = (
+    remarks = (
         remark
         for spec in specs
         for remark in build_benchmark(spec).remarks(
@@ -278,7 +278,7 @@ def _remarks(specs: Sequence[RunSpec]) -> tuple[str, ...]:
             else None
         )
     )
-    return tuple(dict.fromkeys([*said, *(note for spec in specs for note in _unbatched(spec))]))
+    return tuple(dict.fromkeys([*remarks, *(note for spec in specs for note in _unbatched(spec))]))
 
 
 def _unbatched(spec: RunSpec) -> list[str]:

@@ -51,27 +51,27 @@ def execute(args: argparse.Namespace) -> int:
     check_hosts([spec], who, typed=typed, allow=args.allow_host, ask=key_hosts.asks(args, who))
     if not args.json and stderr().isatty():
         stderr().line("sending …")
-    told = export_traces(folder, spec, again=args.again)
+    reports = export_traces(folder, spec, again=args.again)
     out = stdout()
     if args.json:
         from evalbench.tui.cli import jsonlines
 
-        jsonlines.write(out, "traced", run=folder.id, traces=told)
+        jsonlines.write(out, "traced", run=folder.id, traces=reports)
     else:
-        for name, text in trace_pairs(folder.id, told):
+        for name, text in trace_pairs(folder.id, reports):
             out.line(f"{name:<10}{text}")
-    complete = all(not report["refused"] and report["left"] == 0 for report in told)
+    complete = all(not report["refused"] and report["left"] == 0 for report in reports)
     return 0 if complete else _NOT_ALL_SENT
 
 
 def _with(spec: RunSpec, args: argparse.Namespace) -> RunSpec:
     """The run's spec with the destinations to use: those given, else its own."""
-    told = {
+    changes = {
         option.name: option.parse(value)
         for option in TRACE_OPTIONS
         if (value := given(args, TRACE_OPTIONS).get(option.name)) is not None
     }
-    if "otlp" in told or "enable_galileo" in told:
-        told = {option.name: option.default for option in TRACE_OPTIONS} | told
-    traces = record_of(TraceSettings, {**values_of(spec.settings.traces), **told})
+    if "otlp" in changes or "enable_galileo" in changes:
+        changes = {option.name: option.default for option in TRACE_OPTIONS} | changes
+    traces = record_of(TraceSettings, {**values_of(spec.settings.traces), **changes})
     return spec.changed(**values_of(completed(traces, spec.settings.env_file)))

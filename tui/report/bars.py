@@ -101,8 +101,8 @@ class _Drawing:
             ]
             bar = "".join(sign * n for sign, n in zip(self._parts, cells, strict=False))
             yield f"{name}  {bar[: room + len(counts)]}"
-        for sign, part, *held in zip(self._parts, chart.parts, *chart.counts, strict=False):
-            yield f"  {sign} {part:<10} " + "  ".join(figures.count(number) for number in held)
+        for sign, part, *numbers in zip(self._parts, chart.parts, *chart.counts, strict=False):
+            yield f"  {sign} {part:<10} " + "  ".join(figures.count(number) for number in numbers)
 
     def heat(self, chart: Heat) -> Iterator[str]:
         """A line per group: the value of every run, and a sign for its shade."""
@@ -142,10 +142,10 @@ class _Drawing:
         names = self._names(chart.series)
         for name, points in zip(names, chart.lines, strict=True):
             room = self._room(name, 10)
-            held = [0.0] * room
+            columns = [0.0] * room
             for (_, before), (seconds, share) in pairwise([(0.0, 0.0), *points]):
-                held[min(room - 1, int(seconds / longest * room))] += share - before
-            most = max(held) or 1.0
+                columns[min(room - 1, int(seconds / longest * room))] += share - before
+            most = max(columns) or 1.0
             top = len(self._levels) - 1
-            line = "".join(self._levels[round(top * one / most)] for one in held)
+            line = "".join(self._levels[round(top * one / most)] for one in columns)
             yield f"{name}  {line}  {figures.duration(points[-1][0])}"

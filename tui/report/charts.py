@@ -129,10 +129,10 @@ def dots_of(title: str, series: Sequence[str], rows: Sequence[Sequence[Any]]) ->
         series: names of the series.
         rows: a name, then a metric or None for each series.
     """
-    metrics = [one for _, *held in rows for one in held if one is not None]
+    metrics = [one for _, *metrics_of_row in rows for one in metrics_of_row if one is not None]
     if not any(one.get("value") is not None for one in metrics):
         return None
-    marks = tuple(tuple(map(_mark, held)) for _, *held in rows)
+    marks = tuple(tuple(map(_mark, metrics_of_row)) for _, *metrics_of_row in rows)
     share = all(figures.is_share(one) for one in metrics if one.get("value") is not None)
     low, high = (0.0, 1.0) if share else _ends(marks)
     names = tuple(named(str(name)) for name, *_ in rows)
@@ -209,8 +209,8 @@ def heat_of(title: str, runs: Sequence[tuple[str, Metrics]], prefix: str) -> Hea
     values = [mark.value for row in marks for mark in row if mark]
     if not 2 <= len(groups) <= MOST_COLUMNS or not values:
         return None
-    held = [m for _, metrics in runs for g in groups if (m := metrics.get(prefix + g))]
-    share = all(figures.is_share(one) for one in held)
+    shown = [m for _, metrics in runs for g in groups if (m := metrics.get(prefix + g))]
+    share = all(figures.is_share(one) for one in shown)
     return Heat(
         named(title),
         tuple(map(named, groups)),
@@ -226,12 +226,12 @@ def shares_of(title: str, rows: Sequence[tuple[str, Mapping[str, int]]]) -> Shar
     """Outcomes of runs; None if there are none yet."""
     if not any(sum(outcomes.values()) for _, outcomes in rows):
         return None
-    kinds = [kind for kind in figures.OUTCOME_WORDS if any(held.get(kind) for _, held in rows)]
+    kinds = [kind for kind in figures.OUTCOME_WORDS if any(counts.get(kind) for _, counts in rows)]
     return Shares(
         title,
         tuple(figures.OUTCOME_WORDS[kind] for kind in kinds),
         tuple(named(name) for name, _ in rows),
-        tuple(tuple(held.get(kind, 0) for kind in kinds) for _, held in rows),
+        tuple(tuple(counts.get(kind, 0) for kind in kinds) for _, counts in rows),
     )
 
 
@@ -239,14 +239,14 @@ def bins_of(
     title: str, series: Sequence[str], counts: Sequence[Mapping[float, int]]
 ) -> Bins | None:
     """How often each value occurred; None if there are fewer than three different ones."""
-    values = sorted({value for held in counts for value in held})
+    values = sorted({value for count in counts for value in count})
     if len(values) < 3 or not all(counts):
         return None
     place, names = _places(values)
-    totals = [sum(held.values()) for held in counts]
+    totals = [sum(count.values()) for count in counts]
     shares = [[0.0] * len(series) for _ in names]
-    for at, held in enumerate(counts):
-        for value, number in held.items():
+    for at, count in enumerate(counts):
+        for value, number in count.items():
             shares[place(value)][at] += number / totals[at]
     return Bins(named(title), tuple(map(named, series)), names, tuple(map(tuple, shares)))
 

@@ -110,8 +110,8 @@ def _part(run: ReadRun) -> RunPart:
     notes = []
     if state != "complete":
         done = f"{figures.count(run.status.done)} of {figures.count(run.status.total)}"
-        gone = "; its engine is gone" if state == INTERRUPTED else ""
-        notes.append(f"not complete: {done} samples are done{gone}")
+        reason = "; its engine is gone" if state == INTERRUPTED else ""
+        notes.append(f"not complete: {done} samples are done{reason}")
     if why := run.folder.unreadable(run.status):
         notes.append(f"its files were damaged: {why}")
     if run.status.problem:

@@ -181,7 +181,7 @@ def _place(row: int, series: int, of: int) -> float:
 def _dots(axes: Any, chart: Dots) -> None:
     of = len(chart.series)
     for at, name in enumerate(chart.series):
-        marks = [(row, held[at]) for row, held in enumerate(chart.marks)]
+        marks = [(row, row_marks[at]) for row, row_marks in enumerate(chart.marks)]
         there = [(_place(row, at, of), mark) for row, mark in marks if mark is not None]
         colour = _COLOURS[at % len(_COLOURS)]
         for y, mark in there:

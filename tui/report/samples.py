@@ -103,13 +103,13 @@ class ReportSamples:
 
 
 def _texts(calls: Sequence[CallView]) -> Iterator[tuple[str, str]]:
-    told = 0
+    texts = 0
     for call in calls:
         for block in call.answered:
-            if told == _MOST_TEXTS:
+            if texts == _MOST_TEXTS:
                 yield "and more", ""
                 return
-            told += 1
+            texts += 1
             title = block.title if len(calls) == 1 else f"{call.title}: {block.title}"
             yield title, cut(block.text)
 

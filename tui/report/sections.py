@@ -126,11 +126,11 @@ def _models_by_group(read: ReadRuns) -> Section:
     if len(headlines) != 1 or not (headline := headlines.pop()):
         return Section(title, ())
     metrics = [run.facts.metrics for run in read.runs]
-    heads = (name.partition("=") for held in metrics for name in held)
+    heads = (name.partition("=") for named in metrics for name in named)
     prefixes = dict.fromkeys(
         f"{head}=" for head, sign, _ in heads if sign and head.startswith(f"{headline}/")
     )
-    what = next((str(held[headline].get("title") or headline) for held in metrics), headline)
+    what = next((str(named[headline].get("title") or headline) for named in metrics), headline)
     runs = list(zip(read.labels, metrics, strict=True))
     maps = [
         heat_of(f"{what}, by {prefix.removeprefix(f'{headline}/').rstrip('=')}", runs, prefix)
@@ -147,18 +147,18 @@ def _names(runs: Sequence[ReadRun]) -> dict[str, list[str]]:
         apart = {name for matrix in run.matrices for name in matrix.metrics}
         apart |= set(agreement_metrics(run.facts.metrics))
         for name, metric in run.facts.metrics.items():
-            held = groups.setdefault(str(metric.get("group") or ""), [])
-            if name not in apart and name not in held:
-                held.append(name)
+            members = groups.setdefault(str(metric.get("group") or ""), [])
+            if name not in apart and name not in members:
+                members.append(name)
     return {group: names for group, names in groups.items() if names}
 
 
 def _rows(runs: Sequence[ReadRun], names: Sequence[str]) -> list[list[Any]]:
     rows = []
     for name in names:
-        held = [run.facts.metrics.get(name) for run in runs]
-        title = next(str(one.get("title") or name) for one in held if one is not None)
-        rows.append([title, *held])
+        values = [run.facts.metrics.get(name) for run in runs]
+        title = next(str(one.get("title") or name) for one in values if one is not None)
+        rows.append([title, *values])
     return rows
 
 
@@ -168,11 +168,11 @@ def _is_share(row: Sequence[Any]) -> bool:
 
 def _grades(read: ReadRuns) -> Chart | None:
     """How often each grade was given; for fractions the outcomes show the same."""
-    held = [run.scores for run in read.runs if run.scores and not run.scores.share]
-    if len(held) < len(read.runs):
+    graded = [run.scores for run in read.runs if run.scores and not run.scores.share]
+    if len(graded) < len(read.runs):
         return None
-    title = held[0].metric.title or held[0].metric.name
-    counts = [Counter(one.scores.values()) for one in held]
+    title = graded[0].metric.title or graded[0].metric.name
+    counts = [Counter(one.scores.values()) for one in graded]
     return bins_of(f"Samples by {title}", read.labels, counts)
 
 
@@ -226,14 +226,14 @@ def _judges(runs: Sequence[ReadRun]) -> Iterator[Section]:
 def _samples(read: ReadRuns, most: int) -> Iterator[Section]:
     if not most:
         return
-    held = [(run, samples) for run in read.runs if (samples := run.samples())]
+    sampled = [(run, samples) for run in read.runs if (samples := run.samples())]
     flipped = []
-    for run, samples in held[1:] if read.comparison else ():
-        first, other = held[0][0].scores, run.scores
+    for run, samples in sampled[1:] if read.comparison else ():
+        first, other = sampled[0][0].scores, run.scores
         if first and other:
-            flipped += flips((held[0][1], samples), (first, other), most)
+            flipped += flips((sampled[0][1], samples), (first, other), most)
     yield Section("Samples on which runs differ", tuple(flipped))
-    lists = [one for run, samples in held for one in worst(samples, run.scores, most)]
+    lists = [one for run, samples in sampled for one in worst(samples, run.scores, most)]
     yield Section(
         "Samples to look at",
         tuple(lists),
@@ -245,14 +245,14 @@ def _samples(read: ReadRuns, most: int) -> Iterator[Section]:
 
 
 def _effort(read: ReadRuns) -> Section:
-    held = []
+    pairs = []
     for run in read.runs:
         speeds = {
             f"local model {name}".strip(): "; ".join(speed_words(one))
             for name, one in run.facts.measures.items()
         }
-        held.append(work_pairs(run.status) | money_pairs(run.status, run.facts) | speeds)
-    table = side_by_side("Work, time and money", read.labels, held)
+        pairs.append(work_pairs(run.status) | money_pairs(run.status, run.facts) | speeds)
+    table = side_by_side("Work, time and money", read.labels, pairs)
     return Section("Cost and time", _there(table, _paces(read)))
 
 
@@ -282,8 +282,8 @@ def _pace(run: ReadRun) -> tuple[tuple[float, float], ...]:
 
 
 def _how(read: ReadRuns) -> Iterator[Section]:
-    def facts(title: str, held: Sequence[Mapping[str, str]]) -> Any:
-        return side_by_side(title, read.labels, held)
+    def facts(title: str, columns: Sequence[Mapping[str, str]]) -> Any:
+        return side_by_side(title, read.labels, columns)
 
     runs = read.runs
     yield Section(

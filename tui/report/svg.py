@@ -123,12 +123,12 @@ def _heat(chart: Heat) -> tuple[Markup, float]:
 def _heat_cell(
     chart: Heat, mark: Mark, x: float, y: float, width: float, name: str, at: int
 ) -> Markup:
-    told = f"{name}, {chart.columns[at]}: {mark.words}"
+    label = f"{name}, {chart.columns[at]}: {mark.words}"
     return Markup(
-        '<g><title>{told}</title><rect x="{x:.1f}" y="{y}" width="{w:.1f}" height="{h}" class="s0"'
+        '<g><title>{label}</title><rect x="{x:.1f}" y="{y}" width="{w:.1f}" height="{h}" class="s0"'
         ' fill-opacity="{shade:.2f}" stroke-opacity="0.2"/>{text}</g>'
     ).format(
-        told=_plain(told),
+        label=_plain(label),
         x=x + 1,
         y=y + 1,
         w=width - 2,

@@ -66,7 +66,7 @@ def metric_table(title: str, labels: Sequence[str], rows: Sequence[Sequence[Any]
         rows: a name, then a metric or None for each run.
     """
     if len(labels) > 1:
-        made = [Row(name, tuple(map(_whole, held))) for name, *held in rows]
+        made = [Row(name, tuple(map(_whole, cells))) for name, *cells in rows]
         note = "value, 95 % interval, numerator / denominator; bounds where samples failed"
         return Table(title, ("", *labels), tuple(made), note=note)
     metrics = [(name, one) for name, one in rows if one is not None]
@@ -121,9 +121,9 @@ def outcome_table(
     """How many samples had each outcome, and their shares."""
     rows = []
     for kind, word in figures.OUTCOME_WORDS.items():
-        counts = [held.get(kind, 0) for held in outcomes]
+        counts = [counted.get(kind, 0) for counted in outcomes]
         if any(counts) or kind in ("ok", "error"):
-            totals = [sum(held.values()) or 1 for held in outcomes]
+            totals = [sum(counted.values()) or 1 for counted in outcomes]
             cells = [
                 Cell(figures.percent(n / total, 1), figures.count(n))
                 for n, total in zip(counts, totals, strict=True)
@@ -136,12 +136,12 @@ def side_by_side(
     title: str, labels: Sequence[str], pairs: Sequence[Mapping[str, str]]
 ) -> Table | None:
     """Facts about runs, a column for each; None if there are none."""
-    names = list(dict.fromkeys(name for held in pairs for name in held))
+    names = list(dict.fromkeys(name for column in pairs for name in column))
     if not names:
         return None
     rows = []
     for name in names:
-        words = [held.get(name, "–") for held in pairs]
+        words = [column.get(name, "–") for column in pairs]
         rows.append(Row(name, tuple(map(Cell, words)), differs=len(set(words)) > 1))
     head = ("", *labels) if len(labels) > 1 else ()
     return Table(title, head, tuple(rows), numbers=False)

@@ -93,8 +93,8 @@ class ComparePage(Page):
         try:
             found = Compared.of(await run_command("compare", *paths, "--flips", str(MOST_FLIPS)))
         except EvalbenchError as error:
-            told = [error.what, error.why, error.hint]
-            self.query_one("#about", Lines).show([[(words, "bad")] for words in told if words])
+            lines = [error.what, error.why, error.hint]
+            self.query_one("#about", Lines).show([[(words, "bad")] for words in lines if words])
             self.query_one(TopLine).tell(right="cannot be compared")
             self.query_one(Table).show(empty=" ")
             return
@@ -196,11 +196,11 @@ def _about(found: Compared) -> list[Line]:
     if alarm := found.alarm():
         lines.append([(f"! {alarm}", "bad")])
     for what, values in found.differences():
-        told = (
+        parts = (
             f"{found.letter(run)} {value}"
             for run, value in zip(found.head["runs"], values, strict=True)
         )
-        lines.append([("  ", ""), (what, "warn"), "  " + " · ".join(told)])
+        lines.append([("  ", ""), (what, "warn"), "  " + " · ".join(parts)])
     lines += [[(f"! {words}", "bad")] for words in found.head["warnings"]]
     return lines
 
@@ -234,8 +234,8 @@ def _tables(tables: Sequence[Sequence[Sequence[str]]], width: int) -> list[Line]
         for number, (letter, name, *cells) in enumerate(table):
             # Only ids are text; figures stand below each other.
             right = [title != "run" for title in table[0][2:]]
-            told = zip(cells, widths, right, strict=True)
-            words = "".join(" " * _GAP + cell(text, wide, right=end) for text, wide, end in told)
+            columns = zip(cells, widths, right, strict=True)
+            words = "".join(" " * _GAP + cell(text, wide, right=end) for text, wide, end in columns)
             tone = "" if number else "dim"
             fitted = cell(names.get(one_line(name), name), model)
             lines.append([(f"{letter:<{letters}} ", "strong"), (fitted, tone), (words, tone)])

@@ -169,11 +169,11 @@ class OwnPage(Page):
         score.show([[("scoring ...", "dim")]])
         case = orjson.dumps({"sample": self._at + 1, "reply": reply}).decode()
         try:
-            (told,) = await run_command("parse", self._file, secret=case)
+            (scored,) = await run_command("parse", self._file, secret=case)
         except EvalbenchError as error:
             score.show([[(words, "bad")] for words in _words(error)])
             return
-        score.show(_score_lines(told))
+        score.show(_score_lines(scored))
 
     # -- acting ------------------------------------------------------------------
 
@@ -231,16 +231,16 @@ def _part(part: Any) -> str:
     return f"<{part.get('media_type')}, {part.get('width')} × {part.get('height')}>"
 
 
-def _score_lines(told: JsonLine) -> list[Line]:
-    values = ", ".join(f"{name} {value:g}" for name, value in told["values"].items())
-    read = ", ".join(f"{value}" for value in told["parsed"].values())
-    good = told["values"].get("accuracy", told["values"].get("score", 0.0)) > 0
-    gold = told["gold"]
+def _score_lines(scored: JsonLine) -> list[Line]:
+    values = ", ".join(f"{name} {value:g}" for name, value in scored["values"].items())
+    read = ", ".join(f"{value}" for value in scored["parsed"].values())
+    good = scored["values"].get("accuracy", scored["values"].get("score", 0.0)) > 0
+    gold = scored["gold"]
     right = " or ".join(map(str, gold)) if isinstance(gold, list) else gold
     if isinstance(gold, int):
         right = ascii_uppercase[gold]  # of the options
     return [
-        [(f"{told['outcome']}: {values or 'no score'}", "good" if good else "bad")],
+        [(f"{scored['outcome']}: {values or 'no score'}", "good" if good else "bad")],
         [f"read: {read}"],
         [(f"right: {right}", "dim")],
     ]

@@ -169,9 +169,9 @@ class Enter(Dialog[str]):
             try:
                 self._check(value)
             except ValueError as refused:
-                told = self.query_one("#refused", Plain)
-                told.show(f"✗ {refused}")
-                told.add_class("-on")
+                line = self.query_one("#refused", Plain)
+                line.show(f"✗ {refused}")
+                line.add_class("-on")
                 return
         # Nothing typed here stays in a widget, in case it is a key.
         event.input.clear()

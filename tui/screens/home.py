@@ -244,7 +244,7 @@ class HomePage(FilteredPage):
         by, turned = self._order
         arrow = "▾" if ORDERS[by][1] is not turned else "▴"
         for line in self._lines:
-            held = {
+            widest = {
                 "state": len(line.state),
                 "benchmark": min(_NAME, len(_name(line))),
                 "score": len(line.score),
@@ -252,7 +252,7 @@ class HomePage(FilteredPage):
                 "spent": len(line.spent),
                 "model": min(_MODEL, len(line.model)),
             }
-            self._widths = {name: max(self._widths[name], wide) for name, wide in held.items()}
+            self._widths = {name: max(self._widths[name], wide) for name, wide in widest.items()}
         columns = []
         for column in _COLUMNS:
             title = f"{column.title} {arrow}" if column.title == by else column.title

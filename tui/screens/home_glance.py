@@ -68,23 +68,23 @@ class Glance(Vertical):
         try:
             # The driver's library may take a second to load.
             seen = await asyncio.to_thread(self._machine.read, runs)
-            told = await asyncio.to_thread(lambda: [line.folder.status() for line in live])
+            statuses = await asyncio.to_thread(lambda: [line.folder.status() for line in live])
         finally:
             low = cast("Page", self.screen).the_app.low_bandwidth
             self._due = time.monotonic() + (_LOW_BANDWIDTH_S if low else _EVERY_S)
-        self.show(told, seen)
+        self.show(statuses, seen)
 
-    def show(self, told: Sequence[Status], seen: MachineReading) -> None:
+    def show(self, statuses: Sequence[Status], seen: MachineReading) -> None:
         """Show live runs and a reading of the machine."""
         if self.query(Lines):
-            self.query_one("#glance-calls", Lines).show(call_lines(told))
+            self.query_one("#glance-calls", Lines).show(call_lines(statuses))
             self.query_one("#glance-machine", Lines).show(machine_lines(seen))
 
 
-def call_lines(told: Sequence[Status]) -> list[Line]:
+def call_lines(statuses: Sequence[Status]) -> list[Line]:
     """A line for each live run: calls in flight and what limits them, rate, why calls wait."""
     lines: list[Line] = []
-    for status in told[:_MOST_RUNS]:
+    for status in statuses[:_MOST_RUNS]:
         gauges = status.gauges
         flying, most = gauges.get("in_flight") or 0, gauges.get("concurrency")
         limited = limit_words(gauges)
@@ -94,11 +94,11 @@ def call_lines(told: Sequence[Status]) -> list[Line]:
         told_words = f" {words:>9}  {figures.rate(status.rate)}"
         name = cell(status.model, _NAME)
         lines.append([f"{name} ", Bar(share, "accent", _BAR), told_words])
-        if held := holdup_words(gauges):
-            lines.append([(f"  {held}", "warn")])
+        if holdup := holdup_words(gauges):
+            lines.append([(f"  {holdup}", "warn")])
         elif limited:
             lines.append([(f"  {limited}", "dim")])
-    if (more := len(told) - _MOST_RUNS) > 0:
+    if (more := len(statuses) - _MOST_RUNS) > 0:
         lines.append([(f"and {figures.counted(more, 'run')} more", "dim")])
     return lines or [[("no run at work", "dim")]]
 
@@ -120,8 +120,8 @@ def machine_lines(seen: MachineReading) -> list[Line]:
         if (used := card.get("used")) is not None and card.get("total"):
             words = f" {figures.bytes_of(used, card['total'])}"
             busy = card.get("utilisation")
-            told = "" if busy is None else f" · {busy} % busy"
+            share = "" if busy is None else f" · {busy} % busy"
             name = f"GPU {place}"
             gauge = Gauge(used, card.get("peak"), card["total"])
-            lines.append([(f"{name:<8}", "dim"), gauge, words, (told, "dim")])
+            lines.append([(f"{name:<8}", "dim"), gauge, words, (share, "dim")])
     return lines or [[("reading…", "dim")]]

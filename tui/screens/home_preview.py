@@ -75,6 +75,8 @@ class Preview(Vertical):
             for part in view.problem.splitlines():
                 lines += [[(text, "warn")] for text in wrap(one_line(part), width)]
         if status.desc or status.tags:
-            told = " ".join([one_line(status.desc), *(f"#{one_line(tag)}" for tag in status.tags)])
-            lines.append([(told.strip(), "dim")])
+            description = " ".join(
+                [one_line(status.desc), *(f"#{one_line(tag)}" for tag in status.tags)]
+            )
+            lines.append([(description.strip(), "dim")])
         return lines

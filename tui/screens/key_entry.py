@@ -77,12 +77,12 @@ class KeyWork(Dialog[Line]):
             await self.app.push_screen_wait(Trouble(error))
             self.dismiss(None)
             return
-        told = [line for line in lines if line["event"].startswith("key")]
+        answers = [line for line in lines if line["event"].startswith("key")]
         failed = next((line for line in lines if line["event"] == "error"), None)
-        if failed and not told:
+        if failed and not answers:
             trouble = EvalbenchError(failed["what"], why=failed["why"], hint=failed["try"])
             await self.app.push_screen_wait(Trouble(trouble))
-        self.dismiss(told[0] if told else failed)
+        self.dismiss(answers[0] if answers else failed)
 
     def _tell(self, line: Line) -> None:
         if line["event"] == "note":
@@ -157,12 +157,12 @@ async def set_key(
         f"Trying and keeping the {title}", ("set", places.provider, "--name", name, *flags), secret
     )
     del secret
-    told = await app.push_screen_wait(asking)
-    if told is None or told["event"] == "error":
+    answer = await app.push_screen_wait(asking)
+    if answer is None or answer["event"] == "error":
         return False
-    said = told["what"] or "the key is stored in the keychain"
-    app.notify(said, timeout=6, markup=False)
-    for one in told["notes"]:
+    text = answer["what"] or "the key is stored in the keychain"
+    app.notify(text, timeout=6, markup=False)
+    for one in answer["notes"]:
         app.notify(one, severity="warning", timeout=10, markup=False)
     return True
 
@@ -220,23 +220,23 @@ async def _use_for_session(
 ) -> bool:
     """Pass a key to commands started from now on, unless it is rejected, or its test cancelled."""
     try:
-        held = hold(provider, secret)
+        names = hold(provider, secret)
     except EvalbenchError as error:
         await app.push_screen_wait(Trouble(error))
         return False
     finally:
         del secret
-    told = await app.push_screen_wait(
+    answer = await app.push_screen_wait(
         KeyWork(f"Trying the {provider} key", ("test", provider, *flags))
     )
-    if told is None or told["event"] == "error" or told["rejected"]:
-        drop(held)
-        if told is not None and told["event"] != "error":
-            trouble = EvalbenchError(told["what"], why=told["why"], hint=told["try"])
+    if answer is None or answer["event"] == "error" or answer["rejected"]:
+        drop(names)
+        if answer is not None and answer["event"] != "error":
+            trouble = EvalbenchError(answer["what"], why=answer["why"], hint=answer["try"])
             await app.push_screen_wait(Trouble(trouble))
         return False
-    words = told["what"] if told["ok"] else f"the key could not be tried: {told['what']}"
-    severity: SeverityLevel = "information" if told["ok"] else "warning"
+    words = answer["what"] if answer["ok"] else f"the key could not be tried: {answer['what']}"
+    severity: SeverityLevel = "information" if answer["ok"] else "warning"
     app.notify(
         f"{words}; it is used until the app closes", severity=severity, timeout=8, markup=False
     )

@@ -99,8 +99,8 @@ class KeysPage(FilteredPage):
             # Setting or removing a key replaces its provider's line.
             names = [line.provider for line in self._lines]
             table.cursor = names.index(here.provider) if here.provider in names else 0
-        held = sum(line.held for line in self._lines)
-        self.query_one(TopLine).tell(right=counted(held, "key"))
+        count = sum(line.held for line in self._lines)
+        self.query_one(TopLine).tell(right=counted(count, "key"))
         self._tell()
 
     def _current(self) -> KeyLine | None:
@@ -176,14 +176,14 @@ class KeysPage(FilteredPage):
             return
         named = ("--name", line.name) if line.in_keychain else ()
         asking = KeyWork(f"Trying the {line.provider} key", ("test", line.provider, *named))
-        told = await self.app.push_screen_wait(asking)
-        if told is None:
+        answer = await self.app.push_screen_wait(asking)
+        if answer is None:
             return
-        works = told.get("ok", False)
-        self._tried[line.provider, line.name] = ("✓ " if works else "✗ ") + told["what"]
+        works = answer.get("ok", False)
+        self._tried[line.provider, line.name] = ("✓ " if works else "✗ ") + answer["what"]
         self._show()
-        if not works and told["event"] != "error":
-            trouble = EvalbenchError(told["what"], why=told["why"], hint=told["try"])
+        if not works and answer["event"] != "error":
+            trouble = EvalbenchError(answer["what"], why=answer["why"], hint=answer["try"])
             await self.app.push_screen_wait(Trouble(trouble))
 
     @work(exclusive=True, group="act")
@@ -197,11 +197,11 @@ class KeysPage(FilteredPage):
         if not await self.app.push_screen_wait(Confirm(question, yes="Remove", note=note)):
             return
         words = ("rm", line.provider, "--name", line.name)
-        told = await self.app.push_screen_wait(KeyWork("Removing the key", words))
-        if told is not None and told["event"] != "error":
+        answer = await self.app.push_screen_wait(KeyWork("Removing the key", words))
+        if answer is not None and answer["event"] != "error":
             self._tried.pop((line.provider, line.name), None)
             self.notify(f"the {line.provider} key {line.name!r} is gone", markup=False)
-            for one in told["notes"]:
+            for one in answer["notes"]:
                 self.notify(one, severity="warning", timeout=10, markup=False)
         self._look()
 

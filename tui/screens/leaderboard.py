@@ -108,14 +108,14 @@ class LeaderboardPage(Page):
 
     def _took(self, line: RunLine) -> str:
         """A run's cost, tokens and reply latency, which is shown once it has been read."""
-        said = [figures.dollars(line.cost)] if line.spent and line.cost is not None else []
-        said.append(f"{figures.count(line.tokens)} tokens")
+        parts = [figures.dollars(line.cost)] if line.spent and line.cost is not None else []
+        parts.append(f"{figures.count(line.tokens)} tokens")
         key = line.folder.path, line.tokens
         if key not in self._latencies:
             self._read_latency(line)
-        elif took := self._latencies[key]:
-            said.append(f"{figures.duration(took)} to a reply")
-        return " · ".join(said)
+        elif latency := self._latencies[key]:
+            parts.append(f"{figures.duration(latency)} to a reply")
+        return " · ".join(parts)
 
     @work(exclusive=True, group="latency")
     async def _read_latency(self, line: RunLine) -> None:

@@ -199,8 +199,8 @@ def _processors(seen: MachineReading, width: int) -> list[Line]:
             each = "".join(STEPS[min(most, int(one * len(STEPS)))] for one in system.cores)
             lines.append([("each   ", "dim"), each])
     if system.load is not None:
-        told = "  ".join(f"{one:.2f}" for one in system.load)
-        lines.append([("load   ", "dim"), told, ("  over 1, 5 and 15 minutes", "dim")])
+        load = "  ".join(f"{one:.2f}" for one in system.load)
+        lines.append([("load   ", "dim"), load, ("  over 1, 5 and 15 minutes", "dim")])
     return lines
 
 
@@ -217,8 +217,8 @@ def _memory(seen: MachineReading, width: int) -> list[Line]:
     if ours:
         lines.append([("runs   ", "dim"), figures.amount(ours, "B"), (" of it", "dim")])
     if system.swap_total and (width or system.swap_used):
-        told = figures.bytes_of(system.swap_used, system.swap_total)
-        lines.append([("swap   ", "dim"), told])
+        swap = figures.bytes_of(system.swap_used, system.swap_total)
+        lines.append([("swap   ", "dim"), swap])
     return lines
 
 
@@ -251,18 +251,18 @@ def _card(card: Mapping[str, Any], holders: Sequence[Holder]) -> list[Line]:
         lines.append([(" · ".join(facts), "dim")])
     processes = sorted(card["processes"].items(), key=lambda item: -(item[1] or 0))
     for pid, used in processes[:_MOST_HOLDERS]:
-        held = "unknown memory" if used is None else figures.amount(used, "B")
-        lines.append([("held by ", "dim"), holder_of(pid, holders), f"  {held}"])
+        memory = "unknown memory" if used is None else figures.amount(used, "B")
+        lines.append([("held by ", "dim"), holder_of(pid, holders), f"  {memory}"])
     if (more := len(processes) - _MOST_HOLDERS) > 0:
         lines.append([(f"and {more} more", "dim")])
     return lines
 
 
 def _used(card: Mapping[str, Any]) -> str:
-    told = f" {figures.bytes_of(card['used'], card['total'])}"
+    text = f" {figures.bytes_of(card['used'], card['total'])}"
     if card["peak"] is not None and card["peak"] > card["used"]:
-        told += f", peak {figures.amount(card['peak'], 'B')}"
-    return told
+        text += f", peak {figures.amount(card['peak'], 'B')}"
+    return text
 
 
 def _facts(card: Mapping[str, Any]) -> list[str]:

@@ -348,8 +348,8 @@ class NewRunPage(FixingPage):
             case _:
                 offer = self._offered.of(self._draft.provider)
                 hint = self._key_hint(offer.trouble)
-                told = about_model(offer, ident, self._draft.needs(), self._place(), hint)
-                words = self._draft.as_fields(told)
+                about = about_model(offer, ident, self._draft.needs(), self._place(), hint)
+                words = self._draft.as_fields(about)
         self.query_one("#about", Plain).show(words)
 
     # -- settings ------------------------------------------------------------------
@@ -407,10 +407,10 @@ class NewRunPage(FixingPage):
         self._tell_state()
         no_list = None if draft.model else self._offered.of(draft.provider).trouble
         self.offer(draft.fix(no_list, self._model()))
-        told = [f"✗ {words}" for words in faults.values()]
-        told += [draft.missing] if draft.missing else []
-        if told:
-            takes.tell([*told, *self.fix_words()], bad=bool(faults))
+        problems = [f"✗ {words}" for words in faults.values()]
+        problems += [draft.missing] if draft.missing else []
+        if problems:
+            takes.tell([*problems, *self.fix_words()], bad=bool(faults))
         else:
             takes.estimate_soon(draft.words())
 

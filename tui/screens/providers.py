@@ -72,12 +72,12 @@ class ProvidersPage(FilteredPage):
     @work(exclusive=True, group="look")
     async def _look(self) -> None:
         try:
-            told = await run_command("providers", "list")
+            lines = await run_command("providers", "list")
         except EvalbenchError as error:
             self.query_one(Table).show(empty=f"✗ {error.what}")
             return
         known = {line["provider"] for line in self._every}
-        self._every = [line for line in told if line["event"] == "provider"]
+        self._every = [line for line in lines if line["event"] == "provider"]
         self._show()
         names = [line["provider"] for line in self._lines]
         if known and (new := [name for name in names if name not in known]):
@@ -166,14 +166,14 @@ class ProvidersPage(FilteredPage):
         self._tried[name] = "asking…"
         self._show()
         try:
-            told = await run_command("providers", "test", name)
+            lines = await run_command("providers", "test", name)
         except EvalbenchError as error:
             self._tried[name] = f"✗ {error.what}"
             self._show()
             if self.on_top:
                 await self.app.push_screen_wait(Trouble(error))
             return
-        (answer,) = (line for line in told if line["event"] == "provider-test")
+        (answer,) = (line for line in lines if line["event"] == "provider-test")
         self._tried[name] = f"✓ {answer['what']} ({answer['seconds']:.1f} s)"
         self._show()
 

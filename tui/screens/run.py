@@ -395,11 +395,11 @@ class RunPage(Page):
     async def action_budget(self) -> None:
         """See ``commands.py``."""
         status = self.view.status
-        held = "" if status.budget_usd is None else f"{status.budget_usd:g}"
+        current = "" if status.budget_usd is None else f"{status.budget_usd:g}"
         typed = await self.app.push_screen_wait(
             Enter(
                 f"Budget for {self._budget_covers()}, in US dollars",
-                value=held,
+                value=current,
                 note="none removes the budget" if self.view.live else "the run continues with it",
                 check=lambda text: read_budget(text, status),
             )

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 async def tag_runs(app: AppInterface, lines: Sequence[RunLine]) -> None:
     """Ask for tags, and add them to runs or remove them. Call it from a worker."""
     named = _named(lines)
-    held = sorted({tag for line in lines for tag in line.tags})
-    now = f"Now: {', '.join(held)}. " if held else ""
+    present = sorted({tag for line in lines for tag in line.tags})
+    now = f"Now: {', '.join(present)}. " if present else ""
     note = f"{now}Several with commas; a - before a tag removes it."
     typed = await app.push_screen_wait(Enter(f"Tag {named}", note=note))
     tags = [word.strip() for word in (typed or "").split(",") if word.strip()]
@@ -66,11 +66,11 @@ async def export_runs(app: AppInterface, lines: Sequence[RunLine]) -> None:
     app.notify(f"exporting {named}…", markup=False)
     words = (*(line.folder.id for line in lines), "--format", chosen, "--output", place.strip())
     try:
-        told = await run_command("export", *words)
+        events = await run_command("export", *words)
     except EvalbenchError as error:
         app.tell_trouble(error)
         return
-    done = next(line for line in told if line["event"] == "exported")
+    done = next(line for line in events if line["event"] == "exported")
     app.notify(f"{counted(len(done['files']), 'file')} written: {done['files'][0]}", markup=False)
     for one in done["notes"]:
         app.notify(one, severity="warning", timeout=10, markup=False)

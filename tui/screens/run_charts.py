@@ -65,7 +65,7 @@ class RunChartsPage(Page):
         self.query_one(TopLine).tell(right=self._watch.state)
 
     @on(ChartGrid.Read)
-    def _told(self, event: ChartGrid.Read) -> None:
+    def _read(self, event: ChartGrid.Read) -> None:
         words = event.trouble or ("" if event.number else "Nothing was answered yet.")
         empty = self.query_one("#empty", Plain)
         empty.show(words)

@@ -133,15 +133,15 @@ def work_lines(view: RunView, *, compact: bool, plain: bool) -> list[Line]:
     roles = view.roles
     widest = max((len(figures.count(role.sent)) for role in roles), default=0)
     for role in roles:
-        name, said = one_line(role.role), f"{figures.count(role.sent):>{widest}} sent"
-        said += " since resuming" if view.resumed else ""
+        name, sent = one_line(role.role), f"{figures.count(role.sent):>{widest}} sent"
+        sent += " since resuming" if view.resumed else ""
         if len(roles) > 1:
             # Numbers first: names of judges may be longer than the line. For a lone candidate,
             # calls in flight are shown next to its limit.
             flying = f", {figures.count(role.in_flight)} in flight" if view.live else ""
-            lines.append([f"{said}{flying}  {name}"])
+            lines.append([f"{sent}{flying}  {name}"])
         else:
-            lines.append([f"{name}  {said}"])
+            lines.append([f"{name}  {sent}"])
         if role.from_journal and not compact:
             lines.append([(f"{figures.count(role.from_journal)} taken from the journal", "dim")])
         if role.reused:
@@ -173,12 +173,12 @@ def _worker_lines(gauges: Gauges) -> list[Line]:
     if workers := gauges.get("workers"):
         return [[(words, "dim")] for words in workers_words(workers, _MOST_WORKERS)]
     memory = gauges.get("memory") or {}
-    told = []
+    parts = []
     if resident := memory.get("rss"):
-        told.append(f"worker memory {figures.amount(resident, 'B')}")
+        parts.append(f"worker memory {figures.amount(resident, 'B')}")
     if (idle := gauges.get("idle")) is not None:
-        told.append(f"{100 * idle:.0f} % idle")
-    lines: list[Line] = [[(" · ".join(told), "dim")]] if told else []
+        parts.append(f"{100 * idle:.0f} % idle")
+    lines: list[Line] = [[(" · ".join(parts), "dim")]] if parts else []
     if reserved := memory.get("reserved"):
         used = figures.amount(memory.get("used") or 0, "B")
         words = f"on the card {used}, {figures.amount(reserved, 'B')} reserved"
@@ -188,10 +188,10 @@ def _worker_lines(gauges: Gauges) -> list[Line]:
 
 def _speed_lines(view: RunView) -> list[Line]:
     lines: list[Line] = []
-    for name, held in view.measures.items():
+    for name, measures in view.measures.items():
         if len(view.measures) > 1:
             lines.append([one_line(name)])
-        lines += [[(words, "dim")] for words in speed_words(held)]
+        lines += [[(words, "dim")] for words in speed_words(measures)]
     return lines
 
 
@@ -214,9 +214,9 @@ def money_lines(view: RunView) -> list[Line]:
     if is_free(status):
         return []
     spent: list[Piece] = ["spent ", (spent_words(status), "strong")]
-    gone = (status.spend_usd or 0) + status.possible_usd
+    used = (status.spend_usd or 0) + status.possible_usd
     if status.budget_usd:
-        share = gone / status.budget_usd
+        share = used / status.budget_usd
         spent += [
             "  ",
             Bar(share, "warn" if share >= _NEARLY else "good"),
@@ -260,8 +260,8 @@ def limit_lines(view: RunView, *, compact: bool) -> list[Line]:
             share = left / limit
             words += [f" of {figures.count(limit)} ", Bar(share, _left_tone(share))]
         lines.append(words)
-    if held := holdup_words(gauges):
-        lines.append([(held, "warn")])
+    if holdup := holdup_words(gauges):
+        lines.append([(holdup, "warn")])
     if (again := gauges.get("retries")) and not compact:
         lines.append([(f"{figures.count(again)} sent again so far", "dim")])
     for wait in view.waits[: 1 if compact else _MOST_WAITS]:
@@ -279,8 +279,8 @@ _MOST_BATCHES = 4
 
 def batch_lines(view: RunView, *, compact: bool) -> list[Line]:
     """The pending batches, or else the last ones: their state and progress."""
-    held = view.status.batches
-    shown = [batch for batch in held if is_open(batch)] or held[-1:]
+    batches = view.status.batches
+    shown = [batch for batch in batches if is_open(batch)] or batches[-1:]
     lines: list[Line] = [
         [
             *([] if compact else [(f"{batch.get('name')} ", "dim")]),

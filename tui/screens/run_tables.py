@@ -51,5 +51,5 @@ def answer_row(answer: Answer) -> Sequence[Cell]:
 
 def log_rows(view: RunView) -> list[Sequence[Cell]]:
     """The events shown to users, oldest first."""
-    told = [(event, words) for event in view.log if (words := log_words(event))]
-    return [((view.clock_time(event), "dim"), (words, event_tone(event))) for event, words in told]
+    shown = [(event, words) for event in view.log if (words := log_words(event))]
+    return [((view.clock_time(event), "dim"), (words, event_tone(event))) for event, words in shown]

@@ -408,8 +408,8 @@ def _facts(view: SampleView) -> Iterator[Pair]:
             yield "read as", f"{reading}  ({parser})", ""
         for name, word in score.values:
             yield "counts as", f"{word}  ({name})", ""
-        for name, told in score.notes:
-            yield name, told, ""
+        for name, note in score.notes:
+            yield name, note, ""
     for tag, value in view.tags:
         yield tag, value, ""
     yield "id", view.id, "dim"
@@ -489,14 +489,14 @@ class BatchLines(Dialog[None]):
             if not self._calls:
                 yield Plain("No call of this sample was sent in a batch.")
             for call in self._calls:
-                yield from _told(call)
+                yield from _batched_call(call)
 
     def on_mount(self) -> None:
         """Focus the text, so that it can be scrolled at once."""
         self.query_one("#box").focus()
 
 
-def _told(call: BatchedCall) -> Iterator[Widget]:
+def _batched_call(call: BatchedCall) -> Iterator[Widget]:
     where = f"batch {call.batch}, line {call.line}" + (f" ({call.job})" if call.job else "")
     yield Plain(f"{call.role} {call.model} · {call.step} · {where}", classes="title")
     yield Plain("sent", classes="what")

@@ -310,15 +310,15 @@ class SamplesPage(SeekingPage):
         """Show how many there are, and which filters apply."""
         everything = self._watch.status.total // self._epochs
         number = len(self._rows)
-        said = figures.count(number)
+        text = figures.count(number)
         if self._filter.any:
-            said += f" of {figures.count(everything)}"
-        said += " sample" if number == 1 and not self._filter.any else " samples"
+            text += f" of {figures.count(everything)}"
+        text += " sample" if number == 1 and not self._filter.any else " samples"
         if self._order:
-            said += f" · by {_order_name(self._order)}"
+            text += f" · by {_order_name(self._order)}"
         if not self._watch.ended:
-            said += f" · {self._watch.state}"
-        self.query_one(TopLine).tell(right=said)
+            text += f" · {self._watch.state}"
+        self.query_one(TopLine).tell(right=text)
         narrowed = self.query_one("#narrowed", Plain)
         narrowed.set_class(self._filter.any or bool(self._problem), "-on")
         words = _filter_words(self._filter) + self._looking + " · x shows all"
@@ -353,17 +353,17 @@ class SamplesPage(SeekingPage):
             numbers = await asyncio.to_thread(matching, self._samples, wanted, fields)
             if wanted.texts and self._search:
                 due = await asyncio.to_thread(self._search.due, numbers)
-                took = time.monotonic() - began
+                seconds = time.monotonic() - began
                 self._search.begin(due)
                 await self._look_through(numbers, self._search)
             else:
                 numbers = await asyncio.to_thread(self._in_order, numbers)
-                took = time.monotonic() - began
+                seconds = time.monotonic() - began
                 self._show(numbers)
         except JournalError as error:
-            took = time.monotonic() - began
+            seconds = time.monotonic() - began
             self._show((), empty=f"{error.what}. {error.why}")
-        self._scan_due = time.monotonic() + max(_SCAN_AGAIN_S, _SCAN_SHARE * took)
+        self._scan_due = time.monotonic() + max(_SCAN_AGAIN_S, _SCAN_SHARE * seconds)
 
     async def _look_through(self, numbers: Sequence[int], search: TextSearch) -> None:
         """Search the text in what was not searched yet; matches are shown meanwhile."""
@@ -686,7 +686,7 @@ def _filter_words(wanted: SampleFilter) -> str:
     if wanted.tag:
         parts.append(f"{wanted.tag[0]} {wanted.tag[1]}")
     if wanted.typed:
-        said = " and ".join(f"“{text}”" for text in wanted.texts)
+        quoted = " and ".join(f"“{text}”" for text in wanted.texts)
         plain = set(wanted.typed.split()) <= set(wanted.texts)
-        parts.append(f"with {said} in it" if plain else wanted.typed)
+        parts.append(f"with {quoted} in it" if plain else wanted.typed)
     return "only " + ", ".join(parts)

@@ -73,8 +73,8 @@ class ServerPage(FixingPage):
         option, text = SERVER_SETTINGS["base_url"].option, self._typed.get("base_url", "")
         fault = address_fault(option, text)
         self.offer(Fix(option.name, with_scheme(text)) if fault else None)
-        told = fault.what.removeprefix(f"{option.flag} ") if fault else ""
-        words = "; ".join([told, *self.fix_words()])
+        about = fault.what.removeprefix(f"{option.flag} ") if fault else ""
+        words = "; ".join([about, *self.fix_words()])
         self.query_one(Form).show_faults({option.name: words} if fault else {})
         return fault is None
 
@@ -110,8 +110,8 @@ class ServerPage(FixingPage):
             setting = error.setting if isinstance(error, CommandFailed) else ""
             if setting in [field.option.name for field in self.query(Field)]:
                 flag = f"--{setting.replace('_', '-')} "
-                told = (error.what.removeprefix(flag), error.why)
-                form.show_faults({setting: "; ".join(filter(None, told))})
+                parts = (error.what.removeprefix(flag), error.why)
+                form.show_faults({setting: "; ".join(filter(None, parts))})
                 await form.reveal(setting)
             else:
                 await self.app.push_screen_wait(Trouble(error))

@@ -307,6 +307,6 @@ class PressKey(Dialog[str]):
             self.dismiss(key)
 
     def _say(self, words: str) -> None:
-        said = self.query_one("#said", Plain)
-        said.add_class("warn")
-        said.show(words)
+        line = self.query_one("#said", Plain)
+        line.add_class("warn")
+        line.show(words)

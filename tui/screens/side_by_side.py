@@ -36,7 +36,7 @@ _OWN = "bold underline"
 """Marks words that the first run's reply does not have; visible without colours too."""
 
 
-class _Told(NamedTuple):
+class _Reply(NamedTuple):
     """One run's reply to the question."""
 
     view: SampleView | None
@@ -94,14 +94,14 @@ class SideBySidePage(Page):
     @work(exclusive=True, group="look")
     async def _look(self) -> None:
         flip = self._found.flips[self.place]
-        told, marked = await asyncio.to_thread(self._read, flip["numbers"])
-        question = next((one.view.question for one in told if one.view), flip["question"])
-        gold = next((one.view.gold for one in told if one.view and one.view.gold), "")
-        choices = next((one.choices for one in told if one.choices), "")
+        replies, marked = await asyncio.to_thread(self._read, flip["numbers"])
+        question = next((one.view.question for one in replies if one.view), flip["question"])
+        gold = next((one.view.gold for one in replies if one.view and one.view.gold), "")
+        choices = next((one.choices for one in replies if one.choices), "")
         told_gold = f"gold: {gold}" if gold else ""
         words = "\n".join(filter(None, (question.strip(), choices, told_gold)))
         self.query_one("#question", Plain).show(words)
-        for place, (one, parts) in enumerate(zip(told, marked, strict=True)):
+        for place, (one, parts) in enumerate(zip(replies, marked, strict=True)):
             self.query_one(f"#head-{place}", Lines).show(self._head(place, one))
             self.query_one(f"#reply-{place}", Static).update(_marked(parts))
         count = len(self._found.flips)
@@ -110,19 +110,19 @@ class SideBySidePage(Page):
         self.query_one("#all", Scroll).scroll_home(animate=False)
         self.refresh_bindings()
 
-    def _read(self, numbers: Sequence[int]) -> tuple[list[_Told], list[list[Part]]]:
+    def _read(self, numbers: Sequence[int]) -> tuple[list[_Reply], list[list[Part]]]:
         """The samples, and each reply in parts: the first against the second, others against it."""
-        told = [self._told(*both) for both in zip(self._browsers, numbers, strict=True)]
-        diffs = [word_diff(told[0].reply, one.reply) for one in told[1:]]
-        return told, [diffs[0][0], *(theirs for _, theirs in diffs)]
+        replies = [self._reply(*both) for both in zip(self._browsers, numbers, strict=True)]
+        diffs = [word_diff(replies[0].reply, one.reply) for one in replies[1:]]
+        return replies, [diffs[0][0], *(theirs for _, theirs in diffs)]
 
-    def _told(self, browser: SampleBrowser, number: int) -> _Told:
+    def _reply(self, browser: SampleBrowser, number: int) -> _Reply:
         try:
             found = browser.sample(number)
         except JournalError as error:
-            return _Told(None, f"{error.what}\n{error.why}", "")
+            return _Reply(None, f"{error.what}\n{error.why}", "")
         if found is None:
-            return _Told(None, "This sample is no longer part of the run.", "")
+            return _Reply(None, "This sample is no longer part of the run.", "")
         line, calls = found
         view = sample_view(line, calls, browser.headline, live=False)
         own = [call.reply for call in calls if call.reply and call.key.role == CANDIDATE]
@@ -132,14 +132,14 @@ class SideBySidePage(Page):
             cost = sum(float(one.cost or 0) for one in own)
             facts += [figures.dollars(cost)] if cost else []
         detail = line.scores[0].detail if line.scores else {}
-        return _Told(
+        return _Reply(
             view,
             view.reply[:LONGEST] or "(no text)",
             " · ".join(filter(None, facts)),
             choice_words(line.sample, detail),
         )
 
-    def _head(self, place: int, told: _Told) -> list[Line]:
+    def _head(self, place: int, reply: _Reply) -> list[Line]:
         run = self._found.head["runs"][place]
         model = next(
             (str(one["model"]) for one in self._found.contenders if one["run"] == run), run
@@ -147,12 +147,12 @@ class SideBySidePage(Page):
         score = score_words(self._found.flips[self.place]["scores"][place], share=self._found.share)
         tone = {"right": "good", "wrong": "bad"}.get(score, "strong")
         read = ""
-        if told.view and told.view.scores and told.view.scores[0].readings:
-            read = f", read as {one_line(told.view.scores[0].readings[0][1])}"
+        if reply.view and reply.view.scores and reply.view.scores[0].readings:
+            read = f", read as {one_line(reply.view.scores[0].readings[0][1])}"
         return [
             [(f"{self._found.letter(run)}  ", "accent"), (one_line(model), "strong")],
             [(score, tone), read],
-            [(told.facts, "dim")],
+            [(reply.facts, "dim")],
         ]
 
     # -- acting ------------------------------------------------------------------

@@ -65,10 +65,10 @@ class LatestAnswers:
 
 
 def _read(journal: JournalReader, row: int, epoch: int, headline: Headline) -> Answer | None:
-    held = next((held for held in journal.samples(row, 1) if held.row == row), None)
+    record = next((record for record in journal.samples(row, 1) if record.row == row), None)
     scores = journal.scores(row, epoch + 1)
     score = next((s for s in scores if (s.row, s.epoch) == (row, epoch)), None)
-    if held is None or score is None:
+    if record is None or score is None:
         return None
     failed = score.outcome is Outcome.ERROR
     return Answer(
@@ -76,8 +76,8 @@ def _read(journal: JournalReader, row: int, epoch: int, headline: Headline) -> A
         epoch,
         verdict([score], headline),
         OUTCOME_WORDS[score.outcome.value],
-        _line(question_words(held.sample.inputs)),
-        _line(gold_text(held.sample, score.detail, short=True)),
+        _line(question_words(record.sample.inputs)),
+        _line(gold_text(record.sample, score.detail, short=True)),
         _line(score.detail.get("error", "") if failed else read_text(score.detail)),
     )
 

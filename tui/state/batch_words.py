@@ -48,13 +48,15 @@ def _unread(batch: Mapping[str, Any]) -> int:
 
 def resend_words(batches: Sequence[Mapping[str, Any]]) -> str:
     """The number of calls whose results could not be fetched, and the cost of resending them."""
-    held = [batch for batch in batches if is_unfetched(batch)]
-    if not held:
+    unfetched = [batch for batch in batches if is_unfetched(batch)]
+    if not unfetched:
         return ""
-    costs = [batch.get("resend_cost") for batch in held]
+    costs = [batch.get("resend_cost") for batch in unfetched]
     worst = sum(float(cost) for cost in costs if cost)
     price = f"at most {figures.dollars(worst)}" if all(costs) else "an unknown price"
-    return f"{figures.counted(unfetched_calls(held), 'call')}; sending them again costs {price}"
+    return (
+        f"{figures.counted(unfetched_calls(unfetched), 'call')}; sending them again costs {price}"
+    )
 
 
 def stage_words(batch: Mapping[str, Any]) -> str:

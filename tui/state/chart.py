@@ -117,15 +117,15 @@ def chart_axis(first: str, last: str, width: int, legend: Sequence[Piece] = ()) 
 
     Where there is no room for all three, the legend takes the place of the first end, or of both.
     """
-    told = sum(cell_len(text) for text, _ in legend)
-    if not told:
+    legend_width = sum(cell_len(text) for text, _ in legend)
+    if not legend_width:
         return [(first + " " * max(1, width - len(first) - len(last)) + last, "dim")]
-    if len(first) + told + len(last) + 4 > width:
+    if len(first) + legend_width + len(last) + 4 > width:
         first = ""
-    if told + len(last) + 1 > width:
+    if legend_width + len(last) + 1 > width:
         last = ""
-    left = max(0, (width - told) // 2 - len(first)) if first else 0
-    right = max(0, width - len(first) - left - told - len(last))
+    left = max(0, (width - legend_width) // 2 - len(first)) if first else 0
+    right = max(0, width - len(first) - left - legend_width - len(last))
     return [(first + " " * left, "dim"), *legend, (" " * right + last, "dim")]
 
 

@@ -101,7 +101,7 @@ async def _run(
     assert child.stdin
     assert child.stdout
     assert child.stderr
-    said = asyncio.create_task(child.stderr.read())
+    errors = asyncio.create_task(child.stderr.read())
     try:
         with contextlib.suppress(ConnectionError):
             if secret:
@@ -117,9 +117,9 @@ async def _run(
                 if on_line:
                     on_line(line)
         code = await child.wait()
-        words_said = (await said).decode("utf-8", "replace")
+        words_said = (await errors).decode("utf-8", "replace")
     finally:
-        said.cancel()
+        errors.cancel()
         if child.returncode is None:
             try:
                 await _end(child)
@@ -160,14 +160,14 @@ async def _end(child: asyncio.subprocess.Process) -> None:
             return
 
 
-def _failure(code: int, lines: Sequence[Line], said: str) -> CommandFailed:
+def _failure(code: int, lines: Sequence[Line], errors: str) -> CommandFailed:
     for line in reversed(lines):
         if line.get("event") == "error":
             error = CommandFailed(line["what"], why=line["why"], hint=line["try"])
             error.exit_code = code
             error.setting = str(line.get("setting") or "")
             return error
-    last = said.strip().splitlines()[-1:] or ["no output"]
+    last = errors.strip().splitlines()[-1:] or ["no output"]
     error = CommandFailed(f"the command ended with exit code {code}", why=last[0])
     error.exit_code = code
     return error

@@ -517,8 +517,10 @@ def _without_repeats(sections: Sequence[Section], hints: Mapping[str, str]) -> I
         kept = tuple(option for option in section.options if option.name not in seen)
         seen |= {option.name for option in kept}
         if kept:
-            told = {option.name: hints[option.name] for option in kept if option.name in hints}
-            yield Section(section.title, kept, told)
+            kept_hints = {
+                option.name: hints[option.name] for option in kept if option.name in hints
+            }
+            yield Section(section.title, kept, kept_hints)
 
 
 def split_judges(text: str) -> list[str]:

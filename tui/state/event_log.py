@@ -52,5 +52,5 @@ class EventLog:
         begun = self._begun.get(kind)
         if begun is None or event.at_ms - begun >= _TOGETHER_MS:
             begun = self._begun[kind] = event.at_ms
-        held = self._lines.pop((kind, begun), None)
-        self._lines[kind, begun] = replace(event, count=more + (held.count if held else 0))
+        earlier = self._lines.pop((kind, begun), None)
+        self._lines[kind, begun] = replace(event, count=more + (earlier.count if earlier else 0))

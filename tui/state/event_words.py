@@ -237,10 +237,10 @@ def _until(moment: Any, *, seconds: bool = False) -> str:
 
 def _where(body: Mapping[str, Any]) -> str:
     """Server, device and number format; everything else is in ``evalbench show``."""
-    told = [str(body[name]) for name in ("backend", "device", "dtype") if body.get(name)]
+    parts = [str(body[name]) for name in ("backend", "device", "dtype") if body.get(name)]
     if body.get("quantize") not in (None, "", "none"):
-        told.append(str(body["quantize"]))
-    return f": {', '.join(told)}" if told else ""
+        parts.append(str(body["quantize"]))
+    return f": {', '.join(parts)}" if parts else ""
 
 
 def _unpacked(body: Mapping[str, Any]) -> str:
@@ -288,8 +288,8 @@ def limit_words(gauges: Gauges) -> str:
 def holdup_words(gauges: Gauges) -> str:
     """Why calls are not being sent, or how many are waiting for a retry."""
     if scoring := gauges.get("scoring"):
-        took = figures.duration(scoring["seconds"])
-        return f"scoring sample {scoring['row']} has taken {took} so far"
+        so_far = figures.duration(scoring["seconds"])
+        return f"scoring sample {scoring['row']} has taken {so_far} so far"
     if gauges.get("short_of_budget"):
         return "budget reached: waiting for the other runs, or for a higher one"
     if pause := gauges.get("paused_s"):

@@ -59,7 +59,7 @@ def why_not(found: Fit) -> str:
         return f"needs {least_words(found)}"
     if found.verdict is Verdict.OTHER_FORM:
         asked, need = next(iter(found.least.items()))
-        told = f"needs {figures.amount(need, 'B')} in {FORMS.get(asked, asked)}"
+        need_words = f"needs {figures.amount(need, 'B')} in {FORMS.get(asked, asked)}"
         flag = "dtype" if found.form in ("bfloat16", "float16") else "quantize"
-        return f"{told}, {figures.amount(found.free, 'B')} free; set {flag} to {found.form}"
+        return f"{need_words}, {figures.amount(found.free, 'B')} free; set {flag} to {found.form}"
     return ""

@@ -101,8 +101,8 @@ def _lists(metrics: Metrics) -> Iterable[_List]:
         found = re.fullmatch(rf"(?s)(?P<base>.+)/(?P<tag>\w+)=(?P<value>{known})", name)
         if group and found:
             base, tag, value = found["base"], found["tag"], found["value"]
-            held = lists.setdefault((tag, base, group), _List(tag, base, group, {}))
-            held.names[value] = name
+            members = lists.setdefault((tag, base, group), _List(tag, base, group, {}))
+            members.names[value] = name
     return lists.values()
 
 

@@ -123,9 +123,9 @@ def _lines(one: KeyPlaces, tried: Mapping[tuple[str, str], str]) -> list[KeyLine
     names = ", ".join(one.names)
 
     def line(name: str, what: str, where: str, *, held: bool, in_keychain: bool) -> KeyLine:
-        said = tried.get((one.provider, name), "")
+        verdict = tried.get((one.provider, name), "")
         return KeyLine(
-            one.provider, name, names, what, where, held, in_keychain, one.required, said
+            one.provider, name, names, what, where, held, in_keychain, one.required, verdict
         )
 
     found = [

@@ -70,13 +70,13 @@ def _row(board: Leaderboard, model: str, benchmark: str) -> dict[str, Any]:
 
 def as_json(board: Leaderboard) -> str:
     """An object with the benchmarks, the models in their order, and every score."""
-    told = {
+    body = {
         "benchmarks": board.benchmarks,
         "models": board.models,
         "ordered_by": board.by,
         "scores": rows(board),
     }
-    return orjson.dumps(told, option=orjson.OPT_INDENT_2).decode() + "\n"
+    return orjson.dumps(body, option=orjson.OPT_INDENT_2).decode() + "\n"
 
 
 def as_csv(board: Leaderboard) -> str:
@@ -85,8 +85,8 @@ def as_csv(board: Leaderboard) -> str:
     writer = csv.writer(text)
     writer.writerow(_COLUMNS)
     for row in rows(board):
-        held = ({**row, "tags": " ".join(row["tags"])}[name] for name in _COLUMNS)
-        writer.writerow([cell(one) if isinstance(one, str) else one for one in held])
+        values = ({**row, "tags": " ".join(row["tags"])}[name] for name in _COLUMNS)
+        writer.writerow([cell(one) if isinstance(one, str) else one for one in values])
     return text.getvalue()
 
 
@@ -96,14 +96,14 @@ def matrix(board: Leaderboard) -> tuple[list[str], list[list[str]]]:
     lines = []
     for model in board.models:
         runs = board.of_model(model)
-        cost, took = total_cost(runs), _latency_words(runs)
+        cost, latency = total_cost(runs), _latency_words(runs)
         lines.append(
             [
                 model,
                 *(cell_words(board, model, name) or "–" for name in board.benchmarks),
                 "unknown" if cost is None else figures.dollars(cost),
                 figures.count(sum(run.tokens for run in runs)),
-                took,
+                latency,
             ]
         )
     return heads, lines
@@ -151,10 +151,10 @@ def as_html(board: Leaderboard) -> str:
     heads, lines = matrix(board)
 
     def tr(tag: str, cells: Sequence[str]) -> str:
-        held = "".join(
+        tags = "".join(
             f"<{tag}>{html.escape(one_line(without_keys(one)))}</{tag}>" for one in cells
         )
-        return f"<tr>{held}</tr>"
+        return f"<tr>{tags}</tr>"
 
     body = "\n".join(tr("td", line) for line in lines)
     return (

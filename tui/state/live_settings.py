@@ -43,7 +43,7 @@ def read_budget(text: str, status: Status) -> float | None:
         dollars = math.nan
     if not math.isfinite(dollars) or dollars <= 0:
         raise InvalidValue("an amount in US dollars, or none")
-    gone = (status.spend_usd or 0) + status.possible_usd
-    if dollars < gone:
-        raise InvalidValue(f"{figures.dollars(gone)} are spent or possibly billed already")
+    spent = (status.spend_usd or 0) + status.possible_usd
+    if dollars < spent:
+        raise InvalidValue(f"{figures.dollars(spent)} are spent or possibly billed already")
     return dollars

@@ -99,20 +99,20 @@ def _engines(runs: Sequence[RunLine]) -> tuple[dict[int, RunLine], dict[int, Run
             continue
         engines.setdefault(pid, line)
         gauges = status.gauges
-        told = [gauges.get("worker_pid"), *(one.get("pid") for one in gauges.get("workers") or ())]
-        workers |= {one: line for one in told if isinstance(one, int)}
+        pids = [gauges.get("worker_pid"), *(one.get("pid") for one in gauges.get("workers") or ())]
+        workers |= {one: line for one in pids if isinstance(one, int)}
     return engines, workers
 
 
 def _on_cards(cards: Sequence[Mapping[str, Any]]) -> dict[int, int | None]:
     """Bytes that each process uses on all cards; None if a card does not report it."""
-    held: dict[int, int | None] = {}
+    memory: dict[int, int | None] = {}
     for card in cards:
         for word, used in card["processes"].items():
             pid = int(word)
-            before = held.get(pid, 0)
-            held[pid] = None if before is None or used is None else before + used
-    return held
+            before = memory.get(pid, 0)
+            memory[pid] = None if before is None or used is None else before + used
+    return memory
 
 
 def _ours(
@@ -122,7 +122,7 @@ def _ours(
     kept: Mapping[int, KeptWorker],
     cards: Sequence[Mapping[str, Any]],
 ) -> Iterator[Holder]:
-    held = _on_cards(cards)
+    memory = _on_cards(cards)
     for pid, one in system.processes.items():
         root = pid
         while root not in engines and root not in workers and root in system.processes:
@@ -136,7 +136,7 @@ def _ours(
             None if stays else run,
             one.memory,
             one.cpu,
-            held.get(pid),
+            memory.get(pid),
             stays,
         )
 

@@ -106,9 +106,9 @@ def _models(lines: Sequence[Line]) -> tuple[Model, ...]:
     )
 
 
-def _price(told: dict[str, Any] | None) -> tuple[float, float] | None:
-    return (float(told["input"]), float(told["output"])) if told else None
+def _price(price: dict[str, Any] | None) -> tuple[float, float] | None:
+    return (float(price["input"]), float(price["output"])) if price else None
 
 
-def _footprint(told: dict[str, Any] | None) -> Footprint | None:
-    return Footprint.from_json(told) if told else None
+def _footprint(stored: dict[str, Any] | None) -> Footprint | None:
+    return Footprint.from_json(stored) if stored else None

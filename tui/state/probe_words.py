@@ -23,10 +23,10 @@ def probe_facts(probe: Mapping[str, Any]) -> list[tuple[str, str]]:
         ("cost", "unknown" if cost is None else figures.dollars(cost)),
     ]
     for fate in ("sent", "dropped", "refused"):
-        told = [
+        params = [
             _param(name, what) for name, what in probe["params"].items() if what["fate"] == fate
         ]
-        facts += [(fate, "; ".join(told))] if told else []
+        facts += [(fate, "; ".join(params))] if params else []
     return facts
 
 

@@ -35,32 +35,32 @@ def provider_lines(name: str | None = None) -> list[dict[str, Any]]:
 
 
 def _line(name: str, cls: type[BaseProvider], refs: Iterable[KeyRef]) -> dict[str, Any]:
-    told, need = cls.published, cls.key
+    published, need = cls.published, cls.key
     own = cls.configured
     given = cls.defaults
     qps = given.get("qps")
-    requests = qps * 60 if qps else told.requests_per_minute
+    requests = qps * 60 if qps else published.requests_per_minute
     mine = [ref for ref in refs if ref.provider == name]
-    held = next((ref for ref in mine if not is_variable(ref.name)), None)
+    key = next((ref for ref in mine if not is_variable(ref.name)), None)
     return {
         "provider": name,
         "title": cls.title,
         "own": own,
         "address": cls.own_address or "",
         "address_needed": cls.own_address == "",
-        "key": _key_words(held, need),
-        "key_held": held is not None,
+        "key": _key_words(key, need),
+        "key_held": key is not None,
         "key_required": bool(need and need.required),
         "key_variable": need.variables[0] if need and need.variables else "",
         "key_page": need.page if need else "",
         "header_secrets": sorted(ref.name for ref in mine if is_variable(ref.name)),
         "requests_per_minute": round(requests, 2) if requests else None,
-        "tokens_per_minute": given.get("tpm") or told.tokens_per_minute,
+        "tokens_per_minute": given.get("tpm") or published.tokens_per_minute,
         "concurrency": given.get("concurrency"),
-        "limits": told.limits,
-        "limits_page": told.limits_page,
+        "limits": published.limits,
+        "limits_page": published.limits_page,
         "prices": _price_words(cls),
-        "prices_page": told.prices_page,
+        "prices_page": published.prices_page,
         "batches": cls.batches(),
         "missing": _missing(cls),
         "problem": None,
@@ -102,14 +102,14 @@ def _missing(cls: type[BaseProvider]) -> str:
     return cls.extra if cls.extra and missing_modules(cls.modules) else ""
 
 
-def _key_words(held: KeyRef | None, need: Any) -> str:
+def _key_words(key: KeyRef | None, need: Any) -> str:
     if need is None:
         return "none needed"
-    if held is None:
+    if key is None:
         return "needed" if need.required else "optional"
-    if held.source is KeySource.KEYCHAIN:
-        return "keychain" if held.name == "default" else f"keychain, {held.name}"
-    return f"${held.variable}" if held.variable else str(held.source)
+    if key.source is KeySource.KEYCHAIN:
+        return "keychain" if key.name == "default" else f"keychain, {key.name}"
+    return f"${key.variable}" if key.variable else str(key.source)
 
 
 def _price_words(cls: type[BaseProvider]) -> str:
@@ -176,8 +176,8 @@ _PRICES = {
 
 
 def _more(*words: str) -> str:
-    told = [word for word in words if word]
-    return f" ({', '.join(told)})" if told else ""
+    parts = [word for word in words if word]
+    return f" ({', '.join(parts)})" if parts else ""
 
 
 def _source(line: Line, field: str) -> str:

@@ -41,10 +41,10 @@ class RateHistory:
             every: length of a bin in seconds; the first begins at 0.
             done: total done after the last.
         """
-        held = list(stretches)
-        reached = done - sum(count for _, count in held)
+        known = list(stretches)
+        reached = done - sum(count for _, count in known)
         self.forget()
-        for number, count in held:
+        for number, count in known:
             self._put(number * every, reached)
             reached += count
             self._put((number + 1) * every, reached)

@@ -12,16 +12,16 @@ _MOST_RUNS = 3
 
 def reused_words(replies: int, by_run: Mapping[str, int] | None = None) -> str:
     """``40 replies of earlier runs, for nothing``, with the runs if given."""
-    told = f"{figures.counted(replies, 'reply')} of earlier runs"
+    text = f"{figures.counted(replies, 'reply')} of earlier runs"
     if by_run:
         named = [
             f"{figures.count(count)} of {run}"
             for run, count in sorted(by_run.items(), key=lambda item: (-item[1], item[0]))
         ]
         more = len(named) - _MOST_RUNS
-        told += " (" + ", ".join(named[:_MOST_RUNS]) + (f", and of {more} more" if more > 0 else "")
-        told += ")"
-    return told + ", which cost nothing here"
+        text += " (" + ", ".join(named[:_MOST_RUNS]) + (f", and of {more} more" if more > 0 else "")
+        text += ")"
+    return text + ", which cost nothing here"
 
 
 def taken_words(reused: Reused) -> str:

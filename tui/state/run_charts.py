@@ -118,11 +118,11 @@ def columns(history: History, by_interval: Mapping[int, int], width: int) -> lis
 
 def batch_bars(history: History, status: Status) -> list[BatchBar]:
     """The run's batches over time, the newest last."""
-    held = {str(batch.get("name", "")): batch for batch in status.batches}
+    by_name = {str(batch.get("name", "")): batch for batch in status.batches}
     bars = []
     for name, begin, end in history.batches:
         share = 0.0
-        if batch := held.get(name):
+        if batch := by_name.get(name):
             read = (batch.get("answered") or 0) + (batch.get("failed") or 0)
             there = (batch.get("succeeded") or 0) + (batch.get("failed_there") or 0)
             share = max(read, there) / max(1, batch.get("requests") or 0)
@@ -154,7 +154,7 @@ def _score(history: History, status: Status, clock: Callable[[float], str]) -> C
     """The mean of the scores so far, and its interval, which narrows.
 
     The interval takes scores as independent. If the metric's own says otherwise (of several epochs,
-    or of weighted samples), only that is told.
+    or of weighted samples), only that is shown.
     """
     name, metric = next(iter(status.metrics.items()), ("", {}))
     n, total, squares = 0, 0.0, 0.0

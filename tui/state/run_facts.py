@@ -61,9 +61,9 @@ def run_facts(folder: RunFolder, spec: RunSpec, status: Status) -> RunFacts:
         unloaded = list(_unloaded(journal))
         measures = together(unloaded)
         workers = together(
-            {**held, "model": place}
-            for told in unloaded
-            for place, held in (told.get("workers") or {}).items()
+            {**measured, "model": place}
+            for event in unloaded
+            for place, measured in (event.get("workers") or {}).items()
         )
         return RunFacts(
             metrics,

@@ -160,8 +160,8 @@ class RunFollower:
                 f" resume it with: evalbench resume {self.id}"
             )
         if self.interrupted:
-            said = _last_line(self.folder)
-            return f"its engine ended unexpectedly; {self.folder.engine_log} ends with: {said}"
+            line = _last_line(self.folder)
+            return f"its engine ended unexpectedly; {self.folder.engine_log} ends with: {line}"
         return self.status.problem
 
 

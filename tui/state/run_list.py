@@ -104,7 +104,7 @@ def run_line(folder: RunFolder, status: Status) -> RunLine:
     if status.failed:
         done += f" ✗{figures.count(status.failed)}"
     state = folder.shown_state(status)
-    said = [folder.id, state, status.name, status.model, status.desc, *status.tags]
+    searched = [folder.id, state, status.name, status.model, status.desc, *status.tags]
     return RunLine(
         folder,
         state,
@@ -114,7 +114,7 @@ def run_line(folder: RunFolder, status: Status) -> RunLine:
         done,
         "" if is_free(status) else _spent(status),
         status.created,
-        " ".join(said).lower(),
+        " ".join(searched).lower(),
         tuple(status.tags),
         _value(status),
         status.done / status.total if status.total else 0.0,

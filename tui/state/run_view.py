@@ -241,12 +241,12 @@ class RunView:
 
         Counted as in the status: from the first call, without the loading of a model before it.
         """
-        told = self.status.seconds
-        if not self.live or not told:
-            return told
+        seconds = self.status.seconds
+        if not self.live or not seconds:
+            return seconds
         # The status is a moment old.
         since = max(0.0, time.time() - self.status.updated)
-        self._elapsed = max(self._elapsed, told + since)
+        self._elapsed = max(self._elapsed, seconds + since)
         return self._elapsed
 
     @property
@@ -262,22 +262,22 @@ class RunView:
         if not status.roles:
             return [RoleWork("candidate", status.sent, status.from_journal, status.reused, 0)]
         return [
-            RoleWork(role, *(held.get(name, 0) for name in RoleWork._fields[1:]))
-            for role, held in status.roles.items()
+            RoleWork(role, *(counts.get(name, 0) for name in RoleWork._fields[1:]))
+            for role, counts in status.roles.items()
         ]
 
     @property
     def waits(self) -> list[Wait]:
         """Reasons for waiting among the newest events, the most frequent first."""
         counts: dict[str, int] = {}
-        said: dict[str, str] = {}
+        what: dict[str, str] = {}
         for event in self._log:
             if event.kind == "wait":
                 reason = one_line(str(event.body.get("reason", "")))
                 counts[reason] = counts.get(reason, 0) + event.count
-                said[reason] = one_line(str(event.body.get("what", "")))
+                what[reason] = one_line(str(event.body.get("what", "")))
         ranked = sorted(counts, key=lambda reason: -counts[reason])
-        return [Wait(reason, counts[reason], said[reason]) for reason in ranked]
+        return [Wait(reason, counts[reason], what[reason]) for reason in ranked]
 
     @property
     def changed_params(self) -> list[tuple[str, str, str]]:

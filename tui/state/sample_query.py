@@ -105,6 +105,6 @@ def matching(
     query: Query[SampleFacts] = parse_query(wanted.typed, fields)
     if not query.terms:
         return numbers
-    held = numbers if isinstance(numbers, range) else frozenset(numbers)
+    among = numbers if isinstance(numbers, range) else frozenset(numbers)
     records = samples.records(took=bool(query.names & _TOOK))
-    return array("Q", (one.row for one in query.among(records) if one.row in held))
+    return array("Q", (one.row for one in query.among(records) if one.row in among))

@@ -47,8 +47,8 @@ def _extra(name: str, line: SampleLine, took: Took, epochs: int) -> str:
     if not name.startswith(VALUE):
         return EXTRAS[name][1](line, took, epochs)
     value = name.removeprefix(VALUE)
-    told = (score.values[value] for score in line.scores if value in score.values)
-    return ", ".join(map(value_word, told))
+    values = (score.values[value] for score in line.scores if value in score.values)
+    return ", ".join(map(value_word, values))
 
 
 class SampleRows:
@@ -85,32 +85,32 @@ class SampleRows:
     def row(self, index: int) -> Cells:
         """The cells of one row; one long cell if the journal cannot be read."""
         page, place = divmod(index, _PAGE)
-        held = self._held.get(page)
-        if held is None:
+        cells = self._held.get(page)
+        if cells is None:
             try:
-                held = self._read(page)
+                cells = self._read(page)
             except JournalError as error:
                 return ((error.summary, "bad"),)
         else:
             self._held.move_to_end(page)
-        return held[place]
+        return cells[place]
 
     def _read(self, page: int) -> list[Cells]:
         numbers = self.numbers[page * _PAGE : (page + 1) * _PAGE]
         lines = self._samples.lines(numbers)
         took = self._samples.took(numbers) if self._extras else {}
-        held = [
+        cells = [
             self._cells(number, lines.get(number), took.get(number, Took())) for number in numbers
         ]
-        self._held[page] = held
+        self._held[page] = cells
         if any(len(line.scores) < self._epochs for line in lines.values()):
             self._open.add(page)
         else:
             self._open.discard(page)
         while len(self._held) > _PAGES:
-            gone, _ = self._held.popitem(last=False)
-            self._open.discard(gone)
-        return held
+            oldest, _ = self._held.popitem(last=False)
+            self._open.discard(oldest)
+        return cells
 
     def forget_unfinished(self) -> bool:
         """Reload pages that contain unfinished samples; True if there are any."""

@@ -122,7 +122,7 @@ def sample_view(
 def score_view(score: ScoreRow, *, alone: bool) -> ScoreView:
     """A score; its epoch is named unless it is the only one."""
     notes = [
-        (name, as_text(told)) for name, told in score.detail.items() if told and name != "parsed"
+        (name, as_text(value)) for name, value in score.detail.items() if value and name != "parsed"
     ]
     return ScoreView(
         "" if alone else f"epoch {score.epoch + 1}",
@@ -354,13 +354,13 @@ def _raw_call(call: CallRow) -> str:
     elif reply.raw is not None:
         parts += ["## reply, as the provider sent it", _json(reply.raw)]
     else:
-        told = {
+        fields = {
             "text": reply.text,
             "outcome": reply.outcome.value,
             "error": reply.error,
             "logprobs": list(reply.logprobs),
         }
-        kept = {name: value for name, value in told.items() if value}
+        kept = {name: value for name, value in fields.items() if value}
         parts += ["## reply, of which no body is kept", _json(kept)]
     return "\n".join(parts)
 

@@ -44,11 +44,11 @@ def draw_scatter(
     ends = [figures.percent(one) if share else f"{one:g}" for one in (low, high)]
     margin = max(map(len, ends)) + 1
     first, second = names
-    told = f"  {second} higher on {figures.count(above)}, {first} on {figures.count(below)}"
+    summary = f"  {second} higher on {figures.count(above)}, {first} on {figures.count(below)}"
     legend = f"  {_MARKS[0]} one  {_MARKS[1]} {_FEW} or more  {_MARKS[2]} {_MANY} or more"
     lines: list[list[Piece]] = [
         [(f"{second} (up) against {first} (right)", "strong"), (f": {title}", "")],
-        [(told.strip(), "")],
+        [(summary.strip(), "")],
     ]
     for row in range(_ROWS):
         label = ends[1] if row == 0 else ends[0] if row == _ROWS - 1 else ""

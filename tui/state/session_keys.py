@@ -32,16 +32,16 @@ def hold(provider: str, typed: str, variable: str = "") -> list[str]:
 
     secret = clean_key(typed)
     if variable:
-        held = {variable: secret}
+        keys = {variable: secret}
     else:
         need = key_needs()[provider]
         variable = need.variables[0]
         names = (variable, *need.parts.get(variable, ()))
-        held = dict(zip(names, secret.split(":", len(names) - 1), strict=False))
-    if len(str({**_held, **held})) > _MOST:
+        keys = dict(zip(names, secret.split(":", len(names) - 1), strict=False))
+    if len(str({**_held, **keys})) > _MOST:
         raise UsageError("that is too long for a key")
-    _held.update(held)
-    return list(held)
+    _held.update(keys)
+    return list(keys)
 
 
 def holds(variable: str) -> bool:

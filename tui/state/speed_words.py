@@ -9,23 +9,27 @@ from evalbench.tui.state import figures
 _LAYOUTS = {"alone": "one call at a time"}
 
 
-def speed_words(held: Measures) -> list[str]:
+def speed_words(measures: Measures) -> list[str]:
     """Lines about one model: answers, speed, memory, numbers; unknown values are omitted."""
     lines = []
-    if (mean := held.seconds_per_answer) is not None:
+    if (mean := measures.seconds_per_answer) is not None:
         lines.append(
-            f"{figures.counted(held.answers, 'answer')}, {_seconds(mean)} each,"
-            f" the slowest {_seconds(held.slowest)}"
+            f"{figures.counted(measures.answers, 'answer')}, {_seconds(mean)} each,"
+            f" the slowest {_seconds(measures.slowest)}"
         )
-    if (rate := held.tokens_per_second) is not None:
+    if (rate := measures.tokens_per_second) is not None:
         lines.append(f"{rate:.3g} tokens/s")
-    if held.peak:
-        of = f" of {figures.amount(held.total, 'B')}" if held.total else ""
-        where = f" ({one_line(held.device)})" if held.device else ""
-        before = f", estimated {figures.amount(held.expected, 'B')}" if held.expected else ""
-        lines.append(f"at most {figures.amount(held.peak, 'B')}{of}{where}{before}")
-    if held.layout:
-        lines.append(f"{one_line(held.numbers)}, {_LAYOUTS.get(held.layout, 'calls together')}")
+    if measures.peak:
+        of = f" of {figures.amount(measures.total, 'B')}" if measures.total else ""
+        where = f" ({one_line(measures.device)})" if measures.device else ""
+        before = (
+            f", estimated {figures.amount(measures.expected, 'B')}" if measures.expected else ""
+        )
+        lines.append(f"at most {figures.amount(measures.peak, 'B')}{of}{where}{before}")
+    if measures.layout:
+        lines.append(
+            f"{one_line(measures.numbers)}, {_LAYOUTS.get(measures.layout, 'calls together')}"
+        )
     return lines
 
 

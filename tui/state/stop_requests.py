@@ -33,8 +33,8 @@ class Stops:
         if folder.live_pid() is None:
             return ""
         if begun := self._begun.get(folder.path):
-            meant = time.monotonic() - self._asked[folder.path] >= _REPEAT_S
-            return self._said(folder.path, begun.insist()) if meant else ""
+            repeated = time.monotonic() - self._asked[folder.path] >= _REPEAT_S
+            return self._said(folder.path, begun.insist()) if repeated else ""
         stop = Stop(folder)
         if not stop.asked:
             return ""

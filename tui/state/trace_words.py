@@ -13,16 +13,16 @@ from evalbench.tui.state import figures
 def trace_words(report: Mapping[str, Any]) -> str:
     """One line on what one destination accepted, see :meth:`.Exporter.report`."""
     place = "Galileo" if report["service"] == "galileo" else urlsplit(report["to"]).netloc
-    told = [f"{figures.counted(report['sent'], 'call')} sent to {place}"]
+    parts = [f"{figures.counted(report['sent'], 'call')} sent to {place}"]
     if report.get("project"):
-        told[0] += f" ({report['project']} / {report['log_stream']})"
+        parts[0] += f" ({report['project']} / {report['log_stream']})"
     if report["left"]:
-        told.append(f"{figures.count(report['left'])} not sent")
+        parts.append(f"{figures.count(report['left'])} not sent")
     if report["refused"]:
-        told.append(f"{figures.counted(report['refused'], 'span')} refused")
+        parts.append(f"{figures.counted(report['refused'], 'span')} refused")
     if report["why"]:
-        told.append(report["why"])
-    return one_line("; ".join(told))
+        parts.append(report["why"])
+    return one_line("; ".join(parts))
 
 
 def trace_pairs(run: str, reports: Sequence[Mapping[str, Any]]) -> list[tuple[str, str]]:

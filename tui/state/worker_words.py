@@ -25,17 +25,17 @@ def worker_words(one: Mapping[str, Any]) -> str:
 def doing_words(one: Mapping[str, Any]) -> str:
     """What a worker is currently doing."""
     memory = one.get("memory") or {}
-    told = [f"{figures.count(one.get('in_flight') or 0)} in flight"]
+    parts = [f"{figures.count(one.get('in_flight') or 0)} in flight"]
     if answers := one.get("answers"):
-        told.append(figures.counted(answers, "answer"))
+        parts.append(figures.counted(answers, "answer"))
     if rate := one.get("tokens_per_second"):
-        told.append(f"{rate:.3g} tokens/s")
+        parts.append(f"{rate:.3g} tokens/s")
     if used := memory.get("used"):
-        told.append(figures.amount(used, "B"))
+        parts.append(figures.amount(used, "B"))
     if (cache := memory.get("kv_cache")) is not None:
-        told.append(f"cache {100 * cache:.0f} % full")
+        parts.append(f"cache {100 * cache:.0f} % full")
     if (idle := one.get("idle")) is not None:
-        told.append(f"{100 * idle:.0f} % idle")
+        parts.append(f"{100 * idle:.0f} % idle")
     if activity := activity_words(one.get("progress")):
         return activity
-    return ", ".join(told)
+    return ", ".join(parts)

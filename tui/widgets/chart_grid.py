@@ -103,13 +103,13 @@ class ChartGrid(Container):
     async def _read(self, least: float) -> None:
         self._due = float("inf")
         value = next(iter(self._status.metrics), "")
-        took, trouble = 0.0, ""
+        seconds, trouble = 0.0, ""
         try:
-            self._history, took = await asyncio.to_thread(_timed, self._folder.journal, value)
+            self._history, seconds = await asyncio.to_thread(_timed, self._folder.journal, value)
         except JournalError as error:
             trouble = f"{error.what}\n{error.why}".strip()
         # What is over is not read again.
-        again = max(least, _AGAIN_SHARE * took)
+        again = max(least, _AGAIN_SHARE * seconds)
         self._due = time.monotonic() + again if self._live or trouble else float("inf")
         self.post_message(self.Read(await self._draw(), trouble))
 

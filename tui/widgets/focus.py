@@ -28,11 +28,11 @@ class PaintsFocus(Widget):
         event.prevent_default()
         self._note(False, events.DescendantBlur(self))
 
-    def _note(self, has_focus: bool, told: Message) -> None:
+    def _note(self, has_focus: bool, message: Message) -> None:
         self.set_reactive(Widget.has_focus, has_focus)
         self.light(has_focus)
         if isinstance(self.parent, Widget):
-            self.parent.post_message(told)
+            self.parent.post_message(message)
 
     def light(self, lit: bool) -> None:
         """Look like the focused widget, or not. Does nothing here."""

@@ -165,8 +165,8 @@ class Field(Widget):
     def _chosen(self) -> Any:
         """The selected entry of a list of choices."""
         option = self.option
-        held = (self._text,) if option.by_model else (self._text, option.default)
-        known = [text for text in held if text in option.choices]
+        offered = (self._text,) if option.by_model else (self._text, option.default)
+        known = [text for text in offered if text in option.choices]
         return known[0] if known else Select.NULL
 
     @on(Input.Changed)
@@ -234,13 +234,13 @@ class Field(Widget):
         before, self._fault = self._fault, fault
         if bool(fault) != bool(before):
             self._repaint_name()
-        told = next(iter(self.query(".fault").results(Plain)), None)
-        if told is None and fault:
+        line = next(iter(self.query(".fault").results(Plain)), None)
+        if line is None and fault:
             self.mount(Plain(f"✗ {fault}", classes="fault bad"))
-        elif told is not None and fault:
-            told.show(f"✗ {fault}")
-        elif told is not None:
-            told.remove()
+        elif line is not None and fault:
+            line.show(f"✗ {fault}")
+        elif line is not None:
+            line.remove()
 
     def take_focus(self) -> None:
         """Focus the control."""

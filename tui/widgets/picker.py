@@ -45,7 +45,7 @@ class Picker(Vertical):
     # Priority, so that they run before the next key, which is meant for the next focused widget.
     BINDINGS = [*bindings("list"), Binding("enter", "open", show=False, priority=True)]
 
-    class Told(Message):
+    class Changed(Message):
         """A picker's messages about one of its lines."""
 
         def __init__(self, picker: Picker, ident: str) -> None:
@@ -57,10 +57,10 @@ class Picker(Vertical):
             """The picker, for ``@on`` selectors."""
             return self.picker
 
-    class Chosen(Told):
+    class Chosen(Changed):
         """Enter on a line, or a second click."""
 
-    class Moved(Told):
+    class Moved(Changed):
         """The cursor moved to another line, or the picker has received the focus."""
 
     def __init__(

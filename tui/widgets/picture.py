@@ -131,10 +131,10 @@ def graphics(environment: Mapping[str, str]) -> str:
 def _unasked() -> Iterator[None]:
     """Prevent the package from querying the terminal on import."""
     real, size = sys.__stdout__, _cell_size()
-    told = {"TEXTUAL_CELL_WIDTH": str(size[0]), "TEXTUAL_CELL_HEIGHT": str(size[1])}
-    before = {name: os.environ.get(name) for name in told}
+    sizes = {"TEXTUAL_CELL_WIDTH": str(size[0]), "TEXTUAL_CELL_HEIGHT": str(size[1])}
+    before = {name: os.environ.get(name) for name in sizes}
     if all(size):
-        os.environ.update(told)
+        os.environ.update(sizes)
     sys.__stdout__ = io.StringIO()  # type: ignore[misc, assignment]
     try:
         yield

@@ -17,10 +17,10 @@ class TopLine(Plain):
 
     def tell(self, left: str | None = None, right: str | None = None) -> None:
         """Change the text."""
-        said = self._left, self._right
+        earlier = self._left, self._right
         self._left = self._left if left is None else left
         self._right = self._right if right is None else right
-        if (self._left, self._right) != said:
+        if (self._left, self._right) != earlier:
             self.refresh()
 
     def render(self) -> Content:

@@ -164,10 +164,10 @@ class CodeBenchmark(Benchmark):
         """
         if sample.inputs["mutant"] is None:
             return False
-        told: Sequence[bool | None] = (
+        recorded: Sequence[bool | None] = (
             (self.shared or {}).get("reversion", {}).get(sample.inputs["id"], ())
         )
-        asked = told if case is None else told[case : case + 1]
+        asked = recorded if case is None else recorded[case : case + 1]
         if known := [one for one in asked if one is not None]:
             return any(known)
         outputs = [*sample.gold["original"], *sample.gold["mutated"]]

@@ -168,8 +168,8 @@ def _from_hub(source: DataSource, selection: Selection) -> tuple[str, str, Rows]
         " or give a copy with --data PATH"
     )
     hub = HubSet(name, wanted, "", selection.split)
-    held, commit = load_splits(hub, source.cache, hint, source.progress)
-    rows: list[Row] = held[selection.split].to_list()
+    splits, commit = load_splits(hub, source.cache, hint, source.progress)
+    rows: list[Row] = splits[selection.split].to_list()
     where = f"{name}, {selection.split}"
     return name, commit, ((where, number, row) for number, row in enumerate(rows, 1))
 

@@ -185,14 +185,14 @@ class Custom(Benchmark):
         talk = _talk(sample)
         for number, turn in enumerate(sample.inputs.get("turns", ()), 1):
             talk.append(user(turn))
-            said = await ask("candidate", _asked(file, talk), step=f"turn-{number}")
-            if said.outcome.declined or not said.text.strip():
+            earlier = await ask("candidate", _asked(file, talk), step=f"turn-{number}")
+            if earlier.outcome.declined or not earlier.text.strip():
                 return Score(
-                    answer_outcome(said, None),
+                    answer_outcome(earlier, None),
                     {},
                     note=f"turn {number} has no answer to go on from",
                 )
-            talk.append(assistant(said.text))
+            talk.append(assistant(earlier.text))
         prompt = _asked(file, [*talk, _last_turn(sample)])
         if file.votes > 1:
             return await self._voted(file, sample, prompt, ask)
@@ -267,9 +267,9 @@ class Custom(Benchmark):
         if not one.strict:
             return Read(answer, float(right), float(reply.strip() in sample.gold))
         found = await self._worked(child_work.search(one.strict, text))
-        said = f"${found.strip('$ ')}$" if found else ""
+        math = f"${found.strip('$ ')}$" if found else ""
         strict = [
-            said and (await self._worked(child_work.same_math(gold, said)))[1]
+            math and (await self._worked(child_work.same_math(gold, math)))[1]
             for gold in sample.gold
         ]
         return Read(answer, float(right), float(any(strict)))
@@ -329,14 +329,14 @@ class Custom(Benchmark):
         }
         rubric = file.rubric or _VERDICT_RUBRIC
         form = _VERDICT_FORM if graded else _JUDGE_FORM.format(low=file.low, high=file.high)
-        said = await self._worked(child_work.template(rubric, fields))
-        prompt = generate(said + form, max_tokens=_JUDGE_MAX_TOKENS, temperature=0.0)
+        instruction = await self._worked(child_work.template(rubric, fields))
+        prompt = generate(instruction + form, max_tokens=_JUDGE_MAX_TOKENS, temperature=0.0)
         step = "grade" if graded else "rate"
         asks = [(judge, prompt, step) for judge in self.judges]
         # Other scorers' results count even if no judge can be reached.
         replies = await ask_judges(ask, asks, at_least_one=len(file.scores) == 1)
         notes += failed_judgements(asks, replies)
-        told: dict[str, Any] = {}
+        readings: dict[str, Any] = {}
         outcome, marks = Outcome.OK, []
         for role, judgement in zip(self.judges, replies, strict=True):
             judge = judge_name(role)
@@ -344,7 +344,7 @@ class Custom(Benchmark):
                 outcome = Outcome.ERROR
                 continue
             mark = _mark(file, judgement.text, graded=graded)
-            told[judge] = mark
+            readings[judge] = mark
             if mark is None:
                 cut = judgement.outcome is Outcome.TRUNCATED
                 outcome = _worse(outcome, Outcome.TRUNCATED if cut else Outcome.UNPARSED)
@@ -352,7 +352,7 @@ class Custom(Benchmark):
             else:
                 values[f"{'verdict' if graded else 'rating'}/{judge}"] = float(mark)
                 marks.append(float(mark) if graded else (mark - file.low) / (file.high - file.low))
-        parsed[SCORERS["graded"].reads if graded else RATING_LENIENT] = told
+        parsed[SCORERS["graded"].reads if graded else RATING_LENIENT] = readings
         mean = sum(marks) / len(marks) if marks else None
         if graded and mean is not None and len(file.scores) == 1:
             values["accuracy"] = mean
@@ -422,7 +422,7 @@ class Custom(Benchmark):
 
 def _talk(sample: Sample) -> list[Message]:
     """The messages before the sample's own turns."""
-    talk = [system(said)] if (said := sample.inputs.get("system")) else []
+    talk = [system(text)] if (text := sample.inputs.get("system")) else []
     makers = {"system": system, "user": user, "assistant": assistant}
     talk += [makers[one["role"]](one["content"]) for one in sample.inputs.get("before", ())]
     return talk

@@ -299,8 +299,8 @@ def _of_the_hub(values: Mapping[str, Any]) -> dict[str, str]:
     hub = hub_set(values.get("data"))
     if hub is None or values.get("hub"):
         return {}
-    told = {"config": hub.config, "split": hub.split, "revision": hub.revision}
-    return {"data": "", "hub": hub.name, **{key: value for key, value in told.items() if value}}
+    origin = {"config": hub.config, "split": hub.split, "revision": hub.revision}
+    return {"data": "", "hub": hub.name, **{key: value for key, value in origin.items() if value}}
 
 
 def _values(place: _Place, body: Mapping[str, Any], faults: list[FileFault]) -> dict[str, Any]:

@@ -165,8 +165,8 @@ def hub_rows(file: CustomFile, source: DataSource) -> Iterator[Numbered]:
         " private one), or give a copy with --data FILE"
     )
     hub = HubSet(file.hub, file.revision, file.config, file.split)
-    held, _ = load_splits(hub, source.cache, hint, source.progress)
-    (rows,) = held.values()
+    splits, _ = load_splits(hub, source.cache, hint, source.progress)
+    (rows,) = splits.values()
     import datasets
 
     for name, feature in rows.features.items():
@@ -326,10 +326,10 @@ class _Reader:
             results = self._child.results(pieces)
             for number, row in some:
                 try:
-                    said = next(results)
+                    result = next(results)
                 except WorkFailed as error:
                     raise self._unfit(error, number, row, "filter") from None
-                if said.strip() not in ("", "False", "false", "0", "None"):
+                if result.strip() not in ("", "False", "false", "0", "None"):
                     yield number, row
 
     def _with_examples(self, rows: Iterator[Numbered]) -> Iterator[Numbered]:
@@ -480,13 +480,13 @@ class _Reader:
             raise plan[0]
         *shots, asked = plan
         examples = [self._of_example(one.number, self._read, one, results) for one in shots]
-        said = self._read(asked, results)
+        rendered = self._read(asked, results)
         inputs: dict[str, Any] = {
-            "prompt": said.turns[-1] if said.turns else "",
+            "prompt": rendered.turns[-1] if rendered.turns else "",
             "row": {str(n): _plain(v) for n, v in row.items() if str(n) not in file.images},
         }
         if file.system:
-            inputs["system"] = said.system
+            inputs["system"] = rendered.system
         messages = [
             message
             for example in examples
@@ -497,17 +497,17 @@ class _Reader:
         ]
         if examples and file.shots_as == "text":
             blocks = [_joined(example.turns[0], example.answer) for example in examples]
-            inputs["prompt"] = "\n\n".join([*blocks, said.turns[0]])
+            inputs["prompt"] = "\n\n".join([*blocks, rendered.turns[0]])
             messages = []
         if file.messages:
-            messages += _conversation(row[file.messages], last_asks=not said.turns)
-            if not said.turns:
+            messages += _conversation(row[file.messages], last_asks=not rendered.turns)
+            if not rendered.turns:
                 inputs["prompt"] = messages.pop()["content"]
         if messages:
             inputs["before"] = messages
-        if len(said.turns) > 1:
-            inputs["turns"] = said.turns[:-1]
-        if any(not text.strip() for text in (inputs["prompt"], *said.turns)):
+        if len(rendered.turns) > 1:
+            inputs["turns"] = rendered.turns[:-1]
+        if any(not text.strip() for text in (inputs["prompt"], *rendered.turns)):
             raise ValueError("its prompt is empty")
         if asked.choices:
             inputs["choices"] = asked.choices
@@ -515,7 +515,7 @@ class _Reader:
         if images:
             inputs["images"] = images
         group = {"group": str(row[file.group])} if file.group else {}
-        return Item(inputs, said.gold, group)
+        return Item(inputs, rendered.gold, group)
 
     def _of_example(self, number: int, work: Callable[..., Any], *args: Any) -> Any:
         """The result of work on an example; its errors name the example's row.

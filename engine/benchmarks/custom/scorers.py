@@ -290,8 +290,8 @@ def _exact(one: Scoring, reply: str, accepted: list[str]) -> Read:
 
 def _contains(_: Scoring, reply: str, accepted: list[str]) -> Read:
     text = answer_text(reply)
-    held = any(short_answers.occurs(text, right) for right in accepted)
-    return Read(text[:200] or None, float(held), float(reply.strip() in accepted))
+    contained = any(short_answers.occurs(text, right) for right in accepted)
+    return Read(text[:200] or None, float(contained), float(reply.strip() in accepted))
 
 
 def _numeric(one: Scoring, reply: str, accepted: list[str]) -> Read:

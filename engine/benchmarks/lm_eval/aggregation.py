@@ -40,8 +40,8 @@ def _numbers(values: Mapping[str, float], name: str) -> tuple[float, ...]:
     if name in values:
         return (values[name],)
     out: list[float] = []
-    while (held := values.get(f"{name}#{len(out)}")) is not None:
-        out.append(held)
+    while (number := values.get(f"{name}#{len(out)}")) is not None:
+        out.append(number)
     return tuple(out)
 
 
@@ -52,13 +52,13 @@ def mean(rows: Rows) -> float:
 
 def median(rows: Rows) -> float:
     """The upper one of two in the middle."""
-    held = sorted((row[0], count) for row, count in rows)
-    at = sum(count for _, count in held) // 2
-    for value, count in held:
+    ordered = sorted((row[0], count) for row, count in rows)
+    at = sum(count for _, count in ordered) // 2
+    for value, count in ordered:
         at -= count
         if at < 0:
             return value
-    return held[-1][0]
+    return ordered[-1][0]
 
 
 def _weighted_mean(rows: Rows) -> float:
@@ -83,8 +83,8 @@ def bits_per_byte(rows: Rows) -> float:
 
 def f1(rows: Rows) -> float:
     """``sklearn.metrics.f1_score`` of gold and prediction, class 1."""
-    right = sum(count for (gold, said), count in rows if gold == said == 1)
-    wrong = sum(count for (gold, said), count in rows if (gold == 1) != (said == 1))
+    right = sum(count for (gold, predicted), count in rows if gold == predicted == 1)
+    wrong = sum(count for (gold, predicted), count in rows if (gold == 1) != (predicted == 1))
     return 2 * right / (2 * right + wrong) if right + wrong else 0.0
 
 
@@ -92,15 +92,15 @@ def matthews_corrcoef(rows: Rows) -> float:
     """``sklearn.metrics.matthews_corrcoef``, for any number of classes."""
     n = sum(count for _, count in rows)
     gold: dict[float, int] = {}
-    said: dict[float, int] = {}
+    predicted: dict[float, int] = {}
     right = 0
     for (one, other), count in rows:
         gold[one] = gold.get(one, 0) + count
-        said[other] = said.get(other, 0) + count
+        predicted[other] = predicted.get(other, 0) + count
         right += count * (one == other)
-    cov = right * n - sum(held * said.get(one, 0) for one, held in gold.items())
-    cov_gold = n * n - sum(held * held for held in gold.values())
-    cov_said = n * n - sum(held * held for held in said.values())
+    cov = right * n - sum(times * predicted.get(one, 0) for one, times in gold.items())
+    cov_gold = n * n - sum(times * times for times in gold.values())
+    cov_said = n * n - sum(times * times for times in predicted.values())
     return cov / math.sqrt(cov_gold * cov_said) if cov_gold and cov_said else 0.0
 
 
@@ -178,18 +178,18 @@ def _mean_stderr(rows: Rows, average: float, n: int) -> float | None:
 def over_tasks(parts: Sequence[Aggregate], *, by_size: bool) -> Aggregate:
     """``aggregate_subtask_metrics``; errors by ``pooled_sample_stderr`` or, unweighted,
     ``unweighted_mean_stderr``."""
-    held = [(part.value, part.n) for part in parts if part.value is not None]
-    if not held:
+    valued = [(part.value, part.n) for part in parts if part.value is not None]
+    if not valued:
         return Aggregate(None, None, 0)
-    sizes = [n if by_size else 1 for _, n in held]
-    weighted = [value * size for (value, _), size in zip(held, sizes, strict=True)]
+    sizes = [n if by_size else 1 for _, n in valued]
+    weighted = [value * size for (value, _), size in zip(valued, sizes, strict=True)]
     errors = [part.stderr for part in parts if part.value is not None and part.stderr is not None]
     stderr = None
-    if len(errors) == len(held):
+    if len(errors) == len(valued):
         if by_size:
             total = sum(sizes)
             pooled = [(n - 1) * error**2 * n for error, n in zip(errors, sizes, strict=True)]
             stderr = math.sqrt(sum(pooled) / (total - len(sizes)) / total)
         else:
             stderr = math.sqrt(sum(error**2 for error in errors)) / len(errors)
-    return Aggregate(sum(weighted) / sum(sizes), stderr, sum(n for _, n in held))
+    return Aggregate(sum(weighted) / sum(sizes), stderr, sum(n for _, n in valued))

@@ -244,15 +244,15 @@ class LmEval(Benchmark):
             return Score(Outcome.OK, {})
         results: list[list[Any]] = [[] for _ in sample.inputs["requests"]]
         for reply, (kind, numbers) in zip(replies, places, strict=True):
-            told = _results(sample, kind, numbers, reply, self._needs_greedy(sample))
-            if told is None:
+            by_request = _results(sample, kind, numbers, reply, self._needs_greedy(sample))
+            if by_request is None:
                 return Score(
                     Outcome.UNPARSED,
                     {},
                     note="this model does not say which continuations are its likeliest, which"
                     " the task's metric needs",
                 )
-            for number, one in zip(numbers, told, strict=True):
+            for number, one in zip(numbers, by_request, strict=True):
                 results[number].append(one)
         inputs = sample.inputs
         request = {
@@ -260,7 +260,8 @@ class LmEval(Benchmark):
             "doc_id": inputs["doc_id"],
             "doc_hash": inputs["doc_hash"],
             "results": [
-                [one["kind"], held] for one, held in zip(inputs["requests"], results, strict=True)
+                [one["kind"], result]
+                for one, result in zip(inputs["requests"], results, strict=True)
             ],
         }
         self._harness.folder, self._harness.offline = self.shared["folder"], True
@@ -290,15 +291,15 @@ class LmEval(Benchmark):
             DataError: the tasks can no longer be loaded, or a task's own aggregation failed.
         """
         tasks = (self.shared or {}).get("tasks", {})
-        wanted = {name for name, held in tasks.items() if set(_hows(held)) - aggregation.SUMMED}
+        wanted = {name for name, task in tasks.items() if set(_hows(task)) - aggregation.SUMMED}
         if not wanted:
             return self.metrics(tally)
         documents: dict[str, list[Any]] = {name: [] for name in wanted}
         for sample, parsed in scored:
             inputs = sample.inputs
             if inputs["task"] in wanted and parsed:
-                told = [inputs["doc_id"], len(inputs["requests"]), parsed]
-                documents[inputs["task"]].append(told)
+                document = [inputs["doc_id"], len(inputs["requests"]), parsed]
+                documents[inputs["task"]].append(document)
         self._harness.folder, self._harness.offline = self.shared["folder"], True
         try:
             found = {
@@ -306,12 +307,12 @@ class LmEval(Benchmark):
                     self._settings_now,
                     {
                         "task": name,
-                        "documents": sorted(held, key=lambda one: one[0]),
+                        "documents": sorted(task, key=lambda one: one[0]),
                         "iterations": aggregation.ITERATIONS,
                     },
                 )
-                for name, held in documents.items()
-                if held
+                for name, task in documents.items()
+                if task
             }
         finally:
             self._harness.close()
@@ -341,9 +342,9 @@ class LmEval(Benchmark):
             for key, value in own.items():
                 out.append(_of_group(key, at, value))
                 errors += _stderr(key, at, value)
-        for name, held in found.items():
+        for name, aggregates in found.items():
             at = "" if single else f"/task={name}"
-            for key, (value, metric) in held.items():
+            for key, (value, metric) in aggregates.items():
                 group, title = ("", _title(key, "")) if single else ("Tasks", _title(key, name))
                 out.append(replace(metric, name=f"{key}{at}", group=group, title=title))
                 errors += _stderr(key, at, value)
@@ -496,43 +497,43 @@ def _results(
         return [text]
     if kind == "loglikelihood_rolling":
         return list(reply.logprobs)
-    told = reply.raw.get("greedy") if isinstance(reply.raw, Mapping) else None
-    if told is None and greedy:
+    greedy_flags = reply.raw.get("greedy") if isinstance(reply.raw, Mapping) else None
+    if greedy_flags is None and greedy:
         return None
-    flags = told or [False] * len(reply.logprobs)
+    flags = greedy_flags or [False] * len(reply.logprobs)
     return [[number, bool(flag)] for number, flag in zip(reply.logprobs, flags, strict=True)]
 
 
 def _outcome(replies: list[Reply], parsed: Mapping[str, Any]) -> Outcome:
-    said = next((reply for reply in replies if reply.outcome is not Outcome.OK), replies[0])
+    decisive = next((reply for reply in replies if reply.outcome is not Outcome.OK), replies[0])
     unread = parsed and all(one == _INVALID for one in parsed.values())
-    return answer_outcome(said, None if unread else parsed)
+    return answer_outcome(decisive, None if unread else parsed)
 
 
-def _how(held: Mapping[str, Any], metric: str) -> str:
+def _how(task: Mapping[str, Any], metric: str) -> str:
     """The aggregation of a metric; the library takes the mean where a task names none."""
-    return str(held["aggregation"].get(metric, "mean"))
+    return str(task["aggregation"].get(metric, "mean"))
 
 
-def _hows(held: Mapping[str, Any]) -> Iterator[str]:
+def _hows(task: Mapping[str, Any]) -> Iterator[str]:
     """How a task aggregates."""
-    return (str(one) for one in held["aggregation"].values())
+    return (str(one) for one in task["aggregation"].values())
 
 
 def _task_metrics(
     part: Tally,
-    held: Mapping[str, Any],
+    task: Mapping[str, Any],
     final: Mapping[str, tuple[float | None, float | None]],
 ) -> dict[str, tuple[Aggregate, Metric]]:
     """The metrics of one task by ``metric,filter``."""
     seen = {key.partition("#")[0]: None for row in part for key in row.values}
     seen |= dict.fromkeys(final)
-    declared = [f"{m},{f}" for m in held["aggregation"] for f in held["filters"]]
+    declared = [f"{m},{f}" for m in task["aggregation"] for f in task["filters"]]
     found = {}
     for key in dict.fromkeys([*declared, *seen]):
         if key not in seen and (seen or key not in declared):
             continue
-        how = _how(held, key.rpartition(",")[0])
+        how = _how(task, key.rpartition(",")[0])
         value = aggregation.aggregate(aggregation.rows_of(part, key), how)
         own, stderr = final.get(key, (None, None))
         if own is not None:
@@ -544,11 +545,11 @@ def _task_metrics(
     return found
 
 
-def _metric(part: Tally, key: str, how: str, held: Aggregate) -> Metric:
+def _metric(part: Tally, key: str, how: str, aggregate: Aggregate) -> Metric:
     if how in aggregation.SHARES:
         flags = all(row.values.get(key, 0.0) in (0.0, 1.0) for row in part)
         return (metrics.rate if flags else metrics.mean)(part, key, key)
-    return Metric(key, held.value, n=held.n, share=False)
+    return Metric(key, aggregate.value, n=aggregate.n, share=False)
 
 
 def _group_metrics(
@@ -572,21 +573,24 @@ def _group_metrics(
     return found
 
 
-def _of_group(key: str, at: str, held: Aggregate) -> Metric:
+def _of_group(key: str, at: str, aggregate: Aggregate) -> Metric:
     low = high = None
     interval = ""
-    if held.value is not None and held.stderr is not None:
-        low, high = held.value - Z95 * held.stderr, held.value + Z95 * held.stderr
+    if aggregate.value is not None and aggregate.stderr is not None:
+        low, high = (
+            aggregate.value - Z95 * aggregate.stderr,
+            aggregate.value + Z95 * aggregate.stderr,
+        )
         interval = metrics.NORMAL
     return Metric(
         f"{key}{at}",
-        held.value,
+        aggregate.value,
         low,
         high,
-        n=held.n,
+        n=aggregate.n,
         interval=interval,
-        bound_low=held.value,
-        bound_high=held.value,
+        bound_low=aggregate.value,
+        bound_high=aggregate.value,
         title=_title(key, at.partition("=")[2]),
         group="Groups" if at else "",
     )
@@ -598,11 +602,13 @@ def _title(key: str, of: str) -> str:
     return f"{of}: {named}" if of else named
 
 
-def _stderr(key: str, at: str, held: Aggregate) -> list[Metric]:
+def _stderr(key: str, at: str, aggregate: Aggregate) -> list[Metric]:
     """The library's standard error of a metric, if it has one."""
-    if held.stderr is None:
+    if aggregate.stderr is None:
         return []
     metric, _, filtered = key.rpartition(",")
     name = f"{metric}_stderr,{filtered}"
     title = _title(name, at.partition("=")[2])
-    return [Metric(name + at, held.stderr, n=held.n, title=title, group=_STDERR, share=False)]
+    return [
+        Metric(name + at, aggregate.stderr, n=aggregate.n, title=title, group=_STDERR, share=False)
+    ]

@@ -54,11 +54,11 @@ class Harness:
         """The documents of the opened tasks, as the child makes them."""
         self._send({"ask": "items"})
         while True:
-            told = self._line()
-            if "item" not in told:
-                self._answer(told)
+            line = self._line()
+            if "item" not in line:
+                self._answer(line)
                 return
-            yield told["item"]
+            yield line["item"]
 
     async def score(
         self, settings: Callable[[], Mapping[str, Any]], request: Mapping[str, Any]
@@ -98,10 +98,10 @@ class Harness:
 
     def _score(self, request: Mapping[str, Any]) -> Any:
         self._send({"ask": "score", **request})
-        told = self._line()
-        if told.get("raised"):
-            raise TaskFailed(told["error"])
-        return self._answer(told)
+        line = self._line()
+        if line.get("raised"):
+            raise TaskFailed(line["error"])
+        return self._answer(line)
 
     def close(self) -> None:
         """End the child, if it is running."""
@@ -149,12 +149,12 @@ class Harness:
     def _read(self) -> Any:
         return self._answer(self._line())
 
-    def _answer(self, told: Mapping[str, Any]) -> Any:
-        if told.get("raised"):
+    def _answer(self, line: Mapping[str, Any]) -> Any:
+        if line.get("raised"):
             raise DataError(
-                f"lm-evaluation-harness failed: {told['error']}",
+                f"lm-evaluation-harness failed: {line['error']}",
                 why="it raised this itself, or the task's own code did",
             )
-        if "error" in told:
-            raise DataError(told["error"], why=told["why"], hint=told["hint"])
-        return told["answer"]
+        if "error" in line:
+            raise DataError(line["error"], why=line["why"], hint=line["hint"])
+        return line["answer"]

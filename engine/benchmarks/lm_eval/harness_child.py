@@ -57,7 +57,7 @@ class Refused(BaseException):
 
     def __init__(self, what: str, why: str = "", hint: str = "") -> None:
         super().__init__(what)
-        self.told = {"error": what, "why": why, "hint": hint}
+        self.fields = {"error": what, "why": why, "hint": hint}
 
 
 def _forbid_code(base: Path) -> None:
@@ -209,7 +209,7 @@ class Session:
     def _aggregations(self, task: Any) -> dict[str, str]:
         from lm_eval.api.registry import AGGREGATION_REGISTRY
 
-        names = {id(held): name for name, held in _registered(AGGREGATION_REGISTRY)}
+        names = {id(function): name for name, function in _registered(AGGREGATION_REGISTRY)}
         return {
             str(metric): names.get(id(used)) or f"!{getattr(used, '__name__', used)}"
             for metric, used in task.aggregation().items()
@@ -259,17 +259,19 @@ class Session:
             )
         instances = []
         for number, (kind, results) in enumerate(asked["results"]):
-            told = [tuple(one) if isinstance(one, list) else one for one in results]
-            place = (name, asked["doc_id"], len(told))
-            instances.append(Instance(kind, doc, (), number, place, resps=told))
+            responses = [tuple(one) if isinstance(one, list) else one for one in results]
+            place = (name, asked["doc_id"], len(responses))
+            instances.append(Instance(kind, doc, (), number, place, resps=responses))
         values: dict[str, float] = {}
         parsed: dict[str, Any] = {}
         task._instances = instances
         task.apply_filters()
         for filtered in instances[0].filtered_resps:
-            said = [one.filtered_resps[filtered] for one in instances]
-            parsed[str(filtered)] = _plain(said[0] if len(said) == 1 else said)
-            for metric, value in task.process_results(doc, said).items():
+            filtered_responses = [one.filtered_resps[filtered] for one in instances]
+            parsed[str(filtered)] = _plain(
+                filtered_responses[0] if len(filtered_responses) == 1 else filtered_responses
+            )
+            for metric, value in task.process_results(doc, filtered_responses).items():
                 used = task.aggregation().get(metric)
                 values |= _values(f"{metric},{filtered}", value, used)
         return {"values": values, "parsed": parsed}
@@ -283,15 +285,15 @@ class Session:
         """
         name, task = asked["task"], self.tasks[asked["task"]]
         used, how = task.aggregation(), self._aggregations(task)
-        held: dict[tuple[str, str], list[Any]] = {}
+        by_metric: dict[tuple[str, str], list[Any]] = {}
         for doc_id, requests, parsed in asked["documents"]:
             doc = self._doc(name, doc_id)
-            for filtered, said in parsed.items():
-                given = [said] if requests == 1 else said
+            for filtered, responses in parsed.items():
+                given = [responses] if requests == 1 else responses
                 for metric, value in task.process_results(doc, given).items():
-                    held.setdefault((metric, filtered), []).append(value)
+                    by_metric.setdefault((metric, filtered), []).append(value)
         found = {}
-        for (metric, filtered), values in held.items():
+        for (metric, filtered), values in by_metric.items():
             key, named = f"{metric},{filtered}", how.get(metric, "mean")
             if named in BOOTSTRAPPED:
                 numbers = (_values(key, value, used.get(metric)) for value in values)
@@ -488,7 +490,7 @@ def main() -> None:
             else:
                 say({"answer": _served(session, request, say)})
         except Refused as error:
-            say(error.told)
+            say(error.fields)
         except Exception as error:  # from the library, or from code of a task
             what = f"{type(error).__name__}: {error}"[:2000]
             say({"error": what, "raised": True})

@@ -114,7 +114,7 @@ def tasks_in(folder: str) -> Index:
 @lru_cache(2)
 def _tasks_in(files: tuple[tuple[str, tuple[int, int]], ...]) -> Index:
     found = read_task_files(library_tasks(), [Path(name) for name, _ in files])
-    return {name: Entry(*held) for name, held in found.items()}
+    return {name: Entry(*fields) for name, fields in found.items()}
 
 
 def library_tasks() -> Path:
@@ -127,7 +127,7 @@ def library_tasks() -> Path:
 
 @lru_cache(2)
 def _read(path: Path, _changed: int) -> Index:
-    return {name: Entry(*held) for name, held in orjson.loads(path.read_bytes()).items()}
+    return {name: Entry(*fields) for name, fields in orjson.loads(path.read_bytes()).items()}
 
 
 def leaves(index: Index, name: str) -> Iterator[tuple[str, Entry]]:

@@ -204,10 +204,12 @@ class Mmlu(Benchmark):
         """Notes the answers that an experiment brings, and how to continue it."""
         if path is None or experiment_results(path) is None:
             return []
-        said = [f"what the experiment in {path} has answered is taken over; the rest is asked"]
+        remarks = [f"what the experiment in {path} has answered is taken over; the rest is asked"]
         if self.family != "chat" or not self.worded:
-            said.append("it was asked in the original's words: --prompt original goes on in them")
-        return said
+            remarks.append(
+                "it was asked in the original's words: --prompt original goes on in them"
+            )
+        return remarks
 
     def _score_choice(self, sample: Sample, shown: Shown, reply: Reply) -> Score:
         place = letters.greatest(reply.logprobs)

@@ -166,8 +166,8 @@ class MtBench(Benchmark):
         ]
 
     def _prompts(self) -> Mapping[str, JudgePrompt]:
-        held = (self.shared or {}).get("prompts")
-        return {name: JudgePrompt(*prompt) for name, prompt in held.items()} if held else OWN
+        stored = (self.shared or {}).get("prompts")
+        return {name: JudgePrompt(*prompt) for name, prompt in stored.items()} if stored else OWN
 
     async def solve(self, sample: Sample, ask: Ask) -> Score:
         """Both turns from the candidate, then every judge on each."""
@@ -184,20 +184,20 @@ class MtBench(Benchmark):
             return Score(_why(two), {}, note="the second answer cannot be judged")
         fields = _fields(sample.inputs, one.text, two.text)
         grade = self._compare if self.pairwise else self._rate
-        values, parsed, asks, told = await grade(sample, fields, ask)
+        values, parsed, asks, judgements = await grade(sample, fields, ask)
         left_out = _left_out(one, two)
         if left_out:
             values["cut_prompt"] = 1.0
         read = read_winner if self.pairwise else read_rating
         outcome, _ = unread_judgements(
-            asks, told, lambda text: "" if read(text) is not None else "unread"
+            asks, judgements, lambda text: "" if read(text) is not None else "unread"
         )
         if left_out or Outcome.TRUNCATED in (one.outcome, two.outcome):
             outcome = Outcome.TRUNCATED
-        if failed := failed_judgements(asks, told):
+        if failed := failed_judgements(asks, judgements):
             outcome = Outcome.ERROR
         _, unread = unread_judgements(
-            asks, told, winner_problem if self.pairwise else rating_problem
+            asks, judgements, winner_problem if self.pairwise else rating_problem
         )
         return Score(outcome, values, parsed, "; ".join(filter(None, [left_out, *failed, *unread])))
 
@@ -210,8 +210,8 @@ class MtBench(Benchmark):
             for turn in _judged_turns(sample, judge)
             for repeat in range(self.repeats)
         ]
-        told = await ask_judges(ask, asks)
-        replies = iter(told)
+        judgements = await ask_judges(ask, asks)
+        replies = iter(judgements)
         values: dict[str, float] = {}
         parsed: dict[str, Any] = {RATING: {}, RATING_LENIENT: {}}
         for role in self.judges:
@@ -234,7 +234,7 @@ class MtBench(Benchmark):
                 parsed[RATING_LENIENT][f"{judge}, turn {turn}"] = median(seen) if seen else None
             values[f"judged/{judge}"] = float(judged)
             values[f"unread/{judge}"] = float(unread)
-        return values, parsed, asks, told
+        return values, parsed, asks, judgements
 
     def _judgement(self, kind: str, turn: int, fields: Mapping[str, str]) -> Prompt:
         base = "single" if kind == "single" else "pair"
@@ -254,8 +254,8 @@ class MtBench(Benchmark):
             for turn in _judged_turns(sample, judge)
             for order, seats in (("first", _seats(ours, theirs)), ("second", _seats(theirs, ours)))
         ]
-        told = await ask_judges(ask, asks)
-        replies = iter(told)
+        judgements = await ask_judges(ask, asks)
+        replies = iter(judgements)
         values: dict[str, float] = {}
         parsed: dict[str, Any] = {WINNER: {}, WINNER_LENIENT: {}}
         for role in self.judges:
@@ -276,7 +276,7 @@ class MtBench(Benchmark):
                     values |= _verdict(verdicts, f"{turn}/{judge}")
             values[f"judged/{judge}"] = float(judged)
             values[f"unread/{judge}"] = float(unread)
-        return values, parsed, asks, told
+        return values, parsed, asks, judgements
 
     def metrics(self, tally: Tally) -> list[Metric]:
         """Mean ratings or win rates, by judge, category and turn, and judges' agreement."""

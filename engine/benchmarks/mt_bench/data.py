@@ -96,7 +96,7 @@ def read_questions(
     Raises:
         DataError: names file and line of anything malformed.
     """
-    held = read_answers(files[1]) if len(files) > 1 and references != "none" else {}
+    answers = read_answers(files[1]) if len(files) > 1 and references != "none" else {}
     for line, row in read_rows(files[0]):
         try:
             ident, category = whole_of(row["question_id"]), str(row["category"])
@@ -111,8 +111,8 @@ def read_questions(
             ) from None
         inputs: dict[str, Any] = {"question_id": ident, "turns": list(turns)}
         wanted = category in WITH_REFERENCE and (references == "original" or ident not in DISPUTED)
-        if wanted and ident in held:
-            inputs["references"] = list(held[ident])
+        if wanted and ident in answers:
+            inputs["references"] = list(answers[ident])
         if row.get("required_temperature") is not None:
             inputs["temperature"] = float(row["required_temperature"])
         if baseline is not None:

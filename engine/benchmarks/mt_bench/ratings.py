@@ -182,16 +182,16 @@ _SIDE = rf"{_WHO}(?P<said>A|B|C|tie|draw)(?:\s+(?:is|wins)(?:\s+better)?)?"
 _RIGHT = r"(?P<said>right|wrong|correct|incorrect)"
 
 
-def _stated_forms(said: str) -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
+def _stated_forms(rating: str) -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
     """A decision in double brackets, in any brackets after its label, and alone on a line."""
     return (
-        re.compile(rf"\[\s*\[\s*{said}\s*\]\s*\]", re.IGNORECASE),
+        re.compile(rf"\[\s*\[\s*{rating}\s*\]\s*\]", re.IGNORECASE),
         re.compile(
             r"\b(?:verdict|winner|decision|judge?ment|choice|answer|conclusion|preference)[\"'”]?"
-            rf"\s{{0,9}}(?:[:=–—-]+|is:?)?\s{{0,9}}[\"'“]?\[{{1,2}}\s{{0,9}}{said}\s{{0,9}}\]",
+            rf"\s{{0,9}}(?:[:=–—-]+|is:?)?\s{{0,9}}[\"'“]?\[{{1,2}}\s{{0,9}}{rating}\s{{0,9}}\]",
             re.IGNORECASE,
         ),
-        re.compile(rf"\[{{1,2}}\s{{0,9}}{said}\s{{0,9}}\][.!]?", re.IGNORECASE),
+        re.compile(rf"\[{{1,2}}\s{{0,9}}{rating}\s{{0,9}}\][.!]?", re.IGNORECASE),
     )
 
 

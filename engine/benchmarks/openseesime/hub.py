@@ -121,8 +121,8 @@ def drawn_items(
         for count, (place, row) in enumerate(rows, len(done) + 1):
             item = made(row, count)
             if place:
-                held = [*place, item.inputs, item.gold, dict(item.tags)]
-                file.write(orjson.dumps(held) + b"\n")
+                line = [*place, item.inputs, item.gold, dict(item.tags)]
+                file.write(orjson.dumps(line) + b"\n")
                 file.flush()
             yield item
             if source.progress:

@@ -80,7 +80,7 @@ def parse_prompt(text: str, task: str) -> TaskPrompt:
     examples = [part.removeprefix("Q: ").partition(_STEPS) for part in parts]
     if not examples or not all(steps for _, steps, _ in examples):
         raise DataError(f"{FOLDER}/{task}.txt holds no solved examples", hint=_HINT)
-    found = ((question, said.strip()) for question, _, said in examples)
+    found = ((question, answer.strip()) for question, _, answer in examples)
     return TaskPrompt(description, tuple(found))
 
 

@@ -97,9 +97,9 @@ class IfEval(Benchmark):
         else:
             found = await self._followed(ids, sample.inputs["arguments"], text)
         values: dict[str, float] = {"of": len(ids)}
-        for way, said in zip(_WAYS, found, strict=True):
-            values[f"prompt_{way}"] = float(all(said))
-            values[f"instruction_{way}"] = sum(said)
+        for way, each in zip(_WAYS, found, strict=True):
+            values[f"prompt_{way}"] = float(all(each))
+            values[f"instruction_{way}"] = sum(each)
         for name, followed in zip(ids, found[0], strict=True):
             kind = name.partition(":")[0]
             values[f"of/{kind}"] = values.get(f"of/{kind}", 0) + 1

@@ -190,8 +190,8 @@ def _two_responses(text: str, _: Args) -> bool:
     parts = text.split("******")
     if any(not part.strip() for part in parts[1:-1]):
         return False
-    said = [part.strip() for part in parts if part.strip()]
-    return len(said) == 2 and said[0] != said[1]
+    responses = [part.strip() for part in parts if part.strip()]
+    return len(responses) == 2 and responses[0] != responses[1]
 
 
 def _repeats_prompt(text: str, a: Args) -> bool:

@@ -235,11 +235,11 @@ def mgsm(row: Row) -> Row:
     if language not in _languages():
         raise ValueError(f"one of the languages {', '.join(_languages())}, not {language!r}")
     number = row.get("answer_number", row.get("answer", row.get("targets")))
-    told = _languages()[language]
+    texts = _languages()[language]
     return {
         "question": str(row.get("question") or row["inputs"]).strip(),
         "number": str(number).replace(",", "").strip(),
         "language": language,
-        "instruction": told["instruction"],
-        "label": told["answer_label"],
+        "instruction": texts["instruction"],
+        "label": texts["answer_label"],
     }

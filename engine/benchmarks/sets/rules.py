@@ -34,8 +34,8 @@ def bbh(reply: str, sample: Sample) -> Read:
     """
     text, target = without_markup(answer_text(reply)).strip(), str(sample.gold[0])
     strict = _strict_bbh(reply, target)
-    said = _ANSWER_IS.findall(text)
-    answer = said[-1] if said else text
+    stated = _ANSWER_IS.findall(text)
+    answer = stated[-1] if stated else text
     if re.fullmatch(r"\([A-Z]\)", target):
         from evalbench.engine.scoring.letters_many import read_many
 
@@ -45,7 +45,7 @@ def bbh(reply: str, sample: Sample) -> Read:
     if pair := next((pair for pair in _WORDS if target.lower() in pair), None):
         found = re.findall(rf"\b({pair[0]}|{pair[1]})\b", answer, re.IGNORECASE)
         # After "the answer is" (as in "yes, because …") the first counts, in free text the last.
-        word = (found[0 if said else -1]).lower() if found else None
+        word = (found[0 if stated else -1]).lower() if found else None
         return Read(word, float(word == target.lower()), strict)
     if re.fullmatch(r"-?\d+", target):
         return Read(*_number(text, target), strict)
@@ -86,8 +86,8 @@ def gsm8k(reply: str, sample: Sample) -> Read:
     target = str(sample.gold[0])
     read, right = _number(reply, target)
     found = _CONCLUDED.search(answer_text(reply))
-    said = found[1].replace(",", "").removesuffix(".") if found else None
-    return Read(read, right, float(said == target))
+    stated = found[1].replace(",", "").removesuffix(".") if found else None
+    return Read(read, right, float(stated == target))
 
 
 def _number(reply: str, target: str) -> tuple[str | None, float]:
@@ -104,9 +104,9 @@ def mgsm(reply: str, sample: Sample) -> Read:
     read, right = _number(reply, target)
     _, label, after = reply.rpartition(sample.inputs["row"]["label"])
     found = re.findall(r"\d+\.?\d*", after.replace(",", "")) if label else []
-    said = found[-1].rstrip(".") if found else ""
-    said = said.rstrip("0").rstrip(".") if "." in said else said
-    return Read(read, right, float(said == target))
+    number = found[-1].rstrip(".") if found else ""
+    number = number.rstrip("0").rstrip(".") if "." in number else number
+    return Read(read, right, float(number == target))
 
 
 def mmmu(reply: str, sample: Sample) -> Read:
@@ -156,10 +156,10 @@ def _authors_letter(reply: str, options: Sequence[str]) -> str | None:
         reply = reply.strip(mark)
     text = f" {reply} "
     letters = [chr(ord("A") + place) for place in range(len(options))]
-    said = [[f"({letter})" for letter in letters], [f" {letter} " for letter in letters]]
+    forms = [[f"({letter})" for letter in letters], [f" {letter} " for letter in letters]]
     if len(text.split()) > 5:
-        said.append([option.lower() for option in options])
-    for number, names in enumerate(said):
+        forms.append([option.lower() for option in options])
+    for number, names in enumerate(forms):
         within = text if number < 2 else text.lower()
         found = {within.rfind(name): letter for name, letter in zip(names, letters, strict=True)}
         if (last := max(found)) >= 0:
@@ -175,14 +175,14 @@ def _authors_answers(reply: str) -> list[str | float]:
     for line, words in [*((line, _CONCLUDES) for line in lines), (last, (*_CONCLUDES, "="))]:
         shortest = ""
         for word in words:
-            said = line.rpartition(word)[2].strip() if word in line else None
-            if said is not None and (not shortest or len(said) < len(shortest)):
-                shortest = said
+            ending = line.rpartition(word)[2].strip() if word in line else None
+            if ending is not None and (not shortest or len(ending) < len(shortest)):
+                shortest = ending
         if shortest and shortest not in _ENDS:
             found.append(shortest)
-    said_all = found or [text]
-    numbers_in = [one for said in said_all for form in _NUMBERS for one in form.findall(said)]
-    return [form for one in (*said_all, *numbers_in) for form in _forms(one)]
+    endings = found or [text]
+    numbers_in = [one for ending in endings for form in _NUMBERS for one in form.findall(ending)]
+    return [form for one in (*endings, *numbers_in) for form in _forms(one)]
 
 
 def _forms(text: str) -> list[str | float]:

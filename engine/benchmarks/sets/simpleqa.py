@@ -117,18 +117,18 @@ class SimpleQA(Benchmark):
         verdicts = await ask_judges(ask, asks)
         notes = failed_judgements(asks, verdicts)
         grades = [read_grade(verdict.text) for verdict in verdicts]
-        told = {
+        readings = {
             judge_name(judge): GRADES.get(grade or "")
             for judge, grade in zip(self.judges, grades, strict=True)
         }
         if notes:
             # The failed calls are asked again; what the other judges said counts until then.
             values = _values(grades, self.judges) if any(grades) else {}
-            return Score(Outcome.ERROR, values, {_READS: told}, "; ".join(notes))
+            return Score(Outcome.ERROR, values, {_READS: readings}, "; ".join(notes))
         if not any(grades):
-            return Score(Outcome.UNPARSED, {}, {_READS: told}, "no judge gave a grade")
+            return Score(Outcome.UNPARSED, {}, {_READS: readings}, "no judge gave a grade")
         outcome = reply.outcome if all(grades) else Outcome.UNPARSED
-        return Score(outcome, _values(grades, self.judges), {_READS: told})
+        return Score(outcome, _values(grades, self.judges), {_READS: readings})
 
     def metrics(self, tally: Tally) -> list[Metric]:
         """Share of correct answers; the other grades; correct among attempted; F-score."""

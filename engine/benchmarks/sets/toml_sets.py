@@ -249,8 +249,8 @@ class KnownSet(Custom):
 
 def _own_prompts(file: CustomFile) -> dict[str, dict[str, str]]:
     """The texts that ``--prompt FILE`` may replace, by table and key."""
-    told = {"system": file.system, "template": file.template[0], "shot_answer": file.shot_answer}
-    found = {"prompt": {key: text for key, text in told.items() if text}}
+    texts = {"system": file.system, "template": file.template[0], "shot_answer": file.shot_answer}
+    found = {"prompt": {key: text for key, text in texts.items() if text}}
     return found | ({"judge": {"rubric": file.rubric}} if file.rubric else {})
 
 

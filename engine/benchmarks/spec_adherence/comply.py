@@ -210,11 +210,11 @@ def answered(spec: data.Spec, given: Sequence[str]) -> Iterator[Item]:
     """One item for each contestant's answer to a statement of the specification."""
     for one in given:
         name, path = data.contestant(one)
-        for (ident, text), said in data.read_answers(Path(path)).items():
+        for (ident, text), answer in data.read_answers(Path(path)).items():
             if ident in spec.statements:
                 statement = spec.statements[ident]
                 yield Item(
-                    {"statement": statement, "input": text, "answer": said},
+                    {"statement": statement, "input": text, "answer": answer},
                     None,
                     {"statement": ident, "type": statement["type"], "contestant": name},
                 )

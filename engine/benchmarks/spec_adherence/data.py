@@ -70,9 +70,9 @@ def read_spec(path: Path) -> Spec:
 
 def _rows(path: Path) -> Iterator[tuple[int, Any]]:
     for number, row in read_rows(path):
-        told = row.get("metadata")
+        stored = row.get("metadata")
         try:
-            metadata = parse_json(told.encode()) if isinstance(told, str) and told else told
+            metadata = parse_json(stored.encode()) if isinstance(stored, str) and stored else stored
         except orjson.JSONDecodeError:
             raise DataError("metadata is not JSON", path=str(path), line=number) from None
         yield number, {**row, "metadata": metadata or None}
@@ -213,13 +213,13 @@ def read_answers(path: Path) -> Answers:
             raise DataError("there is no list of answers in it", path=str(file))
         for place, item in enumerate(items):
             try:
-                given, said = item["input_text"], item["output_text"]
+                given, output = item["input_text"], item["output_text"]
             except (KeyError, TypeError):
                 raise DataError(
                     "an answer needs input_text and output_text", path=str(file), line=place + 1
                 ) from None
-            failed = not isinstance(said, str) or said.startswith(_FAILED)
-            answers[file.stem, str(given)] = None if failed else said
+            failed = not isinstance(output, str) or output.startswith(_FAILED)
+            answers[file.stem, str(given)] = None if failed else output
     if not answers:
         raise DataError("there are no answers in it", path=str(folder))
     return answers

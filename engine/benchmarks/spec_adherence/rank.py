@@ -103,8 +103,8 @@ class SpecRank(Benchmark):
                 why="given: " + (", ".join(names) or "none"),
                 hint="--answers NAME=FOLDER --answers NAME=FOLDER",
             )
-        held = {name: data.read_answers(Path(place)) for name, place in given}
-        return DataSet(_pairs(spec, held), origin=path.name)
+        answers = {name: data.read_answers(Path(place)) for name, place in given}
+        return DataSet(_pairs(spec, answers), origin=path.name)
 
     def needs(self) -> frozenset[str]:
         """No candidate is asked."""
@@ -126,9 +126,9 @@ class SpecRank(Benchmark):
             for judge in self.judges
             for order, prompt in zip(ORDERS, asked, strict=True)
         ]
-        told = await ask_judges(ask, asks)
-        failed = failed_judgements(asks, told)
-        replies = iter(told)
+        judgements = await ask_judges(ask, asks)
+        failed = failed_judgements(asks, judgements)
+        replies = iter(judgements)
         values: dict[str, float] = {}
         parsed: dict[str, Any] = {RANKING: {}, RANKING_LENIENT: {}}
         for role in self.judges:
@@ -150,7 +150,7 @@ class SpecRank(Benchmark):
             }
             parsed[RANKING][judge] = list(ranks)
             parsed[RANKING_LENIENT][judge] = verdicts
-        outcome, unread = unread_judgements(asks, told, _problem)
+        outcome, unread = unread_judgements(asks, judgements, _problem)
         notes = "; ".join([*failed, *unread])
         return Score(Outcome.ERROR if failed else outcome, values, parsed, notes)
 
@@ -260,17 +260,17 @@ def _of(tally: Tally, name: str) -> Tally:
     return part
 
 
-def _pairs(spec: data.Spec, held: Mapping[str, data.Answers]) -> Iterator[Item]:
+def _pairs(spec: data.Spec, answers: Mapping[str, data.Answers]) -> Iterator[Item]:
     """One item for each pair of models and each input that both have an entry for."""
-    for (name_a, a), (name_b, b) in combinations(held.items(), 2):
-        for (ident, text), said in a.items():
+    for (name_a, a), (name_b, b) in combinations(answers.items(), 2):
+        for (ident, text), output in a.items():
             if (ident, text) in b and ident in spec.statements:
                 statement = spec.statements[ident]
                 yield Item(
                     {
                         "statement": statement,
                         "input": text,
-                        "answers": [said, b[ident, text]],
+                        "answers": [output, b[ident, text]],
                     },
                     None,
                     {"statement": ident, "type": statement["type"], "a": name_a, "b": name_b},

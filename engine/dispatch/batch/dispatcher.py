@@ -310,8 +310,8 @@ class BatchDispatcher(ParkingDispatcher):
 
     def gauges(self) -> Gauges:
         """Numbers for display: in flight, waiting, memory and so on."""
-        told = self._realtime.gauges()
-        return {**told, "in_batches": self.outstanding}
+        gauges = self._realtime.gauges()
+        return {**gauges, "in_batches": self.outstanding}
 
     async def close(self) -> None:
         """Release all resources. Calls still in flight are cut off."""

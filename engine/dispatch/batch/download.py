@@ -106,7 +106,7 @@ class Download:
             if self._waited + pause > (LONGEST_S if down else most):
                 raise error
         self._waited += pause
-        await self._waits.told(error, pause)
+        await self._waits.report(error, pause)
 
     async def _told_anew(self, job: BatchJob) -> BatchJob:
         """The job's current state: the location of its results may be published late."""

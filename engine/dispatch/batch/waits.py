@@ -85,7 +85,7 @@ class Waits:
             asked = error.retry_after or 0.0
             raise wait_too_long(error) if asked > LONGEST_RETRY_AFTER_S else error
         self._without_answer_s += pause
-        await self.told(error, pause)
+        await self.report(error, pause)
 
     def unreached(self, error: TransientError) -> bool:
         """Whether the server has never been reached so far.
@@ -100,7 +100,7 @@ class Waits:
         contact.made = True
         return False
 
-    async def told(self, error: ProviderError, seconds: float) -> None:
+    async def report(self, error: ProviderError, seconds: float) -> None:
         """Report why the next step waits, and wait that long."""
         self._context.report("wait", reason=type(error).__name__, what=error.what)
         await self.pause(seconds)

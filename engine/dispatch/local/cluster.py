@@ -137,12 +137,12 @@ class Cluster:
 
     async def _ask_cards(self) -> None:
         asked = {node: next(iter(links)) for node, links in self._handles.items() if links}
-        told = await asyncio.gather(
+        readings = await asyncio.gather(
             *(handle.cards() for handle in asked.values()), return_exceptions=True
         )
         self._cards = {
             node: cards
-            for node, cards in zip(asked, told, strict=True)
+            for node, cards in zip(asked, readings, strict=True)
             if not isinstance(cards, BaseException)
         }
 
@@ -256,10 +256,10 @@ class RayWorkerHandle:
     def _keep_log(self, log: bytes) -> None:
         lines = log.decode("utf-8", "replace").strip().splitlines()
         self._words = lines[-1] if lines else ""
-        told = "".join(f"[{self.node}] {line}\n" for line in lines)
+        text = "".join(f"[{self.node}] {line}\n" for line in lines)
         # A full disk is no reason to lose the worker's frames.
         with contextlib.suppress(OSError), open_private(self._cluster.log, "ab") as file:
-            file.write(told.encode())
+            file.write(text.encode())
 
     async def cards(self) -> list[dict[str, Any]]:
         """Read the node's GPUs.
@@ -292,12 +292,12 @@ def refuse_other_versions(node: str, ours: Mapping[str, str], theirs: Mapping[st
     Raises:
         WorkerFailed: a node has a different Python, Ray or evalbench.
     """
-    other = [name for name, held in ours.items() if theirs.get(name) != held]
+    other = [name for name, version in ours.items() if theirs.get(name) != version]
     if other:
-        told = ", ".join(f"{name} {theirs.get(name)} and not {ours[name]}" for name in other)
+        differences = ", ".join(f"{name} {theirs.get(name)} and not {ours[name]}" for name in other)
         raise WorkerFailed(
             f"node {node} has other versions than this one",
-            why=told,
+            why=differences,
             hint="use one environment on all nodes, on a shared folder or in one container image",
         )
 

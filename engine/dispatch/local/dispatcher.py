@@ -109,8 +109,8 @@ class LocalDispatcher(Dispatcher):
     def _by_worker(self) -> dict[str, Measures]:
         """Measurements by worker slot, including workers that are gone."""
         found: dict[str, Measures] = {}
-        told = [*self._gone.items(), *((one.slot.name, one.measures) for one in self._replicas)]
-        for name, measures in told:
+        measured = [*self._gone.items(), *((one.slot.name, one.measures) for one in self._replicas)]
+        for name, measures in measured:
             found.setdefault(name, Measures()).add(measures)
         return found
 
@@ -160,19 +160,19 @@ class LocalDispatcher(Dispatcher):
         memory = next((one.memory for one in replicas if one.memory), {})
         idle = [one.idle for one in replicas if one.idle is not None]
         measures = self.measures
-        told: Gauges = {
+        gauges: Gauges = {
             "in_flight": len(self._calls),
             "memory": memory if self._lone else {},
             "progress": self._progress(),
             "worker_pid": next((one.pid for one in replicas if one.pid), None),
         }
         if measures.answers:
-            told["measures"] = measures.to_json()
+            gauges["measures"] = measures.to_json()
         if idle:
-            told["idle"] = round(sum(idle) / len(idle), 3)
+            gauges["idle"] = round(sum(idle) / len(idle), 3)
         if not self._lone:
-            told["workers"] = [one.gauges() for one in replicas]
-        return told
+            gauges["workers"] = [one.gauges() for one in replicas]
+        return gauges
 
     @property
     def here(self) -> bool:
@@ -254,9 +254,9 @@ class LocalDispatcher(Dispatcher):
             return 0
         inside = sum(len(one.inside) for one in self._replicas)
         target = portion(self._calls.waiting, inside, len(self._replicas), self._each)
-        held = len(replica.inside)
+        occupied = len(replica.inside)
         # In bursts, so that there is something to pack.
-        return target - held if held <= target // 2 else 0
+        return target - occupied if occupied <= target // 2 else 0
 
     async def _keep(self, replica: Replica) -> None:
         """Run one worker from start to end, and decide what to do with its calls if it fails."""

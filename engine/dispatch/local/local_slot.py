@@ -83,7 +83,7 @@ class LocalSlot:
             for name, value in os.environ.items()
             if name.startswith(_SHAPING) and not any(word in name for word in _SECRET)
         }
-        told = {
+        identity = {
             "model": keep.model,
             "loaded": loaded,
             "command": command.argv,
@@ -94,7 +94,7 @@ class LocalSlot:
             "processors": _processors(),
             "nice": os.getpriority(os.PRIO_PROCESS, 0),
         }
-        body = orjson.dumps(told, option=orjson.OPT_SORT_KEYS, default=str)
+        body = orjson.dumps(identity, option=orjson.OPT_SORT_KEYS, default=str)
         return {
             "type": "keep",
             "identity": hashlib.sha256(body).hexdigest(),

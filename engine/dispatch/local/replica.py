@@ -236,8 +236,8 @@ class Replica:
     def _last_log_line(self, code: int | None) -> str:
         if was_killed(code):
             return "it was killed by the system, most likely because memory ran out"
-        said = self._handle.last_log_line() if self._handle else ""
-        return said or "it said nothing; the system may have ended it for its memory"
+        line = self._handle.last_log_line() if self._handle else ""
+        return line or "it said nothing; the system may have ended it for its memory"
 
     def _hint(self, code: int | None) -> str:
         fits = "run evalbench models fit to see what fits; try --quantize 4bit or a smaller "
@@ -367,10 +367,10 @@ class Replica:
         return need.get("total", 0) - (need.get("process", 0) if on_card else 0)
 
     def _measure(self) -> None:
-        told, held = self.memory, self.measures
-        held.peak = max(held.peak, told.get("peak") or 0)
-        held.total = told.get("total") or held.total
-        held.busy_s = self._busy_before + (told.get("busy_s") or 0.0)
+        reading, measures = self.memory, self.measures
+        measures.peak = max(measures.peak, reading.get("peak") or 0)
+        measures.total = reading.get("total") or measures.total
+        measures.busy_s = self._busy_before + (reading.get("busy_s") or 0.0)
 
     def _resolve(self, key: str, reply: Reply) -> bool:
         self.inside.pop(key, None)

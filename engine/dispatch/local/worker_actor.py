@@ -108,11 +108,11 @@ class WorkerActor:
         if self._log is None:
             return b""
         try:
-            said = self._log.read_bytes()[-_LOG_BYTES:]
+            tail = self._log.read_bytes()[-_LOG_BYTES:]
             self._log.unlink()
         except OSError:
             return b""
-        return said
+        return tail
 
     async def cards(self) -> list[dict[str, Any]]:
         """Read this node's GPUs, see :class:`evalbench.engine.hardware.gpu.Card`."""

@@ -57,34 +57,34 @@ class _Problem:
     Attributes:
         place: its index in the file's data.
         first: its first record.
-        said: records by order and test case.
+        records: records by order and test case.
     """
 
     place: int
     first: Record
-    said: dict[tuple[int, int], Record] = field(default_factory=dict)
+    records: dict[tuple[int, int], Record] = field(default_factory=dict)
 
     def add(self, record: Record) -> None:
         order = 0 if record["original_first"] else 1
         case = record.get("case_idx")
         if case is None:
-            case = sum(at == order for at, _ in self.said)
-        self.said[order, whole_of(case)] = record
+            case = sum(at == order for at, _ in self.records)
+        self.records[order, whole_of(case)] = record
 
     @property
     def cases(self) -> int:
         """Number of test cases; every order should have all."""
-        counts = {order: 0 for order, _ in self.said}
-        for order, _ in self.said:
+        counts = {order: 0 for order, _ in self.records}
+        for order, _ in self.records:
             counts[order] += 1
         cases = next(iter(counts.values()))
-        if len(set(counts.values())) > 1 or {case for _, case in self.said} != set(range(cases)):
+        if len(set(counts.values())) > 1 or {case for _, case in self.records} != set(range(cases)):
             raise ValueError("its orders have different numbers of test cases")
         return cases
 
     def of_case(self, case: int) -> list[Record]:
         """The records about one test case, for all orders."""
-        return [record for (_, at), record in self.said.items() if at == case]
+        return [record for (_, at), record in self.records.items() if at == case]
 
     def outputs(self, case: int) -> tuple[str | None, str | None]:
         """What the original and the mutant return; None if no record says so."""
@@ -102,11 +102,11 @@ class _Problem:
 
     def reverts(self, case: int) -> bool | None:
         """Whether the records count the test case for reversion; None if none says so."""
-        told = [
+        verdicts = [
             one for record in self.of_case(case)
             if isinstance(one := record.get("include_reversion"), bool)
         ]  # fmt: skip
-        return any(told) if told else None
+        return any(verdicts) if verdicts else None
 
 
 def _returned(record: Record) -> tuple[str | None, str | None]:
@@ -114,14 +114,14 @@ def _returned(record: Record) -> tuple[str | None, str | None]:
     if record.get("expected_output") is not None:
         other = record.get("other_output")
         return str(record["expected_output"]), None if other is None else str(other)
-    said = str(record.get("prediction") or "").strip()
+    prediction = str(record.get("prediction") or "").strip()
 
     def value(equal: Any, error: Any) -> str | None:
         if equal is True:
-            return said
-        head = f"Predicted: {said}, Expected: "
-        told = error if isinstance(error, str) else ""
-        return told[len(head) :] if told.startswith(head) else None
+            return prediction
+        head = f"Predicted: {prediction}, Expected: "
+        text = error if isinstance(error, str) else ""
+        return text[len(head) :] if text.startswith(head) else None
 
     return (
         value(record.get("correct_for_chosen_program"), record.get("correctness_error")),
@@ -144,15 +144,17 @@ def choices_of(whole: Any) -> Mapping[str, Any] | None:
     return {**body, RESULTS: records}
 
 
-def told_in(summary: Any) -> dict[str, Any]:
+def stated_numbers(summary: Any) -> dict[str, Any]:
     """What a file's summary says of its data, which its records do not all contain.
 
     Some of the related programs count test cases where others count problems.
     """
     found = summary if isinstance(summary, dict) else {}
     counts = ("problems_evaluated", "reversion_skipped_problems")
-    told = {name: found[name] for name in counts if type(found.get(name)) is int}
-    return told | ({"dataset": found["dataset"]} if isinstance(found.get("dataset"), str) else {})
+    numbers = {name: found[name] for name in counts if type(found.get(name)) is int}
+    return numbers | (
+        {"dataset": found["dataset"]} if isinstance(found.get("dataset"), str) else {}
+    )
 
 
 def count_of(found: Any, *names: str) -> TypeGuard[Mapping[str, float]]:
@@ -194,14 +196,14 @@ def read_choices(
             pairs = [problem.outputs(case) for case in range(problem.cases)]
             reverts = [problem.reverts(case) for case in range(problem.cases)]
             item = item_of(_as_problem(problem, pairs), problem.place, index, problems)
-            told, differing = _told(problem)
+            replies, differing = _replies_of(problem)
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise malformed("this is no problem's result", path, number, error) from None
         unknown += sum(None in pair for pair in pairs)
         unlike += differing
         index[item.inputs["id"]] = problem.place
         reversion[item.inputs["id"]] = reverts
-        items.append((item, told))
+        items.append((item, replies))
     if not problems:
         notes.append("programs and inputs are not in the file and were not given (--data)")
     if unknown:
@@ -217,7 +219,7 @@ def read_choices(
         "rows": len(found),
         "left_out": 0,
         "reversion": reversion,
-        "told": told_in(body.get("execution_choice_summary")),
+        "told": stated_numbers(body.get("execution_choice_summary")),
     }
     spec = _spec(path, body, found, model)
     return Recorded(spec, items, str(path), notes, shared=shared, expected=_expected(body))
@@ -255,7 +257,7 @@ def _spec(path: Path, body: Mapping[str, Any], found: Mapping[int, _Problem], mo
     config = body.get("execution_choice_config")
     config = config if isinstance(config, dict) else body
     fitting(config, CONFIG, "the configuration is none of execution choice", path)
-    swapped = any(order for problem in found.values() for order, _ in problem.said)
+    swapped = any(order for problem in found.values() for order, _ in problem.records)
     left_out = any(record.get("include_reversion") is False for record in body[RESULTS])
     effort = config.get("reasoning_effort")
     return make_spec(
@@ -275,7 +277,7 @@ def _as_problem(
 ) -> dict[str, Any]:
     """The problem in the form used by execution prediction's files."""
     whole = [[_UNKNOWN if one is None else one for one in pair] for pair in pairs]
-    order = next(iter(problem.said))[0]
+    order = next(iter(problem.records))[0]
     first = problem.first
     return {
         "problem_id": first.get("problem_id", problem.place),
@@ -283,22 +285,22 @@ def _as_problem(
         "original_output": [original for original, _ in whole],
         "mutated_output": [mutated for _, mutated in whole],
         "test_inputs": [
-            str(problem.said[order, case].get("test_input")) for case in range(len(pairs))
+            str(problem.records[order, case].get("test_input")) for case in range(len(pairs))
         ],
     }
 
 
-def _told(problem: _Problem) -> tuple[Mapping[Place, RecordedReply], int]:
+def _replies_of(problem: _Problem) -> tuple[Mapping[Place, RecordedReply], int]:
     """Every reply by its place, and how many are parsed differently than in the file."""
-    told: dict[Place, RecordedReply] = {}
+    replies: dict[Place, RecordedReply] = {}
     unlike = 0
-    for (order, case), record in problem.said.items():
+    for (order, case), record in problem.records.items():
         step = _ORDERS[order] if problem.cases == 1 else f"{_ORDERS[order]}, case {case + 1}"
         text, differs = _reply(record)
         unlike += differs
         seconds = latency_of(record.get("latency_s"))
-        told["candidate", step, 0] = RecordedReply(text, latency_s=seconds)
-    return told, unlike
+        replies["candidate", step, 0] = RecordedReply(text, latency_s=seconds)
+    return replies, unlike
 
 
 def _reply(record: Record) -> tuple[str, bool]:
@@ -309,11 +311,11 @@ def _reply(record: Record) -> tuple[str, bool]:
     text = response if isinstance(response, str) else ""
     if read_choice(text) == chosen and (text or chosen is None):
         return text, False
-    said = _INVALID
+    answer = _INVALID
     if chosen is not None:
         values = {"chosen_program": chosen[0], "assertion": chosen[1]}
         # A brace would end the object in the original's parser.
-        said = "{" + orjson.dumps(values).decode()[1:-1].replace("}", "\\u007d") + "}"
+        answer = "{" + orjson.dumps(values).decode()[1:-1].replace("}", "\\u007d") + "}"
     if not text:
-        return said, False
-    return f"{said}\n\n(So it is in the file. The reply:)\n\n{text}", True
+        return answer, False
+    return f"{answer}\n\n(So it is in the file. The reply:)\n\n{text}", True

@@ -24,7 +24,7 @@ from evalbench.engine.formats.bedrock_evaluator.choice import (
     choices_of,
     count_of,
     read_choices,
-    told_in,
+    stated_numbers,
 )
 from evalbench.engine.formats.bedrock_evaluator.problems import PROGRAMS, item_of, read_programs
 from evalbench.engine.formats.reading import fitting, latency_of, malformed
@@ -83,7 +83,7 @@ def _predictions(path: Path, body: Mapping[str, Any], problems: Mapping[str, Ite
                 continue
             place = whole_of(problem.get("problem_index", number - 1))
             item = item_of(problem, place, index, problems)
-            told, differing = _told(problem, len(item.inputs["calls"]), generations)
+            replies, differing = _replies_of(problem, len(item.inputs["calls"]), generations)
         except (AttributeError, KeyError, IndexError, TypeError, ValueError) as error:
             raise malformed("this is no problem's result", path, number, error) from None
         index[item.inputs["id"]] = place
@@ -91,7 +91,7 @@ def _predictions(path: Path, body: Mapping[str, Any], problems: Mapping[str, Ite
             reversion[item.inputs["id"]] = [told_so] * len(item.inputs["calls"])
         alike += problem.get("has_mutation") is False
         unlike += differing
-        items.append((item, told))
+        items.append((item, replies))
     if not problems:
         notes.append("programs and inputs are not in the file and were not given (--data)")
     if alike:
@@ -118,7 +118,7 @@ def _predictions(path: Path, body: Mapping[str, Any], problems: Mapping[str, Ite
         "rows": rows,
         "left_out": left_out,
         "reversion": reversion,
-        "told": told_in(body.get("benchmark_summary")),
+        "told": stated_numbers(body.get("benchmark_summary")),
     }
     return Recorded(spec, items, str(path), notes, shared=shared, expected=_expected(body))
 
@@ -145,18 +145,18 @@ def _model(body: Mapping[str, Any], path: Path) -> str:
 
 def _generations(body: Mapping[str, Any], config: Mapping[str, Any]) -> int:
     summary = body.get("benchmark_summary")
-    told = summary.get("generations_per_problem") if isinstance(summary, dict) else None
-    for given in (told, config.get("num_generations")):
+    stated = summary.get("generations_per_problem") if isinstance(summary, dict) else None
+    for given in (stated, config.get("num_generations")):
         if isinstance(given, int) and 0 < given <= MOST_GENERATIONS:
             return given
     return 1
 
 
-def _told(
+def _replies_of(
     problem: Mapping[str, Any], cases: int, generations: int
 ) -> tuple[Mapping[Place, RecordedReply], int]:
     """Every reply by its place, and how many are parsed differently than in the file."""
-    told: dict[Place, RecordedReply] = {}
+    replies: dict[Place, RecordedReply] = {}
     unlike = 0
     for program in PROGRAMS:
         given = problem[f"{program}_predictions"]
@@ -171,16 +171,16 @@ def _told(
                 reply, differs = _reply(part)
                 unlike += differs
                 seconds = latency_of(part.get("latency_s"))
-                told["candidate", step, generation] = RecordedReply(reply, latency_s=seconds)
-    return told, unlike
+                replies["candidate", step, generation] = RecordedReply(reply, latency_s=seconds)
+    return replies, unlike
 
 
 def _reply(part: Mapping[str, Any]) -> tuple[str, bool]:
     """A reply that is parsed as in the file, and whether that required prepending a prediction."""
     prediction, response = part["prediction"], part.get("response")
-    said = None if prediction is None else str(prediction)
+    answer = None if prediction is None else str(prediction)
     if not isinstance(response, str):
-        return f"[ANSWER]{said or ''}[/ANSWER]", False
-    if said is None or read_prediction(response) == said.strip():
+        return f"[ANSWER]{answer or ''}[/ANSWER]", False
+    if answer is None or read_prediction(response) == answer.strip():
         return response, False
-    return f"[ANSWER]{said}[/ANSWER]\n\n(So it is in the file. The reply:)\n\n{response}", True
+    return f"[ANSWER]{answer}[/ANSWER]\n\n(So it is in the file. The reply:)\n\n{response}", True

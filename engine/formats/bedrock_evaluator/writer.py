@@ -87,11 +87,11 @@ def _first(given: Any, other: Any) -> Any:
     return other if given is None else given
 
 
-def _said(held: SampleRecord, benchmark: CodeBenchmark) -> Said:
+def _said(record: SampleRecord, benchmark: CodeBenchmark) -> Said:
     effort = benchmark.efforts[0]
     found = {
         (call.key.step, call.key.repeat): call.reply
-        for call in held.answers(0)
+        for call in record.answers(0)
         if role_of(call) == CANDIDATE
     }
     return lambda step, repeat: found.get((benchmark.value_name(step, effort), repeat))
@@ -119,16 +119,16 @@ def _whole_number(count: float) -> float:
     return near if abs(count - near) < 1e-6 else count
 
 
-def _whole(held: SampleRecord) -> bool:
+def _whole(record: SampleRecord) -> bool:
     """Whether every question of the problem has an answer."""
-    score = held.scores.get(0)
+    score = record.scores.get(0)
     return score is not None and score.outcome is not Outcome.ERROR
 
 
-def _told(benchmark: CodeBenchmark) -> Mapping[str, Any]:
+def _stored_summary(benchmark: CodeBenchmark) -> Mapping[str, Any]:
     """What the summary of an imported file says of its data."""
-    told: Mapping[str, Any] = (benchmark.shared or {}).get("told", {})
-    return told
+    summary: Mapping[str, Any] = (benchmark.shared or {}).get("told", {})
+    return summary
 
 
 def _missing(notes: list[str], number: int) -> None:
@@ -143,15 +143,15 @@ def _prediction(run: RunReader, benchmark: CodePrediction, notes: list[str]) -> 
     generations = benchmark.opt.generations
     results = []
     skipped = unreverted = 0
-    for held in run.walk():
-        sample = held.sample
+    for record in run.walk():
+        sample = record.sample
         result = _problem(benchmark, sample)
-        if sample.inputs["mutant"] is None or not _whole(held):
+        if sample.inputs["mutant"] is None or not _whole(record):
             skipped += 1
             results.append(result | {"skipped": True, "skip_reason": "not all answers are there"})
             continue
         unreverted += not benchmark.reverts(sample)
-        results.append(result | _generations(held, benchmark, generations))
+        results.append(result | _generations(record, benchmark, generations))
     _missing(notes, skipped)
     effort = benchmark.efforts[0]
     counts = {
@@ -171,7 +171,7 @@ def _prediction(run: RunReader, benchmark: CodePrediction, notes: list[str]) -> 
             **{f"{name.lower()}_pass_at_1": rate for name, rate in rates.items()},
             "avg_latency_s": _latency(run, benchmark),
             "reversion_skipped_problems": unreverted,
-            **_told(benchmark),
+            **_stored_summary(benchmark),
         },
         "results": results,
     }
@@ -187,8 +187,8 @@ def _latency(run: RunReader, benchmark: CodeBenchmark) -> float | None:
     return seconds.get("value")
 
 
-def _generations(held: SampleRecord, benchmark: CodeBenchmark, count: int) -> dict[str, Any]:
-    sample, said = held.sample, _said(held, benchmark)
+def _generations(record: SampleRecord, benchmark: CodeBenchmark, count: int) -> dict[str, Any]:
+    sample, reply_to = record.sample, _said(record, benchmark)
     calls, gold = sample.inputs["calls"], sample.gold
     reverts = benchmark.reverts(sample)
     successes: Counter[str] = Counter()
@@ -203,7 +203,7 @@ def _generations(held: SampleRecord, benchmark: CodeBenchmark, count: int) -> di
                     "test_input": call,
                     "expected_output": gold[program][case - 1],
                     f"{other}_expected_output": gold[other][case - 1],
-                    **_predicted(said(step, number)),
+                    **_predicted(reply_to(step, number)),
                 }
             )
         right, reverted = (_all_are(cases, gold[name]) for name in (program, other))
@@ -259,11 +259,11 @@ def _predicted(reply: Reply | None) -> dict[str, Any]:
 def _choice(run: RunReader, benchmark: CodeChoice, notes: list[str]) -> dict[str, Any]:
     records: list[dict[str, Any]] = []
     problems = skipped = unreverted = 0
-    for held in run.walk():
-        if _whole(held):
+    for record in run.walk():
+        if _whole(record):
             problems += 1
-            unreverted += not benchmark.reverts(held.sample)
-            records += _records(held, benchmark)
+            unreverted += not benchmark.reverts(record.sample)
+            records += _records(record, benchmark)
         else:
             skipped += 1
     _missing(notes, skipped)
@@ -308,21 +308,21 @@ def _choice(run: RunReader, benchmark: CodeChoice, notes: list[str]) -> dict[str
             "avg_latency_s": _latency(run, benchmark),
             "invalid_runs": invalid,
             "reversion_skipped_problems": unreverted,
-            **_told(benchmark),
+            **_stored_summary(benchmark),
         },
         "execution_choice_counts": {**counts, "invalid_runs": invalid},
         "execution_choice_results": records,
     }
 
 
-def _records(held: SampleRecord, benchmark: CodeChoice) -> list[dict[str, Any]]:
-    sample, said = held.sample, _said(held, benchmark)
+def _records(walked: SampleRecord, benchmark: CodeChoice) -> list[dict[str, Any]]:
+    sample, reply_to = walked.sample, _said(walked, benchmark)
     calls = sample.inputs["calls"]
     records = []
     for order, name in enumerate(("original first", "mutant first")[: benchmark.opt.runs]):
         for case, call in enumerate(calls):
             step = f"{name}, case {case + 1}" if len(calls) > 1 else name
-            reply = said(step, 0)
+            reply = reply_to(step, 0)
             reverts = benchmark.reverts(sample, case)
             record = {
                 **_problem(benchmark, sample),
@@ -345,7 +345,7 @@ def _chosen(
     declined = reply is None or reply.outcome in _DECLINED
     text = "" if reply is None or declined else reply.text
     choice = read_choice(text)
-    told = {
+    fields = {
         "response": text,
         "chosen_program_letter": None,
         "chosen_program_type": None,
@@ -354,11 +354,11 @@ def _chosen(
         "reversion_for_other_program": None,
     }
     if choice is None:
-        return told
+        return fields
     original = (choice.program == "A") == (order == 0)
     kinds = ("original", "mutated") if original else ("mutated", "original")
     expected, other = (sample.gold[kind][case] for kind in kinds)
-    return told | {
+    return fields | {
         "chosen_program_letter": choice.program,
         "chosen_program_type": kinds[0],
         "prediction": choice.value,

@@ -79,14 +79,14 @@ class Judged:
 
     Attributes:
         judges: their names as in a spec.
-        said: judgments by question, then by judge and turn.
+        judgements: judgments by question, then by judge and turn.
         again: number of rows about something already judged.
         unlike: number of rows whose result differs from their judgment; the result counts.
         silent: number of rows without a judgment, replaced by their result.
     """
 
     judges: dict[str, None] = field(default_factory=dict)
-    said: dict[int, dict[tuple[str, int], Said]] = field(default_factory=dict)
+    judgements: dict[int, dict[tuple[str, int], Said]] = field(default_factory=dict)
     again: int = 0
     unlike: int = 0
     silent: int = 0
@@ -118,15 +118,15 @@ def _unjudged(path: Path, questions: Path) -> Recorded:
         fitting(row, _ANSWERED, "this is no answer of FastChat's", path, number)
         for number, row in read_rows(path)
     ]
-    held = read_answers(path)
+    answers = read_answers(path)
     wanted = {whole_of(row["question_id"]) for row in rows}
     items = [
-        (item, _turns(held[ident]) if ident in held else {})
+        (item, _turns(answers[ident]) if ident in answers else {})
         for item in read_questions(question_files(questions), "original", None)
         if (ident := item.inputs["question_id"]) in wanted
     ]
     notes = ["these answers have no judgments, so there is no score"]
-    if lost := len(wanted - held.keys()):
+    if lost := len(wanted - answers.keys()):
         notes.append(f"{counted(lost, 'answer')} with an error in its place: failed")
     if strange := len(wanted) - len(items):
         notes.append(f"{counted(strange, 'answer')} to questions that are not in --data, left out")
@@ -166,8 +166,8 @@ def read_judgments(path: Path, questions: Path, answers: Path | None) -> list[Re
         if len(names) != len(next(iter(found))):
             what = "ratings and comparisons do not go together"
             raise DataError(what, path=str(path), line=line)
-    held = _Answers(answers, sole=len(found) == 1)
-    return [_run(path, names, judged, files, held) for names, judged in found.items()]
+    texts = _Answers(answers, sole=len(found) == 1)
+    return [_run(path, names, judged, files, texts) for names, judged in found.items()]
 
 
 def _add(found: dict[tuple[str, ...], Judged], row: Row) -> tuple[tuple[str, ...], int]:
@@ -183,12 +183,12 @@ def _add(found: dict[tuple[str, ...], Judged], row: Row) -> tuple[tuple[str, ...
     # Built completely before it is stored, so that a bad row leaves nothing behind.
     read = _compared if pair else _rated
     judged = found.get(names) or Judged()
-    told = read(row, f"{JUDGE}/{judge}", turn, judged)
+    replies = read(row, f"{JUDGE}/{judge}", turn, judged)
     found[names] = judged
     judged.judges[judge] = None
-    rows = judged.said.setdefault(ident, {}).setdefault((judge, turn), [])
+    rows = judged.judgements.setdefault(ident, {}).setdefault((judge, turn), [])
     judged.again += bool(rows)
-    rows.append(told)
+    rows.append(replies)
     return names, ident
 
 
@@ -210,7 +210,7 @@ def _rated(row: Row, role: str, turn: int, judged: Judged) -> Mapping[Place, Rec
 
 
 def _compared(row: Row, role: str, turn: int, judged: Judged) -> Mapping[Place, RecordedReply]:
-    told: dict[Place, RecordedReply] = {}
+    replies: dict[Place, RecordedReply] = {}
     silent = unlike = False
     for game, order, (one, two) in GAMES:
         given = {"model_1": one, "model_2": two, "tie": "tie", "error": None}[row[f"{game}_winner"]]
@@ -222,10 +222,10 @@ def _compared(row: Row, role: str, turn: int, judged: Judged) -> Mapping[Place, 
         mark = f"[[{'C' if given == 'tie' else given}]]"
         text = _agreeing(text, read_winner(text), given, mark)
         prompt = str(row.get(f"{game}_user_prompt") or "")
-        told[role, f"compare-{turn}-{order}", 0] = RecordedReply(text, prompt)
+        replies[role, f"compare-{turn}-{order}", 0] = RecordedReply(text, prompt)
     judged.silent += silent
     judged.unlike += unlike
-    return told
+    return replies
 
 
 def _agreeing(text: str, read: object, given: object, mark: str) -> str:
@@ -238,11 +238,11 @@ def _agreeing(text: str, read: object, given: object, mark: str) -> str:
 
 
 def _run(
-    path: Path, names: Sequence[str], judged: Judged, files: list[Path], held: _Answers
+    path: Path, names: Sequence[str], judged: Judged, files: list[Path], texts: _Answers
 ) -> Recorded:
     notes = list(judged.notes())
-    said = [held.of(name, judged.said, notes) for name in names]
-    baseline = said[1] if len(said) > 1 else None
+    answers = [texts.of(name, judged.judgements, notes) for name in names]
+    baseline = answers[1] if len(answers) > 1 else None
     options = {}
     shared = None
     if baseline:
@@ -255,8 +255,8 @@ def _run(
     items = [
         pair
         for item in read_questions(files, "original", baseline)
-        if (ident := item.inputs["question_id"]) in judged.said
-        for pair in _items(item, said[0][ident], judged.said[ident], list(judged.judges))
+        if (ident := item.inputs["question_id"]) in judged.judgements
+        for pair in _items(item, answers[0][ident], judged.judgements[ident], list(judged.judges))
     ]
     return Recorded(spec, items, str(path), notes, shared=shared)
 
@@ -264,20 +264,20 @@ def _run(
 def _items(
     item: Item,
     answers: Turns,
-    said: Mapping[tuple[str, int], Said],
+    judgements: Mapping[tuple[str, int], Said],
     judges: Sequence[str],
 ) -> Iterator[tuple[Item, Mapping[Place, RecordedReply]]]:
     """The question once, and again for anything judged repeatedly."""
-    for copy in range(max(map(len, said.values()))):
-        told = _turns(answers)
+    for copy in range(max(map(len, judgements.values()))):
+        replies = _turns(answers)
         turns: dict[str, list[int]] = {judge: [] for judge in judges}
-        for (judge, turn), rows in sorted(said.items()):
+        for (judge, turn), rows in sorted(judgements.items()):
             if copy < len(rows):
                 turns[judge].append(turn)
-                told |= rows[copy]
+                replies |= rows[copy]
         whole = all(tuple(given) == TURNS for given in turns.values())
         inputs = item.inputs if whole else {**item.inputs, "judged": turns}
-        yield Item(inputs, item.gold, item.tags), told
+        yield Item(inputs, item.gold, item.tags), replies
 
 
 class _Answers:

@@ -54,16 +54,16 @@ def _add(
     """Add the rows of one run to their files."""
     other = compared_with(run.spec.options.get("against"), run.meta.get("shared"))
     silent = 0
-    for held in run.samples():
-        turns = [held.text(CANDIDATE, f"turn-{turn}") for turn in TURNS]
+    for summary in run.samples():
+        turns = [summary.text(CANDIDATE, f"turn-{turn}") for turn in TURNS]
         if None in turns:
             silent += 1
             continue
         given = [(run.candidate, turns)]
         if other:
-            given.append((other, held.sample.inputs["baseline"]))
-        for name, said in given:
-            row = _answer(run, held, name, said)
+            given.append((other, summary.sample.inputs["baseline"]))
+        for name, texts in given:
+            row = _answer(run, summary, name, texts)
             known = answers.setdefault(name, {}).setdefault(row["question_id"], row)
             if known["choices"] != row["choices"]:
                 raise UsageError(
@@ -72,7 +72,7 @@ def _add(
                     hint="export them apart, each to a folder of its own",
                 )
         for role in run.judges:
-            rows = _compared(run, held, role, other) if other else _rated(run, held, role)
+            rows = _compared(run, summary, role, other) if other else _rated(run, summary, role)
             judge = run.named(judge_name(role))
             judged.setdefault((judge, "pair" if other else "single"), []).extend(rows)
     notes = []
@@ -84,32 +84,32 @@ def _add(
 
 
 def _answer(
-    run: RunReader, held: SampleSummary, model: str, turns: Sequence[str | None]
+    run: RunReader, summary: SampleSummary, model: str, turns: Sequence[str | None]
 ) -> dict[str, Any]:
-    ident = held.sample.inputs["question_id"]
+    ident = summary.sample.inputs["question_id"]
     return {
         "question_id": ident,
-        "answer_id": f"{run.id}-{held.row}",
+        "answer_id": f"{run.id}-{summary.row}",
         "model_id": model,
         "choices": [{"index": 0, "turns": list(turns)}],
         "tstamp": run.created,
     }
 
 
-def _rated(run: RunReader, held: SampleSummary, role: str) -> Rows:
+def _rated(run: RunReader, summary: SampleSummary, role: str) -> Rows:
     rows = []
     repeats = run.spec.options.get("judge_repeats", 1)
     for turn in TURNS:
         for repeat in range(repeats):
-            call = held.said.get((role, f"rate-{turn}", repeat))
+            call = summary.calls.get((role, f"rate-{turn}", repeat))
             if call is None or call.reply is None:
                 continue
             rating = read_rating(call.reply.text)
             rows.append(
                 {
-                    "question_id": held.sample.inputs["question_id"],
+                    "question_id": summary.sample.inputs["question_id"],
                     "model": run.candidate,
-                    "judge": [run.named(judge_name(role)), _prompt_name(held, turn)],
+                    "judge": [run.named(judge_name(role)), _prompt_name(summary, turn)],
                     "user_prompt": _asked(call),
                     "judgment": call.reply.text,
                     "score": _NO_RATING if rating is None else rating,
@@ -120,17 +120,17 @@ def _rated(run: RunReader, held: SampleSummary, role: str) -> Rows:
     return rows
 
 
-def _compared(run: RunReader, held: SampleSummary, role: str, other: str) -> Rows:
+def _compared(run: RunReader, summary: SampleSummary, role: str, other: str) -> Rows:
     rows = []
     for turn in TURNS:
-        games = [held.said.get((role, f"compare-{turn}-{order}", 0)) for order in _GAMES]
+        games = [summary.calls.get((role, f"compare-{turn}-{order}", 0)) for order in _GAMES]
         if None in games:
             continue
         row: dict[str, Any] = {
-            "question_id": held.sample.inputs["question_id"],
+            "question_id": summary.sample.inputs["question_id"],
             "model_1": run.candidate,
             "model_2": other,
-            "judge": [run.named(judge_name(role)), _prompt_name(held, turn, "pair")],
+            "judge": [run.named(judge_name(role)), _prompt_name(summary, turn, "pair")],
             "turn": turn,
             "tstamp": run.created,
         }
@@ -147,9 +147,9 @@ def _compared(run: RunReader, held: SampleSummary, role: str, other: str) -> Row
 _GAMES = ("first", "second")
 
 
-def _prompt_name(held: SampleSummary, turn: int, kind: str = "single") -> str:
+def _prompt_name(summary: SampleSummary, turn: int, kind: str = "single") -> str:
     """The name of the judge prompt in the original."""
-    referred = "references" in held.sample.inputs
+    referred = "references" in summary.sample.inputs
     version = "v2" if kind == "pair" and not referred else "v1"
     return f"{kind}{'-math' if referred else ''}-{version}" + ("-multi-turn" if turn == 2 else "")
 

@@ -71,16 +71,16 @@ async def import_whole(path: Path, parent: Path | None = None) -> RunFolder:
 
 def _head(path: Path, lines: Iterator[bytes]) -> dict[str, Any]:
     """The part before the samples; the whole of a file that was reformatted."""
-    held, size = [], 0
+    pieces, size = [], 0
     for line in lines:
         if line.startswith(SAMPLES):
-            held.append(SAMPLES + b"]}")
+            pieces.append(SAMPLES + b"]}")
             break
-        held.append(line)
+        pieces.append(line)
         if (size := size + len(line)) > WHOLE:
             raise DataError("it is too large", path=str(path), why="what stands before the samples")
     try:
-        head = parse_json(b"".join(held))
+        head = parse_json(b"".join(pieces))
     except orjson.JSONDecodeError as error:
         raise DataError("this is not JSON", path=str(path), why=str(error)) from None
     if not isinstance(head, dict) or head.get("format") != FORMAT:
@@ -152,13 +152,13 @@ async def _write(
         media: dict[str, bytes] = {}
         dearest = Decimal(MOST_DOLLARS)
         last = 0
-        for number, held in enumerate(samples, 1):
+        for number, sample in enumerate(samples, 1):
             try:
-                SAMPLE(held)
-                if held["row"] <= last:
-                    raise Misfit(f"above {last}, the row before it", held["row"]).inside("row")
-                last = held["row"]
-                dearest -= _put(journal, held, media)
+                SAMPLE(sample)
+                if sample["row"] <= last:
+                    raise Misfit(f"above {last}, the row before it", sample["row"]).inside("row")
+                last = sample["row"]
+                dearest -= _put(journal, sample, media)
                 if dearest < 0:
                     raise Misfit(f"at most {MOST_DOLLARS} dollars", "more").inside("all costs")
             except ValueError as error:
@@ -188,22 +188,22 @@ class _TimedJournal(Journal):
         return self.at_ms
 
 
-def _put(journal: _TimedJournal, held: Mapping[str, Any], media: dict[str, bytes]) -> Decimal:
+def _put(journal: _TimedJournal, stored: Mapping[str, Any], media: dict[str, bytes]) -> Decimal:
     """Store one sample with everything it has; returns its actual or possible cost in dollars.
 
     Raises:
         ValueError: a field is invalid.
     """
-    for digest, body in held.get("media", {}).items():
+    for digest, body in stored.get("media", {}).items():
         if len(media) >= _KEPT:
             media.clear()
         media[digest] = base64.b64decode(body)
     spent = Decimal(0)
-    row = held["row"]
-    sample = Sample(held["id"], held["inputs"], held["gold"], held["tags"])
+    row = stored["row"]
+    sample = Sample(stored["id"], stored["inputs"], stored["gold"], stored["tags"])
     journal.add_samples([(row, sample)])
     quotes = quotable(sample)
-    for number, given in enumerate(held["calls"], 1):
+    for number, given in enumerate(stored["calls"], 1):
         try:
             _CALL(given)
             ref = ModelRef.parse(given["model"])
@@ -216,17 +216,17 @@ def _put(journal: _TimedJournal, held: Mapping[str, Any], media: dict[str, bytes
         journal.at_ms = given["sent_ms"]
         digest = bytes.fromhex(given["hash"])
         journal.intend(row, key, given["reask"], call, digest, quotes)
-        told = dict(given["reply"])
-        cost, possible = told.pop("cost_usd", None), told.pop("possible_cost_usd", None) or "0"
+        fields = dict(given["reply"])
+        cost, possible = fields.pop("cost_usd", None), fields.pop("possible_cost_usd", None) or "0"
         reply = replace(
-            reply_from_json(told),
+            reply_from_json(fields),
             cost=None if cost is None else Decimal(cost),
             possible_cost=Decimal(possible),
         )
         spent += (reply.cost or 0) + reply.possible_cost
         journal.at_ms += int(reply.latency_s * 1000)
         journal.store_reply(row, key, given["reask"], reply)
-    for score in held["scores"]:
+    for score in stored["scores"]:
         outcome = Outcome(score["outcome"])
         journal.store_score(
             row, score["epoch"], sample.tags, outcome, score["values"], score["detail"]

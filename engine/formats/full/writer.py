@@ -60,40 +60,40 @@ def _head(run: RunReader) -> dict[str, Any]:
 
 def _samples(run: RunReader) -> Iterator[dict[str, Any]]:
     seen: set[str] = set()
-    for held in run.walk():
-        yield sample_json(held) | _media(held, seen)
+    for record in run.walk():
+        yield sample_json(record) | _media(record, seen)
 
 
-def sample_json(held: SampleRecord) -> dict[str, Any]:
+def sample_json(record: SampleRecord) -> dict[str, Any]:
     """A sample with all its calls and scores, without the bytes of media."""
-    sample = held.sample
+    sample = record.sample
     return {
-        "row": held.row,
+        "row": record.row,
         "id": sample.id,
         "inputs": sample.inputs,
         "gold": sample.gold,
         "tags": sample.tags,
-        "calls": [_call(call) for call in held.calls],
-        "scores": [_score(score) for _, score in sorted(held.scores.items())],
+        "calls": [_call(call) for call in record.calls],
+        "scores": [_score(score) for _, score in sorted(record.scores.items())],
     }
 
 
 def _call(call: CallRow) -> dict[str, Any]:
     reply = call.reply
-    told = None if reply is None else reply_to_json(reply)
-    if reply is not None and told is not None:
+    stored = None if reply is None else reply_to_json(reply)
+    if reply is not None and stored is not None:
         # As strings: JSON numbers are not exact.
         if reply.cost is not None:
-            told["cost_usd"] = str(reply.cost)
+            stored["cost_usd"] = str(reply.cost)
         if reply.possible_cost:
-            told["possible_cost_usd"] = str(reply.possible_cost)
+            stored["possible_cost_usd"] = str(reply.possible_cost)
     return {
         **call.key._asdict(),
         "reask": call.reask,
         "hash": call.content_hash.hex(),
         "sent_ms": call.sent_ms,
         "prompt": prompt_to_json(call.prompt),
-        "reply": told,
+        "reply": stored,
     }
 
 
@@ -106,10 +106,10 @@ def _score(score: ScoreRow) -> dict[str, Any]:
     }
 
 
-def _media(held: SampleRecord, seen: set[str]) -> dict[str, Any]:
+def _media(record: SampleRecord, seen: set[str]) -> dict[str, Any]:
     """The bytes of images that no earlier sample has shown."""
     found = {}
-    for call in held.calls:
+    for call in record.calls:
         for message in call.prompt.messages:
             for part in message.parts:
                 if isinstance(part, MediaPart) and part.data and part.sha256 not in seen:

@@ -114,18 +114,18 @@ def read_log(path: Path, benchmark: str = "recorded") -> Recorded:
     unread = failed = 0
     for place, epochs in enumerate(_by_sample(path, samples), 1):
         try:
-            said: list[Mapping[Place, RecordedReply]] = []
+            first: list[Mapping[Place, RecordedReply]] = []
             for sample in epochs:
                 if benchmark == "mmlu":
-                    item, told = _mmlu(sample)
+                    item, replies = _mmlu(sample)
                 else:
-                    item, told, odd = _scored(sample, judges)
+                    item, replies, odd = _scored(sample, judges)
                     unread += odd
-                if not said:
-                    items.append((item, told))
-                said.append(told)
+                if not first:
+                    items.append((item, replies))
+                first.append(replies)
                 failed += bool(sample.get("error"))
-            later.append(said[1:])
+            later.append(first[1:])
         except (AttributeError, KeyError, IndexError, TypeError, ValueError) as error:
             raise malformed("this is no sample of a log", path, place, error) from None
     if not items:
@@ -146,18 +146,18 @@ def _by_sample(path: Path, samples: Iterator[Json]) -> list[list[Json]]:
     for place, sample in enumerate(samples, 1):
         fitting(sample, _SAMPLE, "this is no sample of a log", path, place)
         found.setdefault(sample["id"], []).append(sample)
-    return [sorted(held, key=lambda one: one.get("epoch") or 0) for held in found.values()]
+    return [sorted(epochs, key=lambda one: one.get("epoch") or 0) for epochs in found.values()]
 
 
 def _notes(head: Json, unread: int, failed: int) -> list[str]:
     notes = []
     for score in (head.get("results") or {}).get("scores") or []:
-        told = ", ".join(
+        stated = ", ".join(
             f"{known_as(name)} {metric['value']:.6g}"
             for name, metric in score.get("metrics", {}).items()
             if isinstance(metric.get("value"), (int, float))
         )
-        notes.append(f"the log says of {score.get('name')}: {told}")
+        notes.append(f"the log says of {score.get('name')}: {stated}")
     if head.get("status") not in (None, "success"):
         notes.append(f"the log's status is {head['status']}: it may lack samples")
     if unread:
@@ -183,10 +183,10 @@ def _zipped(path: Path) -> tuple[Json, Iterator[Json]]:
         with zipfile.ZipFile(path) as packed:
             names = packed.namelist()
             # Of an interrupted run there is only the start.
-            held = [name for name in ("header.json", "_journal/start.json") if name in names]
-            if not held:
+            heads = [name for name in ("header.json", "_journal/start.json") if name in names]
+            if not heads:
                 raise DataError("this is no log of inspect", path=str(path))
-            head = _member(path, packed, held[0])
+            head = _member(path, packed, heads[0])
     except _BROKEN as error:
         raise _damaged(path, error) from None
     if not isinstance(head, dict):
@@ -248,8 +248,8 @@ def _bytes(packed: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
     header = file.read(_LOCAL_HEADER)
     name, extra = (int.from_bytes(header[at : at + 2], "little") for at in (26, 28))
     file.seek(name + extra, 1)
-    held = io.BytesIO(file.read(min(info.compress_size, RECORD)))
-    with zstandard.ZstdDecompressor().stream_reader(held) as body:
+    packed_bytes = io.BytesIO(file.read(min(info.compress_size, RECORD)))
+    with zstandard.ZstdDecompressor().stream_reader(packed_bytes) as body:
         unpacked: bytes = body.read(info.file_size + 1)
     if len(unpacked) > info.file_size:
         raise ValueError("it unpacks to more than it says")
@@ -267,29 +267,29 @@ def _scored(
     if sample.get("choices"):
         inputs["choices"] = list(sample["choices"])
     item = Item(inputs, sample.get("target"), labels(sample.get("metadata")))
-    told: dict[Place, RecordedReply] = {}
+    replies: dict[Place, RecordedReply] = {}
     if sample.get("error"):
-        return item, told, 0
-    told["candidate", "answer", 0] = _reply(sample)
+        return item, replies, 0
+    replies["candidate", "answer", 0] = _reply(sample)
     odd = 0
     for name, score in (sample.get("scores") or {}).items():
         values = _values(name, score["value"])
         odd += not values
         judge = scorer_name(name)
         judges.setdefault(judge)
-        place, said = given(
+        place, reply = given(
             judge, values, score.get("answer"), _text(sample, score.get("explanation") or "")
         )
-        told[place] = said
-    return item, told, odd
+        replies[place] = reply
+    return item, replies, odd
 
 
 def _values(name: str, value: Any) -> dict[str, float]:
     """A score's numbers by name; a dictionary of scores gives one each."""
     if isinstance(value, Mapping):
         found: dict[str, float] = {}
-        for part, held in value.items():
-            found |= _values(f"{name}/{part}", held)
+        for part, part_value in value.items():
+            found |= _values(f"{name}/{part}", part_value)
         return found
     if isinstance(value, str):
         word = _WORDS.get(value, _WORDS.get(value.lower()))
@@ -324,14 +324,14 @@ def _question(sample: Json) -> str:
 
 def _reply(sample: Json) -> RecordedReply:
     output = sample.get("output") or {}
-    said = [_content(sample, one["message"]) for one in (output.get("choices") or [])[:1]]
+    texts = [_content(sample, one["message"]) for one in (output.get("choices") or [])[:1]]
     seconds = output.get("time")
     asked = [
         _content(sample, one)
         for one in sample.get("messages") or []
         if one.get("role") in ("user", "system")
     ]
-    reply = said[0] if said else _text(sample, str(output.get("completion") or ""))
+    reply = texts[0] if texts else _text(sample, str(output.get("completion") or ""))
     return RecordedReply(
         reply,
         "\n\n".join(asked) or _question(sample),
@@ -352,10 +352,10 @@ def _part(sample: Json, part: Json) -> str:
     return "" if part.get("type") == "reasoning" else f"[{part.get('type')}]"
 
 
-def _text(sample: Json, said: str) -> str:
+def _text(sample: Json, text: str) -> str:
     """A text; long ones are stored separately and only referred to."""
-    if said.startswith(_ATTACHED):
+    if text.startswith(_ATTACHED):
         attached: Sequence[Any] | Mapping[str, Any] = sample.get("attachments") or {}
         if isinstance(attached, Mapping):
-            return str(attached.get(said.removeprefix(_ATTACHED), said))
-    return said
+            return str(attached.get(text.removeprefix(_ATTACHED), text))
+    return text

@@ -57,10 +57,10 @@ def write(run: RunReader, files: Files) -> list[str]:
         zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, allowZip64=True) as packed,
     ):
         packed.writestr("_journal/start.json", json_bytes(head))
-        for held in run.walk():
-            for epoch in sorted(held.scores):
-                sample = _sample(run, held, epoch)
-                name = f"samples/{held.sample.id}_epoch_{epoch + 1}.json"
+        for record in run.walk():
+            for epoch in sorted(record.scores):
+                sample = _sample(run, record, epoch)
+                name = f"samples/{record.sample.id}_epoch_{epoch + 1}.json"
                 packed.writestr(name, json_bytes(sample))
                 summaries.write(b"," if total else b"[")
                 summaries.write(json_bytes(_summary(sample)))
@@ -118,11 +118,11 @@ def _ending(run: RunReader, total: int, done: int, used: Used) -> dict[str, Any]
     metrics = {
         name: {
             "name": name,
-            "value": held["value"],
-            "metadata": {part: held[part] for part in ("k", "n", "low", "high", "interval")},
+            "value": metric["value"],
+            "metadata": {part: metric[part] for part in ("k", "n", "low", "high", "interval")},
         }
-        for name, held in run.metrics.items()
-        if not held["group"] and held["value"] is not None
+        for name, metric in run.metrics.items()
+        if not metric["group"] and metric["value"] is not None
     }
     scorer = _scorers(run)[0]
     state = run.status.state
@@ -153,41 +153,41 @@ def _error(text: str) -> dict[str, str]:
 
 def _add(used: Used, more: Used) -> None:
     for model, numbers in more.items():
-        held = used.setdefault(model, dict.fromkeys(numbers, 0))
+        sums = used.setdefault(model, dict.fromkeys(numbers, 0))
         for name, number in numbers.items():
-            held[name] = held.get(name, 0) + number
+            sums[name] = sums.get(name, 0) + number
 
 
-def _sample(run: RunReader, held: SampleRecord, epoch: int) -> dict[str, Any]:
-    score = held.scores[epoch]
-    calls = [call for call in held.calls if call.key.epoch == epoch]
-    said = [call for call in held.answers(epoch) if role_of(call) == CANDIDATE]
-    last = said[-1] if said else None
-    asked = said[0].prompt.messages if said else ()
-    choices = held.sample.inputs.get("choices")
+def _sample(run: RunReader, record: SampleRecord, epoch: int) -> dict[str, Any]:
+    score = record.scores[epoch]
+    calls = [call for call in record.calls if call.key.epoch == epoch]
+    answers = [call for call in record.answers(epoch) if role_of(call) == CANDIDATE]
+    last = answers[-1] if answers else None
+    asked = answers[0].prompt.messages if answers else ()
+    choices = record.sample.inputs.get("choices")
     used: Used = {}
     for call in calls:
         if call.reply and (usage := _usage(call.reply.usage)):
             _add(used, {call.key.model: usage})
     sample: dict[str, Any] = {
-        "id": held.sample.id,
+        "id": record.sample.id,
         "epoch": epoch + 1,
-        "input": [_message(one) for one in asked] or question(held),
-        "target": _target(held),
+        "input": [_message(one) for one in asked] or question(record),
+        "target": _target(record),
         "messages": _talk(last) if last else [],
         "output": _output(last) if last else {"model": run.candidate, "choices": []},
-        "metadata": {**held.sample.inputs, **held.sample.tags, "outcome": score.outcome.value},
+        "metadata": {**record.sample.inputs, **record.sample.tags, "outcome": score.outcome.value},
         "events": [_event(call, run.created) for call in calls],
         "model_usage": used,
         "total_time": sum(call.reply.latency_s for call in calls if call.reply),
-        "uuid": f"{run.id}-{held.row}-{epoch}",
+        "uuid": f"{run.id}-{record.row}-{epoch}",
     }
     if _lettered(choices):
         sample["choices"] = choices
     if score.outcome is Outcome.ERROR:
         sample["error"] = _error(str(score.detail.get("error") or "it has no answer"))
     elif run.spec.benchmark == RECORDED:
-        sample["scores"] = _scores_of_scorers(held, epoch)
+        sample["scores"] = _scores_of_scorers(record, epoch)
     elif (value := run.grade(score, run.headline)) is not None:
         sample["scores"] = {run.spec.label: _score(score, value)}
     return sample
@@ -200,16 +200,19 @@ def _scorers(run: RunReader) -> list[str]:
     return [model_name(judge_name(role)) for role in run.judges] or [run.spec.label]
 
 
-def _scores_of_scorers(held: SampleRecord, epoch: int) -> dict[str, Any]:
+def _scores_of_scorers(record: SampleRecord, epoch: int) -> dict[str, Any]:
     """The original result of every scorer of imported results."""
     scores: dict[str, Any] = {}
-    for call in held.answers(epoch):
+    for call in record.answers(epoch):
         if role_of(call) == CANDIDATE or call.reply is None:
             continue
         scorer = model_name(judge_name(role_of(call)))
-        told = given_by(call.reply.text)
-        values: dict[str, Any] = dict(told.get("values") or {})
-        more = {"answer": as_text(told.get("answer")), "explanation": told.get("explanation") or ""}
+        given = given_by(call.reply.text)
+        values: dict[str, Any] = dict(given.get("values") or {})
+        more = {
+            "answer": as_text(given.get("answer")),
+            "explanation": given.get("explanation") or "",
+        }
         own = {name: values.pop(name) for name in [*values] if name.startswith(f"{scorer}/")}
         if own:
             parts = {name.removeprefix(f"{scorer}/"): value for name, value in own.items()}
@@ -222,9 +225,9 @@ def _lettered(choices: Any) -> bool:
     return isinstance(choices, list) and all(isinstance(one, str) for one in choices)
 
 
-def _target(held: SampleRecord) -> str:
+def _target(record: SampleRecord) -> str:
     """The gold answer; for an index among choices its letter, as in inspect."""
-    gold, choices = held.sample.gold, held.sample.inputs.get("choices")
+    gold, choices = record.sample.gold, record.sample.inputs.get("choices")
     if isinstance(gold, int) and _lettered(choices) and 0 <= gold < len(LETTERS):
         return LETTERS[gold]
     return as_text(gold)
@@ -300,11 +303,11 @@ def _output(call: CallRow) -> dict[str, Any]:
     if reply is None:
         return {"model": call.key.model, "choices": []}
     text: Any = reply.text
-    told: dict[str, Any] = {}
+    metadata: dict[str, Any] = {}
     if call.prompt.kind == "choose" and reply.logprobs:
         pairs = list(zip(call.prompt.continuations, map(str, reply.logprobs), strict=False))
         best = max(range(len(pairs)), key=lambda place: reply.logprobs[place])
-        text, told["logprobs"] = pairs[best][0], pairs
+        text, metadata["logprobs"] = pairs[best][0], pairs
     if reply.reasoning:
         text = [{"type": "reasoning", "reasoning": reply.reasoning}, {"type": "text", "text": text}]
     message = {"role": "assistant", "content": text, "source": "generate", "model": call.key.model}
@@ -312,7 +315,7 @@ def _output(call: CallRow) -> dict[str, Any]:
         "model": reply.provider_model or call.key.model,
         "choices": [{"message": message, "stop_reason": _STOPS.get(reply.outcome, "unknown")}],
         "time": reply.latency_s,
-        "metadata": {**told, "stop_reason": reply.stop_reason, "params": _fates(reply)},
+        "metadata": {**metadata, "stop_reason": reply.stop_reason, "params": _fates(reply)},
     }
     if usage := _usage(reply.usage):
         output["usage"] = usage

@@ -75,7 +75,7 @@ def read_samples(path: Path, benchmark: str = "recorded") -> list[Recorded]:
     by_task: dict[str, list[Path]] = {}
     for file in files:
         by_task.setdefault(_group(file, alone=path.is_file()), []).append(file)
-    return [_run(task, held, path, benchmark) for task, held in sorted(by_task.items())]
+    return [_run(task, paths, path, benchmark) for task, paths in sorted(by_task.items())]
 
 
 def _newest(folder: Path) -> list[Path]:
@@ -99,8 +99,8 @@ def _results(file: Path) -> Json:
     beside = file.with_name(f"results_{match['date']}.json") if match else file
     if not match or not beside.is_file():
         return {}
-    held: Json = fitting(read_json(beside), _RESULTS, "these are no results", beside)
-    return held
+    results: Json = fitting(read_json(beside), _RESULTS, "these are no results", beside)
+    return results
 
 
 def _group(file: Path, *, alone: bool) -> str:
@@ -125,9 +125,9 @@ def _run(task: str, files: Sequence[Path], path: Path, benchmark: str) -> Record
                 if benchmark == "mmlu":
                     items.append(_mmlu(lines[0]))
                 else:
-                    item, told, odd = _scored(_task(file), task, lines)
+                    item, replies, odd = _scored(_task(file), task, lines)
                     unread += odd
-                    items.append((item, told))
+                    items.append((item, replies))
             except (AttributeError, KeyError, IndexError, TypeError, ValueError) as error:
                 raise malformed("this is no sample", file, number, error) from None
     if not items:
@@ -145,17 +145,17 @@ def _run(task: str, files: Sequence[Path], path: Path, benchmark: str) -> Record
 
 
 def _said(results: Json, task: str) -> str:
-    told = ", ".join(
+    stated = ", ".join(
         f"{name} {value:.6g}"
         for name, value in results["results"][task].items()
         if isinstance(value, (int, float)) and "stderr" not in name
     )
-    return f"the results file says: {told}"
+    return f"the results file says: {stated}"
 
 
 def _documents(file: Path) -> Iterator[tuple[int, list[Json]]]:
     """The lines of each document, one per filter, with the number of the first."""
-    held: dict[Any, tuple[int, list[Json]]] = {}
+    documents: dict[Any, tuple[int, list[Json]]] = {}
     try:
         with open_plain(file) as lines:
             for number, line in enumerate(lines_of(lines, file), 1):
@@ -166,10 +166,10 @@ def _documents(file: Path) -> Iterator[tuple[int, list[Json]]]:
                 except orjson.JSONDecodeError as error:
                     raise malformed("this is no sample", file, number, error) from None
                 fitting(row, _LINE, "this is no sample", file, number)
-                held.setdefault(row["doc_id"], (number, []))[1].append(row)
+                documents.setdefault(row["doc_id"], (number, []))[1].append(row)
     except OSError as error:
         raise unreadable(file, error) from None
-    yield from held.values()
+    yield from documents.values()
 
 
 def _scored(
@@ -197,11 +197,11 @@ def _scored(
                 odd += 1
         read[str(line.get("filter", "none"))] = line.get("filtered_resps")
     place, scores = given(_SCORER, values, read)
-    told = {
+    replies = {
         ("candidate", "answer", 0): RecordedReply(_said_text(first), _context(first)),
         place: scores,
     }
-    return Item(inputs, first.get("target"), tags), told, odd
+    return Item(inputs, first.get("target"), tags), replies, odd
 
 
 _FIXED = {
@@ -221,16 +221,16 @@ def _mmlu(line: Json) -> tuple[Item, Mapping[Place, RecordedReply]]:
     gold = LETTERS.index(answer) if isinstance(answer, str) else whole_of(answer)
     item = mmlu_item(doc["question"], doc["choices"], gold, doc.get("subject"))
     likely = _likelihoods(line)
-    said = LETTERS[likely.index(max(likely))] if likely else _said_text(line)
-    return item, {("candidate", "answer", 0): RecordedReply(said, _context(line))}
+    text = LETTERS[likely.index(max(likely))] if likely else _said_text(line)
+    return item, {("candidate", "answer", 0): RecordedReply(text, _context(line))}
 
 
 def _pairs(line: Json) -> list[Sequence[Any]]:
     """The arguments of every request, in either form written by the harness."""
-    held = line.get("arguments") or []
-    if isinstance(held, dict):
-        return [[one.get("arg_0"), one.get("arg_1")] for one in held.values()]
-    return [one if isinstance(one, list) else [one] for one in held]
+    arguments = line.get("arguments") or []
+    if isinstance(arguments, dict):
+        return [[one.get("arg_0"), one.get("arg_1")] for one in arguments.values()]
+    return [one if isinstance(one, list) else [one] for one in arguments]
 
 
 def _context(line: Json) -> str:

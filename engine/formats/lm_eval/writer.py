@@ -47,16 +47,16 @@ def write(run: RunReader, files: Files) -> list[str]:
         opened[task] = files.open(f"{model}/samples_{task}_{date}.jsonl")
     written: Counter[str] = Counter()
     asked: Counter[str] = Counter()
-    for held in run.walk():
-        own = str(held.sample.inputs["task"]) if _is_its_own(run) else task
+    for record in run.walk():
+        own = str(record.sample.inputs["task"]) if _is_its_own(run) else task
         asked[own] += 1
-        values = _values(run, held)
+        values = _values(run, record)
         if values is None:
             continue
         written[own] += 1
         if own not in opened:
             opened[own] = files.open(f"{model}/samples_{file_name(own)}_{date}.jsonl")
-        for line in _lines(run, held, values):
+        for line in _lines(run, record, values):
             opened[own].write(json_bytes(line) + b"\n")
     if _is_its_own(run):
         found = _its_own_results(run, asked, written)
@@ -135,7 +135,7 @@ def _about(run: RunReader, model: str) -> dict[str, Any]:
 
 
 def _results(run: RunReader, task: str, written: int) -> dict[str, Any]:
-    plain = {name: held for name, held in run.metrics.items() if not held["group"]}
+    plain = {name: body for name, body in run.metrics.items() if not body["group"]}
     title = run.status.title or task
     table: dict[str, Any] = {"alias": title}
     for name, metric in plain.items():
@@ -188,11 +188,11 @@ def _stderr(metric: Mapping[str, Any]) -> float | str:
     return float((metric["high"] - metric["low"]) / (2 * Z95))
 
 
-def _values(run: RunReader, held: SampleRecord) -> dict[str, float] | None:
+def _values(run: RunReader, record: SampleRecord) -> dict[str, float] | None:
     """Means over the scored epochs, the headline's first; None if none is scored."""
     found: dict[str, list[float]] = {}
     scored = False
-    for score in held.scores.values():
+    for score in record.scores.values():
         if _is_its_own(run):
             if score.outcome is Outcome.ERROR:
                 continue
@@ -210,53 +210,53 @@ def _values(run: RunReader, held: SampleRecord) -> dict[str, float] | None:
 
 
 def _lines(
-    run: RunReader, held: SampleRecord, values: Mapping[str, float]
+    run: RunReader, record: SampleRecord, values: Mapping[str, float]
 ) -> Iterator[dict[str, Any]]:
     """The lines of a document: one per filter that its values belong to."""
     by_filter: dict[str, dict[str, float]] = {}
     if _is_its_own(run):
-        by_filter = {filtered: {} for filtered in _parsed(held)}
+        by_filter = {filtered: {} for filtered in _parsed(record)}
     for name, value in values.items():
         metric, _, filtered = name.partition(",")
         by_filter.setdefault(filtered or "none", {})[metric] = value
     for filtered, own in by_filter.items():
-        yield _document(run, held, filtered, own)
+        yield _document(run, record, filtered, own)
 
 
-def _parsed(held: SampleRecord) -> Mapping[str, Any]:
+def _parsed(record: SampleRecord) -> Mapping[str, Any]:
     """What the filters made of the first scored epoch's replies, by filter."""
-    parsed = next(iter(held.scores.values())).detail.get("parsed")
+    parsed = next(iter(record.scores.values())).detail.get("parsed")
     return parsed if isinstance(parsed, Mapping) else {}
 
 
 def _document(
-    run: RunReader, held: SampleRecord, filtered: str, values: Mapping[str, float]
+    run: RunReader, record: SampleRecord, filtered: str, values: Mapping[str, float]
 ) -> dict[str, Any]:
     """A line of the samples file; epochs become repeats of its requests."""
-    sample = held.sample
+    sample = record.sample
     doc = sample.inputs.get("doc") if _is_its_own(run) else {**sample.tags, **sample.inputs}
     if run.spec.benchmark != Recorded.name and not _is_its_own(run):
         doc = {"sample_id": sample.id, **sample.tags, "answer": sample.gold, **sample.inputs}
     requests: dict[tuple[str, int, int], tuple[Any, Any, list[Any]]] = {}
-    for epoch in sorted(held.scores):
-        for call in held.answers(epoch):
+    for epoch in sorted(record.scores):
+        for call in record.answers(epoch):
             if role_of(call) == CANDIDATE:
-                for number, (context, wanted, said) in enumerate(_asked(call)):
+                for number, (context, wanted, response) in enumerate(_asked(call)):
                     place = (call.key.step, call.key.repeat, number)
-                    requests.setdefault(place, (context, wanted, []))[2].append(said)
+                    requests.setdefault(place, (context, wanted, []))[2].append(response)
     asked = list(requests.values())
     target = as_text(sample.gold)
     prompt = as_text(asked[0][0]) if asked else ""
     return {
-        "doc_id": sample.inputs["doc_id"] if _is_its_own(run) else held.row - 1,
+        "doc_id": sample.inputs["doc_id"] if _is_its_own(run) else record.row - 1,
         "doc": doc,
         "target": target,
         "arguments": {
             f"gen_args_{number}": {"arg_0": context, "arg_1": wanted}
             for number, (context, wanted, _) in enumerate(asked)
         },
-        "resps": [said for _, _, said in asked],
-        "filtered_resps": _filtered(held, filtered) or [said[0] for _, _, said in asked],
+        "resps": [response for _, _, response in asked],
+        "filtered_resps": _filtered(record, filtered) or [response[0] for _, _, response in asked],
         "filter": filtered,
         "metrics": list(values),
         "doc_hash": sample.inputs["doc_hash"]
@@ -268,12 +268,12 @@ def _document(
     }
 
 
-def _filtered(held: SampleRecord, filtered: str) -> list[Any]:
+def _filtered(record: SampleRecord, filtered: str) -> list[Any]:
     """What a filter of one of the harness's own tasks made of the first epoch's replies."""
-    requests = held.sample.inputs.get("requests")
+    requests = record.sample.inputs.get("requests")
     if not isinstance(requests, list):
         return []
-    found = _parsed(held).get(filtered)
+    found = _parsed(record).get(filtered)
     return [found] if len(requests) == 1 else list(found or ())
 
 
@@ -287,9 +287,9 @@ def _asked(call: CallRow) -> Iterator[tuple[Any, Any, Any]]:
         yield context, call.prompt.params.asked(), call.reply.text
         return
     raw, best = call.reply.raw, max(call.reply.logprobs, default=None)
-    told = raw.get("greedy") if isinstance(raw, Mapping) else None
+    flags = raw.get("greedy") if isinstance(raw, Mapping) else None
     # Where nothing says which are greedy, the most likely one is used instead.
-    greedy = told or [number == best for number in call.reply.logprobs]
+    greedy = flags or [number == best for number in call.reply.logprobs]
     for text, number, flag in zip(
         call.prompt.continuations, call.reply.logprobs, greedy, strict=False
     ):

@@ -47,14 +47,14 @@ def read_experiment(folder: Path) -> Recorded:
     unasked = 0
     for number, row in read_rows(results):
         try:
-            item, said = _item(row), _told(row)
+            item, reply = _item(row), _reply_of(row)
         except (KeyError, IndexError, TypeError, ValueError) as error:
             what = "a result needs question, choices, subject, answer and predicted"
             raise malformed(what, results, number, error) from None
-        if said is None:
+        if reply is None:
             unasked += 1
         else:
-            items.append((item, {("candidate", "answer", 0): said}))
+            items.append((item, {("candidate", "answer", 0): reply}))
     spec = make_spec(
         "mmlu",
         stands_for(_model(config.get("model")) or folder.resolve().name),
@@ -85,7 +85,7 @@ def _item(row: Row) -> Item:
     )
 
 
-def _told(row: Row) -> RecordedReply | None:
+def _reply_of(row: Row) -> RecordedReply | None:
     """The parsed letter; None for a question that was not asked yet."""
     predicted: Any = row["predicted"]
     if predicted is None or (isinstance(predicted, float) and math.isnan(predicted)):

@@ -26,11 +26,11 @@ def write(run: RunReader, files: Files) -> list[str]:
     import pyarrow
     import pyarrow.parquet
 
-    table = pyarrow.Table.from_pylist([_row(held) for held in run.samples()], _schema(pyarrow))
+    table = pyarrow.Table.from_pylist([_row(rows) for rows in run.samples()], _schema(pyarrow))
     questions = table.drop_columns(["predicted"])
-    for name, held in ((_RESULTS, table), (_QUESTIONS, questions)):
+    for name, rows in ((_RESULTS, table), (_QUESTIONS, questions)):
         body = io.BytesIO()
-        pyarrow.parquet.write_table(held, body)
+        pyarrow.parquet.write_table(rows, body)
         files.raw(name, body.getvalue())
     files.json(
         "config.json",
@@ -87,24 +87,24 @@ def _schema(pyarrow: Any) -> Any:
     )
 
 
-def _row(held: SampleSummary) -> dict[str, Any]:
-    given = held.sample.inputs
+def _row(summary: SampleSummary) -> dict[str, Any]:
+    given = summary.sample.inputs
     return {
         "question": given["question"],
-        "subject": held.sample.tags["subject"],
+        "subject": summary.sample.tags["subject"],
         "choices": list(given["choices"]),
-        "answer": held.sample.gold,
-        "predicted": _predicted(held),
+        "answer": summary.sample.gold,
+        "predicted": _predicted(summary),
     }
 
 
-def _predicted(held: SampleSummary) -> int | None:
+def _predicted(summary: SampleSummary) -> int | None:
     """The parsed option; -1 for a reply without one, None if there is no reply."""
-    if held.score is None or held.score.outcome is Outcome.ERROR:
+    if summary.score is None or summary.score.outcome is Outcome.ERROR:
         return None
-    if held.score.outcome in (Outcome.REFUSED, Outcome.FILTERED):
+    if summary.score.outcome in (Outcome.REFUSED, Outcome.FILTERED):
         return UNREAD
-    parsed = held.score.detail.get("parsed") or {}
+    parsed = summary.score.detail.get("parsed") or {}
     if "option" in parsed:
         return UNREAD if parsed["option"] is None else int(parsed["option"])
     # A run keeps the versions of the parsers that scored it.

@@ -56,12 +56,12 @@ def read_results(path: Path) -> list[Recorded]:
         except NotALiteral as error:
             raise malformed("answer_choices is no list", path, number, error) from None
         model = str(row.get("model") or path.stem)
-        by_model.setdefault(model, []).append((_item(row, choices), _told(row, choices)))
+        by_model.setdefault(model, []).append((_item(row, choices), _reply_of(row, choices)))
     return [_run(path, model, items) for model, items in by_model.items()]
 
 
 def _run(path: Path, model: str, items: Items) -> Recorded:
-    failed = sum(not said for _, said in items)
+    failed = sum(not replies for _, replies in items)
     notes = [
         "the replies are put together from the option that was read and the explanation; where"
         " none was read, the first line was not kept",
@@ -93,7 +93,7 @@ def _item(row: Row, choices: list[str]) -> Item:
     )
 
 
-def _told(row: Row, choices: Sequence[str]) -> Mapping[Place, RecordedReply]:
+def _reply_of(row: Row, choices: Sequence[str]) -> Mapping[Place, RecordedReply]:
     """The reply, as far as it was stored; empty for a failed call."""
     given, words, gold = (str(row[name]) for name in ("model_answer", "explanation", "answer"))
     # None is written for no answer, but may also be an option: then it was right or wrong.

@@ -14,17 +14,17 @@ _ERROR = "Error: there is no answer"
 
 def write(run: RunReader, files: Files) -> list[str]:
     """Add the table to ``files``; returns what it cannot contain."""
-    rows = [_row(run, held) for held in run.samples()]
+    rows = [_row(run, summary) for summary in run.samples()]
     files.table(f"{file_name(run.candidate)}.csv", rows)
     return ["options are read as the original does: a first line that is none counts as wrong"]
 
 
-def _row(run: RunReader, held: SampleSummary) -> dict[str, Any]:
-    given, tags = held.sample.inputs, held.sample.tags
-    text = held.text(CANDIDATE, "answer")
+def _row(run: RunReader, summary: SampleSummary) -> dict[str, Any]:
+    given, tags = summary.sample.inputs, summary.sample.tags
+    text = summary.text(CANDIDATE, "answer")
     choices = given["choices"]
     option = None if text is None else read_option(text, choices)
-    gold = str(held.sample.gold)
+    gold = str(summary.sample.gold)
     return {
         "file_name": given["file"],
         "source_file": tags["simulation"],

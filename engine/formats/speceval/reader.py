@@ -166,14 +166,14 @@ def _generated(results: Path, bodies: Mapping[Path, Any], spec: Spec, notes: lis
     items = []
     failed = 0
     for entry in _entries(bodies, "", ("input_text", "output_text"), spec, notes):
-        said = _said(entry.body["output_text"])
-        failed += said is None
-        told: dict[Place, RecordedReply] = {}
-        if said is not None:
-            told["candidate", "answer", 0] = RecordedReply(said)
+        output = _said(entry.body["output_text"])
+        failed += output is None
+        replies: dict[Place, RecordedReply] = {}
+        if output is not None:
+            replies["candidate", "answer", 0] = RecordedReply(output)
         index = entry.body.get("original_index")
         index = entry.number - 1 if index is None else index
-        items.append((_item(spec, entry, {}, index=index, input=entry.body["input_text"]), told))
+        items.append((_item(spec, entry, {}, index=index, input=entry.body["input_text"]), replies))
     _note_errors(failed, notes)
     run = make_spec(
         "spec-generate",
@@ -240,8 +240,8 @@ def _ranked(results: Path, bodies: Mapping[Path, Any], spec: Spec, notes: list[s
             answers=[_said(entry.body["output_a"]), _said(entry.body["output_b"])],
         )
         failed += None in item.inputs["answers"]
-        told = {(role, "first", 0): _verdict(entry.body), (role, "second", 0): _verdict(swapped)}
-        items.append((item, told))
+        replies = {(role, "first", 0): _verdict(entry.body), (role, "second", 0): _verdict(swapped)}
+        items.append((item, replies))
     _note_errors(failed, notes)
     if single:
         notes.append(
@@ -303,8 +303,8 @@ def _judge_of(results: Path, bodies: Mapping[Path, Any], notes: list[str]) -> st
     for part in results.parents:
         if part.name.startswith("judge_"):
             return stands_for(part.name.removeprefix("judge_"))
-    told = _metadata(next(iter(bodies.values()))).get("ranking_judge_model_info")
-    if isinstance(told, str) and told:
-        return stands_for(told)
+    name = _metadata(next(iter(bodies.values()))).get("ranking_judge_model_info")
+    if isinstance(name, str) and name:
+        return stands_for(name)
     notes.append("which judge it was is said by no folder above (judge_NAME)")
     return stands_for("unknown-judge")

@@ -31,7 +31,7 @@ def write(run: RunReader, files: Files) -> list[str]:
     entries: Entries = {}
     notes: list[str] = []
     writer = {"spec-generate": _answers, "spec-comply": _compliance, "spec-rank": _rankings}
-    unjudged = sum(writer[run.spec.benchmark](run, held, entries) for held in run.samples())
+    unjudged = sum(writer[run.spec.benchmark](run, summary, entries) for summary in run.samples())
     batches = run.batches()
     for folder, statements in entries.items():
         for statement, objects in statements.items():
@@ -39,8 +39,8 @@ def write(run: RunReader, files: Files) -> list[str]:
             files.json(f"{folder}/results/{same_name(statement)}.json", body)
         for batch in batches:
             if _is_of(run, batch.body["role"], folder):
-                told = _batch(batch)
-                files.json(f"{folder}/metadata/{file_name(told['batch_id'])}.json", told)
+                metadata = _batch(batch)
+                files.json(f"{folder}/metadata/{file_name(metadata['batch_id'])}.json", metadata)
     if unjudged:
         notes.append(f"{unjudged} judgements that nobody gave were left out")
     return notes
@@ -93,22 +93,22 @@ def _batch(batch: BatchRow) -> dict[str, Any]:
     }
 
 
-def _put(entries: Entries, folder: str, held: SampleSummary, value: dict[str, Any]) -> None:
-    statement = str(held.sample.inputs["statement"]["id"])
+def _put(entries: Entries, folder: str, summary: SampleSummary, value: dict[str, Any]) -> None:
+    statement = str(summary.sample.inputs["statement"]["id"])
     entries.setdefault(folder, {}).setdefault(statement, []).append(value)
 
 
-def _answers(run: RunReader, held: SampleSummary, entries: Entries) -> int:
-    text = held.text(CANDIDATE, "answer")
+def _answers(run: RunReader, summary: SampleSummary, entries: Entries) -> int:
+    text = summary.text(CANDIDATE, "answer")
     folder = f"{file_name(_spec_name(run))}/{file_name(run.candidate)}/{run.stamp}"
-    given = held.sample.inputs
+    given = summary.sample.inputs
     value = {
         "original_index": given["index"],
         "input_text": given["input"],
         "output_text": _FAILED if text is None else text,
         "batch_id": run.id,
     }
-    _put(entries, folder, held, value)
+    _put(entries, folder, summary, value)
     return 0
 
 
@@ -121,13 +121,13 @@ def _judge(run: RunReader, role: str) -> str:
     return run.named(judge_name(role))
 
 
-def _compliance(run: RunReader, held: SampleSummary, entries: Entries) -> int:
-    given: Mapping[str, Any] = held.sample.inputs
-    answer = given["answer"] if "answer" in given else held.text(CANDIDATE, "answer")
-    name = held.sample.tags.get("contestant") or run.candidate
+def _compliance(run: RunReader, summary: SampleSummary, entries: Entries) -> int:
+    given: Mapping[str, Any] = summary.sample.inputs
+    answer = given["answer"] if "answer" in given else summary.text(CANDIDATE, "answer")
+    name = summary.sample.tags.get("contestant") or run.candidate
     missing = 0
     for role in run.judges:
-        text = held.text(role, "comply")
+        text = summary.text(role, "comply")
         if text is None and answer is not None:
             missing += 1
             continue
@@ -138,28 +138,28 @@ def _compliance(run: RunReader, held: SampleSummary, entries: Entries) -> int:
             **read._asdict(),
             "names": name,
         }
-        _put(entries, _judge_folder(run, role, name), held, value)
+        _put(entries, _judge_folder(run, role, name), summary, value)
     return missing
 
 
-def _rankings(run: RunReader, held: SampleSummary, entries: Entries) -> int:
-    names = held.sample.tags["a"], held.sample.tags["b"]
-    outputs = [_FAILED if said is None else said for said in held.sample.inputs["answers"]]
-    whole = None not in held.sample.inputs["answers"]
+def _rankings(run: RunReader, summary: SampleSummary, entries: Entries) -> int:
+    names = summary.sample.tags["a"], summary.sample.tags["b"]
+    outputs = [_FAILED if output is None else output for output in summary.sample.inputs["answers"]]
+    whole = None not in summary.sample.inputs["answers"]
     missing = 0
     for role in run.judges:
         for order, (a, b) in zip(ORDERS, ((0, 1), (1, 0)), strict=True):
-            text = held.text(role, order)
+            text = summary.text(role, order)
             if text is None and whole:
                 missing += 1
                 continue
             value = {
-                "input": held.sample.inputs["input"],
+                "input": summary.sample.inputs["input"],
                 "output_a": outputs[a],
                 "output_b": outputs[b],
                 "rank": read_rank(text or ""),
                 "raw_judge_response": text,
                 "names": (_judge(run, role), names[a], names[b]),
             }
-            _put(entries, _judge_folder(run, role, f"{names[a]}x{names[b]}"), held, value)
+            _put(entries, _judge_folder(run, role, f"{names[a]}x{names[b]}"), summary, value)
     return missing

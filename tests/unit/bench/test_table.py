@@ -18,8 +18,8 @@ MISSED = Figure("lines read", 10.0, "MB/s", 20.0, at_least=True)
 FREE = Figure("a|b", 1234.5, "ms")
 
 
-def told(*figures: Figure, script: str = "one", skipped: tuple[str, ...] = ()) -> table.Told:
-    return table.Told(script, list(figures), list(skipped), 1e9, 7.0, (1.0, 2.0), table.machine())
+def told(*figures: Figure, script: str = "one", skipped: tuple[str, ...] = ()) -> table.Report:
+    return table.Report(script, list(figures), list(skipped), 1e9, 7.0, (1.0, 2.0), table.machine())
 
 
 def rows(text: str) -> list[list[str]]:
@@ -40,7 +40,7 @@ def test_every_row_says_target_value_verdict_comparison_and_script() -> None:
 
 
 def test_on_a_busy_machine_a_miss_is_not_certain() -> None:
-    busy = table.Told("one", [MET, MISSED], loads=(900.0, 1.0), machine=table.machine())
+    busy = table.Report("one", [MET, MISSED], loads=(900.0, 1.0), machine=table.machine())
     assert [row[3] for row in rows(table.render([busy]))[2:]] == ["met", "missed, but busy"]
     assert "says nothing certain" in table.render([busy])
 
@@ -80,7 +80,7 @@ def test_what_was_told_before_is_kept_by_script_and_in_the_plans_order(tmp_path:
 
 
 def test_what_another_machine_told_is_not_shown(tmp_path: Path) -> None:
-    table.Told("a", [MET], machine="another").keep(tmp_path)
+    table.Report("a", [MET], machine="another").keep(tmp_path)
     assert table.kept(tmp_path, ["a"]) == []
 
 
