@@ -50,7 +50,7 @@ class Page:
 PAGES = (
     Page("home", (), "complete", [("down", "jk"), ("mark", " ")]),
     Page("run", ("\r",), "score and outcomes", [("down", "jk"), ("tab", _TAB)]),
-    Page("charts", ("\r", "v"), "Replies a second", [("down", "jk")]),
+    Page("charts", ("\r", "v"), "best first", [("down", "jk")]),
     Page("machine", ("m",), "processors", [("down", "jk"), ("tab", _TAB)], 6.0),
     Page("leaderboard", ("l",), "benchmark", [("down", "jk")]),
     Page("compare", (" ", " ", "c"), "scored", [("down", "jk"), ("tab", _TAB)], 8.0),

@@ -16,6 +16,8 @@ from evalbench.engine.process.end_hook import read_command, run_hook
 from evalbench.engine.runs.status import State
 from tests.pretending import ACCURACY, pretend
 
+pytestmark = pytest.mark.usefixtures("home")
+
 TELL = """
 import json, os, sys
 told = {k: v for k, v in os.environ.items() if k.startswith("EVALBENCH_")}

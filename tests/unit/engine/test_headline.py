@@ -17,6 +17,8 @@ from evalbench.engine.runs.reader import RunReader
 from evalbench.engine.runs.status import State
 from tests.pretending import pretend
 
+pytestmark = pytest.mark.usefixtures("home")
+
 JUDGE = "openai/gpt-5-mini"
 """A judge's role in values."""
 
