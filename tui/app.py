@@ -39,8 +39,6 @@ from evalbench.tui.themes import DEFAULT, load_shipped, load_themes
 from evalbench.tui.typing_order import Passed, Typed, TypingOrder
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from rich.console import RenderableType
     from textual.actions import ActionParseResult
     from textual.command import CommandPalette

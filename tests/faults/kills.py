@@ -6,8 +6,9 @@ import random
 import re
 import signal
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 
 from evalbench.engine.config.spec import RunSpec
 from evalbench.engine.runs.folder import RunFolder
@@ -89,3 +90,27 @@ class Trial:
         self.engines.resume(run)
         wait_until(lambda: ledger.asked(seen) or run.status().at_rest, "a request", self.patience_s)
         assert not ledger.asked(seen) - (once - done)
+
+
+def kill_at(
+    engines: Engines, run: RunFolder, moments: Iterable[int], reached: Callable[[], int]
+) -> None:
+    """Kill a run's engine at each of these moments and resume the run; then let it end.
+
+    Args:
+        engines: what started the run.
+        run: the run.
+        moments: numbers that ``reached`` returns one day, in order.
+        reached: how far the run is.
+    """
+
+    def has_come(moment: int) -> bool:
+        return reached() >= moment or run.status().at_rest
+
+    for moment in moments:
+        wait_until(partial(has_come, moment), "a moment")
+        engines.end(signal.SIGKILL)
+        if run.status().at_rest:
+            return
+        engines.resume(run)
+    engines.wait()

@@ -19,6 +19,7 @@ from evalbench.engine.formats import export_runs
 from evalbench.engine.formats.full.reader import import_whole
 from evalbench.engine.journal import JournalReader
 from tests.faults.engines import Engines, replied, scores, wait_until
+from tests.faults.kills import kill_at
 from tests.simulator.handle import Handle
 
 pytestmark = pytest.mark.slow
@@ -219,18 +220,9 @@ def test_batches_and_kills_at_random_moments(
     sim.batch(running=0.5)
     run = engines.start(in_batches(sim))
 
-    def reached(moment: int) -> bool:
-        return sim.summary()["requests"] >= moment or run.status().at_rest
-
     # Requests to make, watch and fetch two batches: at least two each.
-    for moment in sorted(dice.sample(range(1, 9), KILLS)):
-        wait_until(partial(reached, moment), "a moment")
-        engines.end(signal.SIGKILL)
-        if run.status().at_rest:
-            break
-        engines.resume(run)
-    else:
-        engines.wait()
+    moments = sorted(dice.sample(range(1, 9), KILLS))
+    kill_at(engines, run, moments, lambda: int(sim.summary()["requests"]))
     status = run.status()
     assert (status.state, status.done, status.failed) == ("complete", DOCS, 0)
     assert sim.summary()["answered"] == {"1": DOCS}

@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import random
 import signal
-from functools import partial
 from pathlib import Path
 
 import psutil
@@ -18,7 +17,7 @@ import pytest
 
 from evalbench.engine.config.spec import make_spec
 from tests.faults.engines import Engines, scores, wait_until
-from tests.faults.kills import AT_ONCE, KILLS, Trial, riddles
+from tests.faults.kills import AT_ONCE, KILLS, Trial, kill_at, riddles
 from tests.faults.workers import Homely
 from tests.simulator.handle import Handle
 
@@ -93,17 +92,8 @@ def test_an_engine_with_batches(
     asked = sim.summary()["requests"]
     run = engines.start(spec)
 
-    def has_come(moment: int) -> bool:
-        return sim.summary()["requests"] >= asked + moment or run.status().at_rest
-
-    for moment in sorted(dice.sample(range(1, asked), KILLS)):
-        wait_until(partial(has_come, moment), "a moment")
-        engines.end(signal.SIGKILL)
-        if run.status().at_rest:
-            break
-        engines.resume(run)
-    else:
-        engines.wait()
+    moments = sorted(dice.sample(range(1, asked), KILLS))
+    kill_at(engines, run, moments, lambda: sim.summary()["requests"] - asked)
     status = run.status()
     assert (status.state, status.done, status.failed) == ("complete", 60, 0)
     # Once for the twin and once for this run: nothing was worked on a second time.

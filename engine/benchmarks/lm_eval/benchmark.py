@@ -307,12 +307,12 @@ class LmEval(Benchmark):
                     self._settings_now,
                     {
                         "task": name,
-                        "documents": sorted(task, key=lambda one: one[0]),
+                        "documents": sorted(listed, key=lambda one: one[0]),
                         "iterations": aggregation.ITERATIONS,
                     },
                 )
-                for name, task in documents.items()
-                if task
+                for name, listed in documents.items()
+                if listed
             }
         finally:
             self._harness.close()
