@@ -91,10 +91,15 @@ def attend_runs(
     return found, None
 
 
-@cache
 def _later(count: int) -> Tensor:
     """What is added to scores so that no token attends to a later one, ``[count, count]``."""
-    return torch.full((count, count), -torch.inf).triu_(1)
+    # The corner of a larger one: few sizes are kept, however many lengths there are.
+    return _causal(1 << (count - 1).bit_length())[:count, :count]
+
+
+@cache
+def _causal(size: int) -> Tensor:
+    return torch.full((size, size), -torch.inf).triu_(1)
 
 
 def _refuse_special(how: dict[str, Any]) -> None:
