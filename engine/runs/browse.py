@@ -253,9 +253,9 @@ class SampleBrowser:
             nothing = Took()
             for row, ident in decoder.db.execute("SELECT row, tags FROM sample ORDER BY row"):
                 own = scores.get(row, ())
-                detail = tuple(values for outcome, values, _ in own if outcome != error_code)
-                if detail not in known:
-                    known[detail] = self._means([decoder.values(one) for one in detail])
+                answered = tuple(values for outcome, values, _ in own if outcome != error_code)
+                if answered not in known:
+                    known[answered] = self._means([decoder.values(one) for one in answered])
                 if ident not in tags:
                     tags[ident] = decoder.tags(ident)
                 yield SampleFacts(
@@ -263,7 +263,7 @@ class SampleBrowser:
                     tags[ident],
                     [OUTCOMES[outcome].value for outcome, *_ in own],
                     [error for *_, error in own if error],
-                    *known[detail],
+                    *known[answered],
                     times.get(row, nothing),
                 )
 
