@@ -319,6 +319,21 @@ async def test_the_run_under_the_cursor_is_shown_beside_the_list(
             await until(pilot, lambda: "somebody paused" not in shown(app), "the list alone")  # noqa: B023
 
 
+async def test_a_running_runs_line_and_its_preview_are_of_one_moment(
+    runs: dict[str, PretendEngine],
+) -> None:
+    app = an_app()
+    async with app.run_test(size=(120, 40)) as pilot:
+        await press(pilot, "down", "down")
+        await until_shown(pilot, "20/400 samples")
+        runs["running"].status(State.RUNNING, done=250)
+        page = app.screen
+        assert isinstance(page, HomePage)
+        page.tick()
+        await pilot.pause()
+        assert shown(app).count("250/400") == 2
+
+
 async def test_a_score_and_the_progress_of_a_run_are_drawn(runs: dict[str, PretendEngine]) -> None:
     runs["complete"].status(State.COMPLETE, done=400, metrics={"accuracy": ACCURACY})
     app = an_app()

@@ -152,8 +152,13 @@ class HomePage(FilteredPage):
             glance.look(self._lines)  # type: ignore[attr-defined]
         # A line is replaced by a new object whenever something about its run changes.
         if (line := self._current()) and line is not self._previewed:
-            self._preview_soon()
+            known = self._previewed
             self._previewed = line
+            if known and known.folder.path == line.folder.path:
+                # The row and the preview of a run are of one moment.
+                self._preview()
+            else:
+                self._preview_soon()
 
     def _tell(self) -> None:
         """Show the number of listed runs."""

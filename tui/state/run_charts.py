@@ -188,14 +188,16 @@ def _score(history: History, status: Status, clock: Callable[[float], str]) -> C
     def words(value: float) -> str:
         return f"{100 * value:.1f} %" if share else f"{value:.2f}"
 
-    note = words(line[-1][1])
-    if band:
-        _, low, high = band[-1]
-        own: list[Any] = [metric.get("low"), metric.get("high")]
-        if None not in own and own[1] - own[0] > _WIDER * (high - low):
-            band, low, high = [], own[0], own[1]
-        ends = (words(end).removesuffix(" %") for end in (low, high))
-        note += f" ({'–'.join(ends)})"
+    value, ends = line[-1][1], list(band[-1][1:]) if band else []
+    own: list[Any] = [metric.get(key) for key in ("value", "low", "high")]
+    if None not in own:
+        if band and own[2] - own[1] > _WIDER * (ends[1] - ends[0]):
+            band = []
+        # The metric is shown beside the chart too: both are of one moment.
+        value, *ends = own
+    note = words(value)
+    if ends:
+        note += f" ({'–'.join(words(end).removesuffix(' %') for end in ends)})"
     # The first answers are wide apart: on their scale, what follows would be a flat line.
     settled = next(at for at, known in counts if known >= _UNSETTLED * n)
     return Chart(

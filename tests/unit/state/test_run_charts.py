@@ -74,7 +74,8 @@ async def test_every_chart_there_is_something_for(engine: PretendEngine) -> None
         own = {"title": "A", "value": 0.55, "low": low, "high": 0.8 + (not band) * 0.2}
         chart = charts(history, replace(status, metrics={"accuracy": own}), live=True)[0]
         assert bool(chart.band) is band
-        assert chart.note == ("55.6 % (26.7–81.1)" if band else "55.6 % (0.0–100.0)")
+        # The head is the metric's own, as beside it on the page.
+        assert chart.note == ("55.0 % (25.0–80.0)" if band else "55.0 % (0.0–100.0)")
     assert [series.name for series in latency.series] == ["median", "p95"]
     assert spend.level == 20.0
     assert spend.note == "$5.00 of $20.00"
