@@ -6,10 +6,16 @@ import re
 from collections import deque
 from collections.abc import Iterator, Sequence
 from itertools import islice
+from string import ascii_uppercase
 
 from evalbench.engine.scoring import short_answers
 from evalbench.engine.scoring.letters import LETTERS
-from evalbench.engine.scoring.reply_text import before_next_question, spoken, without_markup
+from evalbench.engine.scoring.reply_text import (
+    before_next_question,
+    ends,
+    spoken,
+    without_markup,
+)
 
 _BEGINNING = 4000
 """Characters of a reply in which the first line is searched."""
@@ -59,10 +65,44 @@ def read_choice(reply: str, choices: Sequence[str]) -> int | None:
             for at in matching
             if not any(_holds(choices[o], choices[at]) for o in matching if o != at)
         ]
-    return matching[0] if len(matching) == 1 else None
+    return matching[0] if len(matching) == 1 else _spoken_for(text, choices)
 
 
 _LONGEST = 2000
+_LONGEST_CHOICE = 200
+# Words of which a sentence may be full
+_COMMON = {"yes", "no", "true", "false", "both", "neither", "none", "all", "not", "and", "or"}
+_UNSPACED = "\u0e00-\u0e7f\u3040-\u9fff\uac00-\ud7af"
+
+
+def _spoken_for(text: str, choices: Sequence[str]) -> int | None:
+    """The option that a reply speaks for by its text, read as if the letter stood in its place."""
+    from evalbench.engine.scoring.letter_evidence import settled
+    from evalbench.engine.scoring.letter_text import clean
+
+    texts = [without_markup(choice).strip() for choice in choices]
+    named = {
+        one: at
+        for at, one in enumerate(texts)
+        if 1 < len(one) <= _LONGEST_CHOICE
+        and one.casefold() not in _COMMON
+        and texts.count(one) == 1
+    }
+    if not named or len(choices) > len(ascii_uppercase):
+        return None
+    ordered = sorted(named, key=len, reverse=True)
+    any_text = "|".join(f"({re.escape(one)})" for one in ordered)
+    pattern = rf"(?:(?<![\w.])|(?<=[{_UNSPACED}]))(?:{any_text})(?![a-zà-ÿ\d]|[.,]\d)"
+    lettered = re.sub(
+        pattern,
+        lambda found: f"option {ascii_uppercase[named[ordered[(found.lastindex or 1) - 1]]]}",
+        without_markup(before_next_question(ends(text, _BEGINNING))[0]),
+        flags=re.IGNORECASE,
+    )
+    letter = settled(clean(lettered), len(choices))
+    return ascii_uppercase.index(letter) if letter else None
+
+
 _TAKEN_BACK = re.compile(
     r"\b(?:wait|actually|correction|sorry|oops|instead|rather|should be|no,)", re.IGNORECASE
 )

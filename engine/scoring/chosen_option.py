@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from evalbench.engine.scoring.reply_text import answer_text, without_markup
 
 OPTION = "openseesime-option/1"
-OPTION_LENIENT = "option-lenient/2"
+OPTION_LENIENT = "option-lenient/3"
 
 
 def read_option(reply: str, choices: Sequence[str] = ()) -> str | None:

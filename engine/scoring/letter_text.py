@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import unicodedata
 
+from evalbench.engine.scoring import letter_words as table
 from evalbench.engine.scoring.letters import LETTERS
 from evalbench.engine.scoring.reply_text import (
     answer_text,
@@ -16,6 +17,7 @@ from evalbench.engine.scoring.reply_text import (
     ends,
     without_markup,
 )
+from evalbench.engine.scoring.word_tables import words
 
 CAPITAL = re.compile(r"(?<![A-Za-z])[A-G](?![A-Za-z])")
 
@@ -156,13 +158,40 @@ ASKS_LATER = re.compile(
 _NAME = re.compile(r"\b(option|choice|answer|opt)_([A-Ga-g])(?!\w)", re.IGNORECASE)  # "option_b"
 
 
+_SPACED = re.compile(r"(?<!\S)(?:[A-Za-z] ){4,}(?:[A-Za-z](?!\S))?")  # "A n s w e r : B"
+
+
+_NAMES_ONE = re.compile(r"(?<![A-Za-z])(?:[B-G]|A(?![ ][a-zà-ÿ]))(?![A-Za-z])")
+_ORDINALS = {language: entries.split() for language, entries in table.ORDINAL.items()}
+_CHOICE = words(table.CHOICE)
+_PLACED = [
+    re.compile(f"(?:{one})[ ]?(?:{_CHOICE})|(?:{_CHOICE})[ ]?(?:{one})")
+    for place in range(5)
+    for one in [words({language: entries[place] for language, entries in _ORDINALS.items()})]
+]
+"""The first to the fifth option, named by their places."""
+
+
+def _by_place(text: str) -> str:
+    """The text with a letter for "the fourth option", if that is the only one it names."""
+    if _NAMES_ONE.search(text):
+        return text
+    lower = text.lower()
+    if len(lower) != len(text):
+        return text
+    found = [(LETTERS[n], one) for n, place in enumerate(_PLACED) for one in place.finditer(lower)]
+    for letter, one in sorted(found, key=lambda pair: pair[1].start(), reverse=True):
+        text = f"{text[: one.start()]}option {letter}{text[one.end() :]}"
+    return text
+
+
 def clean(reply: str) -> str:
     """The text of a reply in which the rules look for a letter; see the module docstring."""
     head, _ = before_next_question(_one_turn(ends(answer_text(reply), _LONGEST)))
     text = _RUN_OF_MARKS.sub(lambda run: f"{run[0][:30]}\n{run[0][-30:]}", head)
     if anew := _ASKS_ANEW.match(text):
         text = anew[1]
-    text = _undressed(text)
+    text = _SPACED.sub(lambda spaced: spaced[0].replace(" ", ""), _undressed(text))
     if _BOX_EMPTY.search(text):
         text = _BOX_TICKED.sub("✅", _BOX_EMPTY.sub("❌", text))
     text = _TICKED.sub(r"answer: \1", text)
@@ -186,4 +215,4 @@ def clean(reply: str) -> str:
         .replace("．", ". ")
         .replace("，", ", ")
     )
-    return _in_latin(_BULLET.sub("", _without_table_edges(text)).strip())
+    return _by_place(_in_latin(_BULLET.sub("", _without_table_edges(text)).strip()))

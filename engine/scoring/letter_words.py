@@ -286,7 +286,7 @@ AND = {
     "ja": "と か や または もしくは あるいは および 及び",
     "ko": "와 과 및 또는 이나 나 하고 혹은",
     "zh": "和 或 与 與 及 跟 以及 或者 还是 還是",
-    "en": "and or",
+    "en": "and or nor and/or as_well_as",
 }
 
 OPTION = {
@@ -399,35 +399,39 @@ AFTER_NOT = {
 
 WEIGH = {
     "es": "analicemos analizamos veamos consideremos examinemos evaluemos primero analizando"
-    " vamos_a",
-    "fr": "analysons examinons considérons voyons regardons d'abord évaluons commençons",
-    "de": "betrachten prüfen analysieren schauen zunächst zuerst untersuchen gehen_wir",
-    "pt": "vamos analisemos analisando vejamos consideremos primeiro examinemos",
-    "it": "analizziamo vediamo consideriamo esaminiamo prima iniziamo valutiamo",
-    "nl": "laten_we bekijken eerst",
+    " vamos_a al_principio inicialmente",
+    "fr": "analysons examinons considérons voyons regardons d'abord évaluons commençons"
+    " au_début initialement au_départ",
+    "de": "betrachten prüfen analysieren schauen zunächst zuerst untersuchen gehen_wir anfangs",
+    "pt": "vamos analisemos analisando vejamos consideremos primeiro examinemos inicialmente"
+    " a_princípio no_início",
+    "it": "analizziamo vediamo consideriamo esaminiamo prima iniziamo valutiamo all'inizio"
+    " inizialmente",
+    "nl": "laten_we bekijken eerst aanvankelijk",
     "sv": "låt_oss först",
     "da": "lad_os først",
     "no": "la_oss",
-    "pl": "przeanalizujmy rozważmy sprawdźmy najpierw zacznijmy przyjrzyjmy",
+    "pl": "przeanalizujmy rozważmy sprawdźmy najpierw zacznijmy przyjrzyjmy początkowo",
     "cs": "podívejme rozeberme nejprve zvažme",
     "ro": "să_analizăm să_vedem mai_întâi",
     "hu": "nézzük vizsgáljuk először",
     "fi": "tarkastellaan katsotaan ensin",
-    "tr": "inceleyelim bakalım önce ele_alalım değerlendirelim",
-    "id": "mari pertama kita_analisis",
-    "vi": "xét hãy phân_tích trước_tiên đầu_tiên",
-    "ru": "рассмотрим проанализируем сначала разберём разберем проверим",
-    "uk": "розглянемо проаналізуємо спочатку",
+    "tr": "inceleyelim bakalım önce ele_alalım değerlendirelim başta ilk_başta",
+    "id": "mari pertama kita_analisis awalnya",
+    "vi": "xét hãy phân_tích trước_tiên đầu_tiên ban_đầu lúc_đầu",
+    "ru": "рассмотрим проанализируем сначала разберём разберем проверим поначалу вначале"
+    " изначально",
+    "uk": "розглянемо проаналізуємо спочатку спершу",
     "el": "ας αρχικά πρώτα",
-    "ar": "لنحلل دعنا لننظر أولا أولاً لنبدأ",
+    "ar": "لنحلل دعنا لننظر أولا أولاً لنبدأ في_البداية",
     "fa": "بررسی ابتدا بیایید",
     "he": "נבחן נבדוק ראשית בואו",
-    "hi": "विचार_करें देखें आइए देखते पहले",
+    "hi": "विचार_करें देखें आइए देखते पहले शुरू_में",
     "bn": "দেখি প্রথমে",
-    "th": "พิจารณา มาดู วิเคราะห์ ก่อนอื่น",
-    "ja": "検討し 見て まず 分析し 確認し",
-    "ko": "살펴 검토 먼저 분석",
-    "zh": "分析 看看 来看 來看 首先 考虑 考慮 先看 逐一",
+    "th": "พิจารณา มาดู วิเคราะห์ ก่อนอื่น ตอนแรก",
+    "ja": "検討し 見て まず 分析し 確認し 最初 初め",
+    "ko": "살펴 검토 먼저 분석 처음",
+    "zh": "分析 看看 来看 來看 首先 考虑 考慮 先看 逐一 起初 最初 一开始 一開始",
 }
 
 WRONG = {
@@ -540,3 +544,49 @@ AND_NOT = {
     "zh": "而不是 而非 不是",
 }
 """What a clause that denies another letter begins with."""
+
+ORDINAL = {
+    "es": "primera segunda tercera cuarta quinta",
+    "fr": "première deuxième troisième quatrième cinquième",
+    "de": "erste- zweite- dritte- vierte- fünfte-",
+    "pt": "primeira segunda terceira quarta quinta",
+    "it": "prima seconda terza quarta quinta",
+    "nl": "eerste tweede derde vierde vijfde",
+    "pl": "pierwsz- drug- trzeci- czwart- piąt-",
+    "tr": "birinci ikinci üçüncü dördüncü beşinci",
+    "id": "pertama kedua ketiga keempat kelima",
+    "vi": "thứ_nhất thứ_hai thứ_ba thứ_tư thứ_năm",
+    "ru": "перв- втор- трет- четвёрт- пят-",
+    "uk": "перш- друг- трет- четверт- п'ят-",
+    "ar": "الأول- الثاني- الثالث- الرابع- الخامس-",
+    "hi": "पहल- दूसर- तीसर- चौथ- पाँचव-",
+    "th": "แรก ที่สอง ที่สาม ที่สี่ ที่ห้า",
+    "ja": "一番目 二番目 三番目 四番目 五番目",
+    "ko": "첫_번째 두_번째 세_번째 네_번째 다섯_번째",
+    "zh": "第一 第二 第三 第四 第五",
+    "en": "first second third fourth fifth",
+}
+"""The first to the fifth, as options are called."""
+
+CHOICE = {
+    "es": "opción opcion respuesta alternativa",
+    "fr": "option réponse proposition",
+    "de": "option antwort antwortmöglichkeit möglichkeit",
+    "pt": "opção alternativa resposta",
+    "it": "opzione risposta alternativa",
+    "nl": "optie antwoord",
+    "pl": "opcj- odpowied-",
+    "tr": "seçen- şık-",
+    "id": "opsi pilihan jawaban",
+    "vi": "phương_án đáp_án lựa_chọn",
+    "ru": "вариант- ответ-",
+    "uk": "варіант- відповід-",
+    "ar": "الخيار الإجابة الاختيار",
+    "hi": "विकल्प उत्तर",
+    "th": "ข้อ ตัวเลือก",
+    "ja": "選択肢 の選択肢",
+    "ko": "선택지 보기 답",
+    "zh": "选项 選項 个选项 個選項 项 項",
+    "en": "option choice answer alternative",
+}
+"""Nouns for one option of several; not for statements, which questions may number as well."""

@@ -45,7 +45,7 @@ class Claim:
 
 _FOREIGN_SCRIPT = re.compile("[\u0370-\u1dff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 _ENGLISH = re.compile(
-    r"\b(?:the|of|is|are|which|that|this|because|with|not|and|it|would|has|does|by|from)\b"
+    r"\b(?:the|of|is|are|which|that|this|because|with|not|and|it|would|has|does|by|from|my|we|you|your|here|just|than)\b"
 )
 _FOREIGN = re.compile(
     r"\b(?:la|el|los|las|es|del|que|por|para|una|le|les|est|une|des|du|et|der|die|das|ist|und|nicht"
@@ -54,7 +54,7 @@ _FOREIGN = re.compile(
     r"|adalah|dan|ini|tidak|jadi|saya|do|ganz|klar|aber|wir|sie|mit|von|im|wird)\b"
 )
 _UNSPACED = re.compile("[\u0e00-\u0e7f\u3040-\u9fff\uac00-\ud7af]")
-_BEYOND_ASCII = re.compile(r"[^\W\d_a-z]")
+_BEYOND_ASCII = re.compile(r"[^\W\d_a-z¹²³⁰-₉]")
 _ENOUGH = 3
 _LOOKED_AT = 2000
 _SPACED = [lang for lang in table.ANSWER if lang not in UNSPACED]
@@ -73,7 +73,7 @@ def is_abroad(text: str) -> bool:
 
 # Entries that are English too, or too short to tell
 _ALSO_ENGLISH = re.compile(
-    r"(?:correct|exact|valid|preci|pertinent|solution|fals|incorrect|best|irrelevant|bon|proposition"
+    r"(?:correct|exact|valid|preci|pertinent|vote|solution|fals|incorrect|best|irrelevant|bon|proposition"
     r"|option|alternativ-?$|no$|men$|sem$|ma$|but|fel$|not|item|la$|le$|el$|.$|..$|die$|que$|che$)"
 )
 _CUES = (table.ANSWER, table.CHOOSE, table.SO, table.RIGHT, table.ONLY, table.MOST)
@@ -94,14 +94,15 @@ _FOLLOWED = (
     rf"(?![{_LATIN}0-9+#&_]|[.-][A-Za-z]"
     r"|['’](?!(?:[dt][ıiuüae]|y[ıiuüae]|n[ıiuü]n|[ıiuüea]\b))[A-Za-z])"
 )
-_CAPITAL = rf"(?<![{_LATIN}0-9_+#&.'’])(?<![A-Za-z0-9]-)[A-Z]{_FOLLOWED}"
+CAPITAL = rf"(?<![{_LATIN}0-9_+#&.'’])(?<![A-Za-z0-9]-)[A-Z]{_FOLLOWED}"
 _ONE = re.compile(
-    rf"{_CAPITAL}|(?<=[(\[\"“])[a-z](?=[)\]\"”])|(?<![\w(])[a-z](?=\))|(?<=[ ])[bcdfg](?=[.!]?$)"
+    rf"{CAPITAL}|(?<=[(\[\"“])[a-z](?=[)\]\"”])|(?<![\w(])[a-z](?=\))|(?<=[ ])[bcdfg](?=[.!]?$)"
 )
 _AND = words(table.AND)
-_OPTION = f"{words(table.OPTION)}|{words(table.ARTICLE)}"
+OPTION_NOUN = words(table.OPTION)
+_OPTION = f"{OPTION_NOUN}|{words(table.ARTICLE)}"
 _JOINT = re.compile(
-    rf"{_CAPITAL}[)\].\"”]{{0,2}}(?:(?:\s?[,、/&+|]\s?(?:(?i:{_AND})\s?)?|\s?(?i:{_AND})\s?)"
+    rf"{CAPITAL}[)\].\"”]{{0,2}}(?:(?:\s?[,、/&+|]\s?(?:(?i:{_AND})\s?)?|\s?(?i:{_AND})\s?)"
     rf"(?:(?i:{_OPTION})[ ]?){{0,2}}[(\[\"“]?(?<![{_LATIN}0-9])[A-Z]{_FOLLOWED}"
     r"[)\].\"”]{0,2}){1,6}"
 )
@@ -133,7 +134,7 @@ _LITTLE = re.compile(
     "|".join(words(one) for one in (table.OPTION, table.ARTICLE, table.IS, table.SO, table.ONLY))
 )
 # "La alternativa que lo recoge es la C"
-_OPTION_NOUN = re.compile(words(table.OPTION))
+_OPTION_NOUN = re.compile(OPTION_NOUN)
 _IS_IT = (
     rf"(?:{words(table.IS)})[\s:—–-]*(?:(?:la|el|le|die|der|das|a|o|il|l['’]|de)\s)?"
     r"[(\[\"“«*\s]*$"
@@ -151,10 +152,15 @@ _CLAUSE = re.compile(
 # Words that contain others of the tables.
 _MASKED = re.compile(
     r"选项|選項|選択肢|선택지|排除法|per esclusione|ตัวเลือก|不同|不变|不變|无关|無關"
-    r"|하지만|만약|만일"
+    r"|하지만|만약|만일|แต่ละ"
 )
 # By elimination: the only one.
 _INSTEAD = {"排除法": "唯一 ", "per esclusione": "solo          "}
+# Not the keys of JSON
+_QUOTATION = re.compile(
+    r"\"(?=\w)[^\"\x01\n]{2,80}(?<=[\w.!?…])\"(?!\s?:)|“[^”\x01\n]{2,80}”|«[^»\x01\n]{2,80}»"
+    r"|„[^“”\x01\n]{2,80}[“”]"
+)
 # "Nothing remains but B"
 _NOTHING_BUT = re.compile(
     r"(?:non (?:resta|rimane)|(?:il )?ne reste|no queda|não resta|nie pozostaje)"
@@ -264,14 +270,18 @@ def _tokens(sentence: str) -> list[_Token]:
     spans = [(one.start, one.end) for one in found]
     for one in _ONE.finditer(sentence):
         inside = any(start <= one.start() < end for start, end in spans)
-        begins = not _LETTER_OR_DIGIT.search(sentence, max(0, one.start() - 2), one.start())
-        article = begins and (
-            _ARTICLE.match(sentence, one.start()) or _BEFORE_LETTER.match(sentence, one.start())
-        )
         term = TERM.search(sentence, max(0, one.start() - 16), one.start())
-        if not inside and not term and not (article and _starts(sentence, one.start())):
+        if not inside and not term and not is_article(sentence, one.start()):
             found.append(_Token(one[0].upper(), *one.span()))
     return sorted(found, key=lambda one: one.start)
+
+
+def is_article(sentence: str, at: int) -> bool:
+    """Whether the capital there starts a clause and may be a word, as in "A resposta"."""
+    if _LETTER_OR_DIGIT.search(sentence, max(0, at - 2), at):
+        return False
+    word = _ARTICLE.match(sentence, at) or _BEFORE_LETTER.match(sentence, at)
+    return word is not None and _starts(sentence, at)
 
 
 def _starts(sentence: str, at: int) -> bool:
@@ -284,6 +294,7 @@ def _of_sentence(sentence: str, offset: int, *, outer: bool, others: bool) -> It
     plain = _lower(sentence)
     for one in tokens:
         plain = plain[: one.start] + _MARK * (one.end - one.start) + plain[one.end :]
+    plain = _QUOTATION.sub(lambda found: "_" * len(found[0]), plain)
     plain = _NOTHING_BUT.sub(lambda found: "solo".ljust(len(found[0])), plain)
     plain = _RELATIVE.sub(lambda found: "_" * len(found[0]), plain)
     plain = _NOT_DENIED.sub(lambda found: "_" * len(found[0]), plain)
@@ -363,7 +374,9 @@ def _strength(before: str, after: str, context: _Context, *, several: bool) -> S
         return Strength.NAMED
     has_text = _HAS_TEXT.match(after) is not None
     denied = _first(_NOT, after, _WRONG)
-    if _NOT.search(_WRONG.sub("_", before)) or (has_text and _WEIGH.search(before)):
+    if _NOT.search(_WRONG.sub("_", before)) or _WEIGH.search(
+        before if has_text else before[-_NEAR:]
+    ):
         return None
     if denied is not None and not (has_text or denied > _NEAR):
         return None
@@ -374,7 +387,7 @@ def _strength(before: str, after: str, context: _Context, *, several: bool) -> S
     led = context.led or so
     if denied is None and (strength := _said_after(after, led=led or only)) is not None:
         return strength
-    little = _is_little(before, after)
+    little = is_little(before, after)
     if (only and denied is None) or (led and little):
         return Strength.NAMED
     return Strength.ALONE if little and _is_alone(before, after, context) else None
@@ -395,7 +408,7 @@ def _is_alone(before: str, after: str, context: _Context) -> bool:
     has_text = _HAS_TEXT.match(after) is not None
     if not context.outer or _WEIGH.search(before):
         return False
-    return not (context.others or begins_text(after)) if has_text else not _says_more(after)
+    return not (context.others or begins_text(after)) if has_text else not says_more(after)
 
 
 def _concluding(before: str) -> tuple[str, bool, bool]:
@@ -435,7 +448,7 @@ def _leads(before: str, after: str, *, has_text: bool) -> bool:
     """Whether what precedes a letter says that it is the answer."""
     if _CLEFT.search(before):
         return True
-    if _WRONG.search(before) and (_is_little(before, after) or _IS_END.search(before)):
+    if _WRONG.search(before) and (is_little(before, after) or _IS_END.search(before)):
         return True  # what was asked for
     near = before[-_FAR:]
     if (noun := _OPTION_NOUN.search(before)) and _IS_THAT.search(before, noun.end()):
@@ -443,19 +456,19 @@ def _leads(before: str, after: str, *, has_text: bool) -> bool:
     if _CHOOSE.search(near) or _RIGHT.search(near) or _MOST.search(near):
         return True
     for noun in _ANSWER.finditer(near):
-        if not _ADJACENT.match(near, noun.end()) or has_text or not _says_more(after):
+        if not _ADJACENT.match(near, noun.end()) or has_text or not says_more(after):
             return True
     return False
 
 
-def _says_more(after: str) -> bool:
+def says_more(after: str) -> bool:
     """Whether a letter is followed by more than a copula or a noun for an option."""
     return re.search(r"\w", _LITTLE.sub("", after)) is not None
 
 
-def _is_little(before: str, after: str) -> bool:
+def is_little(before: str, after: str) -> bool:
     """Whether a clause says hardly more than a letter; the text of the option may follow it."""
-    clause = before if _HAS_TEXT.match(after) else f"{before} {after}"
+    clause = _lower(before if _HAS_TEXT.match(after) else f"{before} {after}")
     rest = _LITTLE.sub(" ", _CHOOSE.sub(" ", clause))
     if _UNSPACED.search(rest):
         return len(re.findall(r"\w", rest)) <= _LITTLE_ELSE
@@ -470,6 +483,52 @@ def begins_text(after: str) -> bool:
 def weighs(text: str) -> bool:
     """Whether a text says that something is looked at: "let's", "first"."""
     return _WEIGH.search(_lower(text)) is not None
+
+
+def rejects(text: str) -> bool:
+    """Whether a text says no, not or wrong."""
+    plain = _NOT_DENIED.sub("_", _lower(text))
+    return any(pattern.search(plain) for pattern in (_NOT, _WRONG))
+
+
+def turns(text: str) -> Iterator[int]:
+    """Where "but", "because", "so" and the like begin clauses."""
+    plain = _MASKED.sub(lambda found: "_" * len(found[0]), _lower(text))
+    for pattern in (_BUT, _BECAUSE, _SO):
+        yield from (found.start() for found in pattern.finditer(plain))
+
+
+def asked_for(before: str) -> bool:
+    """Whether a text that leads to a letter asks for the wrong one: "la que no es cierta es la"."""
+    before = _lower(before)
+    if _CLEFT.search(before):
+        return rejects(before)
+    found = _IS_END.search(before)
+    if found is None or found[0].strip() in _ARTICLES or not rejects(before[: found.start()]):
+        return False
+    return not any(not before[one.end() : found.start()].strip() for one in _NOT.finditer(before))
+
+
+_ARTICLES = ("a", "az")  # Hungarian ones, which lead to a letter like a verb
+
+
+def names_option(before: str) -> bool:
+    """Whether a text ends with a noun for an option or the answer, or a word that leads to it."""
+    near = _lower(before)
+    nouns = [found.end() for pattern in (_OPTION_NOUN, _ANSWER) for found in pattern.finditer(near)]
+    return any(_ADJACENT.match(near, end) for end in nouns) or _CHOOSE.search(near) is not None
+
+
+def leads(text: str) -> bool:
+    """Whether a text concludes, chooses, or speaks of the right answer or the only one."""
+    plain = _MASKED.sub(lambda found: _INSTEAD.get(found[0], "_" * len(found[0])), _lower(text))
+    cues = (_SO, _ONLY, _CHOOSE, _ANSWER, _RIGHT, _MOST, _BUT)
+    return any(pattern.search(plain) for pattern in cues)
+
+
+def joint(text: str) -> Iterator[re.Match[str]]:
+    """Letters joined by "and", "or" or marks, in any language."""
+    return _JOINT.finditer(text)
 
 
 def denies(text: str) -> bool:

@@ -10,15 +10,13 @@ The rules, in order; the first that finds something decides:
 4. The one option called right where each line says of one option whether it is.
 5. The reply opens with a letter set off from what follows: ``B) Paris``, ``C. because``.
    Letters that run on in order (``A) … B) …``) repeat the question and answer nothing.
-6. A stated choice: ``I think it's C``, ``B is correct``, ``B remains``, ``so D``.
-   The last counts.
-7. The only option mentioned: ``option B``, ``(B)`` at the end of a line, ``: B`` at the very end;
-   in another language than English also the only letter of a reply of one short sentence.
-8. The option whose text the last sentence repeats, if the reply lists the options.
+6. The option whose text the last sentence repeats, if the reply lists the options.
+7. The option that the reply speaks for (:mod:`evalbench.engine.scoring.letter_evidence`): ``I
+   think it's C``, ``B remains``, ``not A, not B, not C``.
 
-Claims in other languages than English are found clause by clause
-(:mod:`evalbench.engine.scoring.letters_abroad`): those that name a letter belong to rule 2, those
-that call one right to rule 6.
+What other languages than English name as the answer belongs to rule 2
+(:mod:`evalbench.engine.scoring.letters_abroad`). An option named by its place (``the fourth
+option``) counts as its letter.
 
 Two letters joined (``A and B``, ``B or C``) are no answer. ``A`` or ``a`` before a word is the
 article. A letter past the last option is no answer. Reasoning tags, control tokens, Markdown and
@@ -42,17 +40,15 @@ import re
 from collections import deque
 from itertools import islice
 
+from evalbench.engine.scoring.letter_evidence import settled
 from evalbench.engine.scoring.letter_text import ASKS_LATER, CAPITAL, clean
 from evalbench.engine.scoring.letters import LETTERS
 from evalbench.engine.scoring.letters_abroad import (
-    TERM,
     Claim,
     Strength,
-    begins_text,
     claims,
     denies,
     is_abroad,
-    weighs,
 )
 
 # What a rule returns besides a letter or None (found nothing, try the next rule).
@@ -76,7 +72,7 @@ def read_lenient(reply: str, options: int = 4) -> int | None:
         if found is not None:
             at = LETTERS.find(found) if found else -1
             return at if 0 <= at < options else None
-    return None
+    return LETTERS.find(letter) if (letter := settled(text, options)) else None
 
 
 _OPEN = r"[(\[<«“‘\"']*[ \t]*"
@@ -86,8 +82,6 @@ _ENDS_THERE = (
     r"|\.[A-Za-z](?![A-Za-z]))"
 )
 _LETTER = _OPEN + r"(?<![A-Za-z0-9])(?P<letter>[A-Ga-g])" + _ENDS_THERE
-# The same, ignoring case, for patterns that start with it: the letter is searched for.
-_FIRST_LETTER = rf"(?P<letter>[A-Ga-g])(?i:(?<![A-Za-z0-9].){_ENDS_THERE})"
 _CLOSE = r"[)\]>.:,;!?\"'”’»]"
 
 _LINK = (
@@ -254,14 +248,6 @@ _ASKS_WHETHER = re.compile(
 )
 
 
-def _last(
-    text: str, *patterns: re.Pattern[str], set_off: bool = False, start: int = 0
-) -> str | None:
-    """The letter of :func:`_newest`."""
-    found = _newest(text, *patterns, set_off=set_off, start=start)
-    return found[0] if found else None
-
-
 _TRIM = r"[\s.,;:!?()\[\]<>\"'“”‘’«»*_|=…–—∴⇒→➜▶-]*"
 _BARE = re.compile(
     rf"{_TRIM}(?:(?:option|choice|letter|answer|letra|lettera|lettre|odpowiedź|respuesta"
@@ -392,10 +378,10 @@ def _taken_back(text: str) -> str | None:
     rest = text[backs[-1] :].strip()
     if not CAPITAL.search(rest):
         return None
-    for rule in (_labelled, _last_line, _claimed):
+    for rule in (_labelled, _last_line):
         if found := rule(rest):
             return found
-    return None
+    return settled(rest, len(LETTERS))
 
 
 _CUT = re.compile(
@@ -518,7 +504,7 @@ def _opening(text: str) -> str | None:
         return None
     if _WEIGHED.match(rest) and (not found["named"] or _MENTION.search(rest)):
         return None
-    if _SUPPOSES.match(rest):
+    if _SUPPOSES.match(rest) or _ASKS.match(rest):
         return None
     if (letter == "A" and _ANSWERS_ITSELF.match(rest)) or _RANKS.match(rest):
         return None
@@ -574,166 +560,10 @@ def _lists_options(first: str, rest: str) -> bool:
     return False
 
 
-_RIGHT = (
-    r"(?:(?:the|most|likely|probably|clearly|definitely|indeed|therefore|only|also|actually|truly"
-    r"|really|certainly|obviously|thus|in[ ]fact|my|our|your|final)[ ]){0,4}"
-    r"(?:correct|(?<=(?:my|ur|al)[ ])(?:choice|pick|selection|option)|(?<=must[ ]be[ ])true"
-    r"|(?:credited|intended|expected|accepted|official)(?=[ ](?:answer|response|choice|option))"
-    r"|what[ ]remains|closest|right|best|better|appropriate|answer"
-    r"|(?<=the[ ])one(?=[.!,]|[ \t]*$)|(?<=most[ ])(?:accurate|suitable|plausible|likely"
-    r"|reasonable|logical|fitting|consistent))\b"
-)
-_IS_RIGHT = re.compile(
-    rf"(?<![A-G],[ ][A-G],[ ])(?<!nor[ ])(?<!nor[ ]is[ ])(?<!which[ ])(?<!whether[ ])(?<!if"
-    rf"[ ]){_FIRST_LETTER}"
-    rf"(?im:{_CLOSE}*[ \t]*(?=[aimswhc])(?:{_IS}|(?:seems|appears)(?:[ ]to[ ]be)?|comes"
-    rf"|stands[ ]out(?:[ ]as)?)[ ]{_RIGHT})"
-)
-_REMAINS = re.compile(
-    rf"{_FIRST_LETTER}(?i:{_CLOSE}?(?=[ ](?:remains|is[ ]left|it[ ]is(?=[.!]|[ \t]*$))))",
-    re.MULTILINE,
-)
-_ONLY_ONE = re.compile(
-    rf"{_FIRST_LETTER}(?i:{_CLOSE}*[ ]is[ ]the[ ]only[ ](?:one|option|choice|answer|statement"
-    r"|letter)[ ](?:that|which|with)(?![^.\n]*\b(?:wrong|incorrect)\b)"
-    r"(?![ ](?:is|does|do|can|could|would)?[ ]?(?:not|n['’]t|wrong"
-    r"|incorrect|false|fails|cannot|contradicts)))"
-)
-_ONLY_SAYS = re.compile(
-    rf"\bonly[ ](?:(?:option|choice|statement|answer)[ ])?{_LETTER}\)?[ ](?!is\b|was\b|has\b)"
-    r"[a-z]{3,12}s\b(?![^.\n]*(?:\b(?:but|however|wrong|incorrect|while|not)\b|n['’]t))"
-    r"[^.\n]*[.!]?\s*$",
-    re.IGNORECASE,
-)
-_ONLY = re.compile(
-    rf"\bonly[ ](?:(?:option|choice|statement|answer)[ ])?{_LETTER}"
-    r"\)?[ ](?:satisf|works|fits|match|meets|makes[ ]sense|agrees|fulfil|holds|applies|describes"
-    r"|(?:is|seems|looks)[ ](?:correct|true|right|consistent|possible|valid|plausible))",
-    re.IGNORECASE,
-)
-_CHOOSES = re.compile(
-    rf"\b(?=I[ '’]|[abcdefghilmoprstvw][a-z])"
-    r"(?:(?:I|I['’](?:d|ll|m)|would|will|to|going)[ ](?:to[ ])?"
-    r"(?:choose|pick|select|say|guess|think|believe|answer|answer[ ]with|go[ ]for)"
-    r"|leaves|leaving|left[ ](?:with|is)|go[ ]with|going[ ]with|go[ ]for|going[ ]for"
-    r"|lean(?:ing)?(?:[ ]to(?:wards?)?)?|mak(?:es|ing)|likely|perhaps|maybe|possibly|choose"
-    r"|select|pick|only"
-    r"|settl(?:e|ed|ing)[ ](?:on|for)|end(?:s|ed)?[ ]up[ ](?:with|at)|left[ ]us[ ]with"
-    r"|leaves[ ](?:us|me|only)(?:[ ]with)?|confirms|confident[ ](?:in|about|of|that)"
-    r"|vote(?:[ ]for)?|clearly|presumably"
-    r"|(?<=['’]d[ ])argue[ ]for|(?:looks|seems)[ ]like|arrives?[ ]at|obviously"
-    r"|surely|certainly|evidently|mark"
-    r"|opt(?:ing)?[ ]for|(?:leads?|brings?)[ ](?:me|us)[ ]to|points?[ ]to"
-    r"|match(?:es|ing)?|corresponds?[ ]to|agrees?[ ]with"
-    r"|(?:supports?|favou?rs?|suggests?|in[ ]favou?r[ ]of|meant|mean)"
-    r"|(?<!anything[ ])(?<!everything[ ])(?<!all[ ])(?<!nothing[ ])but(?:[ ](?:rather|instead))?"
-    r"|conclude(?:[ ]that)?|we[ ]get(?=[ ][(]?[A-G][)]?[.!]?\s*$)"
-    r"|decided?[ ](?:on|for)|bubble[ ]in|(?:stick|sticking|went|gone|reply|respond)[ ]with"
-    r"|circle|tick|choosing|selecting|picking|(?:example|instance)[ ]of|meaning|implying"
-    r"|(?:closest|nearest)[ ]to"
-    r"|tips[ ](?:it|the[ ](?:scales?|balance))[ ](?:to|towards?)|assigned[ ]to|the[ ]one[ ]in"
-    r"|submit|enter|fill[ ]in|recommend|propose|deem|stand[ ]by"
-    r"|it['’]s|that['’]s|(?<!\bas[ ])(?<!\bso[ ])(?<!neither[ ])(?<!nor[ ])is"
-    r"|(?<!n['’]t[ ])(?<!not[ ])be|so|thus|therefore|hence|ergo"
-    r"|probably|most[ ]likely"
-    r"|definitely)"
-    r"(?:[,:]\s+|[ \t]+|\s+(?![(]?[A-G][).:][ \t]*\S))"
-    rf"{_FILL}{_LETTER}",
-    re.IGNORECASE,
-)
-
-
-_RIGHT_WORDS = (
-    *("correct", "right", "best", "better", "most", "appropriate", "answer", "choice", "pick"),
-    *("credited", "intended", "expected", "accepted", "official"),
-    *("closest", "must be", "what remains", "selection", "option", "the one"),
-)
-
-
-def _claimed(text: str) -> str | None:
-    lower = text.lower()
-    patterns = [_CHOOSES]
-    # Patterns that try every letter are slow, and most texts do not contain the words.
-    if any(word in lower for word in _RIGHT_WORDS):
-        patterns.append(_IS_RIGHT)
-    if "remains" in lower or "is left" in lower or "it is" in lower:
-        patterns.append(_REMAINS)
-    found = _last(text, *patterns, set_off=True)
-    if found and _is_torn(text, found):
-        return _NO_CHOICE
-    if found is None:
-        found = _called_right(text)
-    if found is None and "only" in lower:
-        found = _last(text, _ONLY_ONE, _ONLY, _ONLY_SAYS)
-    return found if found is not None else _working(text)
-
-
-def _called_right(text: str) -> str | None:
-    """The only letter that is called right in another language, else the one that is alone."""
-    claimed = _claims(text)
-    for strength in (Strength.RIGHT, Strength.ALONE):
-        if letters := {one.letter for one in claimed if one.strength is strength}:
-            return letters.pop() if len(letters) == 1 else _NO_CHOICE
-    return None
-
-
-_WORKS = re.compile(
-    rf"(?m)(?<!nor[ ]){_FIRST_LETTER}(?i:\)?(?:[ ][\"“][^\"”\n]{{1,80}}[\"”])?[ ]{{1,2}}"
-    r"(?=[abcfhimsw])"
-    r"(?:(?:(?:correctly|best|clearly)[ ])?(?:works|fits|holds"
-    r"|satisfies|makes[ ](?:the[ ]most[ ])?sense|matches|checks[ ]out|corresponds|meets)"
-    r"|(?:states|says|expresses|captures|reflects|describes)[ ](?:exactly[ ])?(?:that|this|it)"
-    r"(?=[.!]$)|is[ ]the[ ](?:most[ ][a-z]{4,15}|best|only[ ][a-z]{4,15})[ ]"
-    r"(?:answer|option|choice|statement|one)"
-    r"|(?:best|better|correctly|accurately)[ ][a-z]{3,12}s|fits[ ][^.\n]{1,60}[ ]be(?:tter|st)"
-    r"|is[ ](?:\w+ly[ ])?(?:stronger|preferable|superior|more[ ](?:accurate|precise|plausible"
-    r"|appropriate|likely|convincing)(?!,?[ ]but\b))"
-    r"|is[ ]what[ ](?:I(?:['’]d|[ ]would)?[ ](?:pick|choose"
-    r"|select|say|go)|we[ ](?:want|need"
-    r"|are[ ]looking)|the[ ]\w+[ ](?:supports?|says?|shows?|states?|describes?)))\b)"
-)
-
-
-_MAKES_RIGHT = re.compile(
-    rf"{_FIRST_LETTER}(?i:\)?[ ](?=[a-z])[^.\n]{{1,120}},[ ](?:making|which[ ]makes)[ ]it[ ]the[ ]"
-    r"(?:correct|right|best)\b)"
-)
-
-
-def _working(text: str) -> str | None:
-    """The only letter of which it is said that it works, or why it is right."""
-    letters = {found["letter"] for found in _WORKS.finditer(text)}
-    if not letters and "ing it the " in text:
-        letters = {found["letter"] for found in _MAKES_RIGHT.finditer(text)}
-    return letters.pop().upper() if len(letters) == 1 else None
-
-
-_HEDGES = re.compile(
-    rf"\b(?=[cmp])(?:(?:could|may|might)[ ](?:also[ ])?be|maybe|perhaps|possibly)[ ]{_FILL}"
-    rf"{_LETTER}",
-    re.IGNORECASE,
-)
-
-
-def _is_torn(text: str, found: str) -> bool:
-    """Whether the letter is one of several that may be right, and no more is said of it."""
-    hedged = [hedge["letter"].upper() for hedge in _HEDGES.finditer(text)]
-    if found not in hedged or text.endswith(":"):
-        return False
-    return (
-        len(set(hedged)) > 1
-        or _DANGLES.search(text) is not None
-        or _UNDECIDED.search(text) is not None
-    )
-
-
 _DANGLES = re.compile(
     r"(?:\b(?:so|thus|hence|therefore|that|the|an?|and|or|of|to|is|are|in|on|by|with|for|because|since|as|which|but|if"
     r"|when|while"
     r"|although|not|from|at|was|were)|,)$"
-)
-_UNDECIDED = re.compile(
-    r"\b(?:can(?:not|['’]t)[ ](?:tell|decide)|torn|undecided|either[ ]way)\b", re.IGNORECASE
 )
 _VERDICT = (
     r"(?:(?P<no>incorrect|not[ ](?:correct|right|true)|wrong|false|no|(?-i:F)|too[ ][a-z]{3,9}"
@@ -781,7 +611,6 @@ def _verdicts(text: str) -> str | None:
     return None
 
 
-_ENDS_OPEN = re.compile(r"[\s*)\]]*:[\s*]*")
 _WEIGHING = re.compile(
     r"\b(?:let['’]?s|let us|let me|i['’]?d like to"
     r"|we (?:need to|can|will|must|should)|i(?:['’]ll| will)"
@@ -829,90 +658,7 @@ _UNSPACED = re.compile("[\u3040-\u9fff\uac00-\ud7af]")
 _SAYS_NOT = re.compile(r"\b(?:not|never|neither|nor|wrong|incorrect|false|or|if)\b|n['’]t\b|[?？]")
 
 
-_WEIGHS = re.compile(
-    r"\b(?:let['’]?s|let us|consider(?:ing)?|evaluat\w*|examin\w*|look(?:ing)? at|check(?:ing)?"
-    r"|analy[sz]\w*|start(?:ing)? with"
-    r"|regarding|take|test(?:ing)?|try|about|for|begin(?:ning)? with)\b[^.\n]*$"
-    r"|\bstep by step[.:]\s*$",
-    re.IGNORECASE,
-)
-_SO_DOES = re.compile(r"\b(?:so|neither|nor)[ ](?:does|do|is|are)[ ]$", re.IGNORECASE)
-# "24 (option C), not 22 (option B)"
-_NOT_THIS = re.compile(
-    r",[ ](?:and[ ])?(?:not|rather[ ]than|instead[ ]of)\b[^.,;:()\n]{0,40}\(?$", re.IGNORECASE
-)
 _MENTION = re.compile(rf"\b(?=[oc])(?:option|choice)[ ]{_LETTER}", re.IGNORECASE)
-_ASKED = re.compile(r"[^.!?\n]{1,80}\?")
-_BRACKETED = re.compile(r"\(([A-G])\)")
-_ENDS_A_LINE = re.compile(r"\([A-G]\)[.!]?[ \t]*$", re.MULTILINE)
-
-# "Diagnosis: C. Gout", "the patient has D) gout"
-_NAMED = re.compile(r"(?<=:)[ ]([A-G])[).][ ]\w|(?<=[a-z]{2})[ ]([A-G])\)[ ]\w")
-_END_OF_LINE = re.compile(
-    r"(?::|(?<=[a-z]{2})(?<!ext)(?<!hen)(?<!irst)(?<!nally),|[→⇒∴]|[-=]>)[ \t]*([A-G])[.!]?$"
-)
-
-
-def _mentioned(text: str) -> str | None:
-    if _WEIGHING.search(text) or _DANGLES.search(text):
-        return None
-    letters = {
-        _chosen(found)
-        for found in _MENTION.finditer(text)
-        if not _WEIGHS.search(text, max(0, found.start() - 40), found.start())
-        and not _SO_DOES.search(text, max(0, found.start() - 16), found.start())
-        and not _NOT_THIS.search(text, max(0, found.start() - 60), found.start())
-        and not (is_abroad(text) and weighs(text[max(0, found.start() - 40) : found.start()]))
-        and not (
-            _WEIGHED.match(text, found.end())
-            or _ENDS_OPEN.fullmatch(text, found.end())
-            or _ASKED.match(text, found.end())
-        )
-    }
-    if _ENDS_A_LINE.search(text):
-        letters |= set(_BRACKETED.findall(text))
-    if labelled := _END_OF_LINE.search(text):
-        letters.add(labelled[1])
-    if not letters and len(named := _NAMED.findall(text)) == 1 == len(CAPITAL.findall(text)):
-        letters.add("".join(named[0]))
-    letters.discard(None)
-    if not letters:
-        return _lone_abroad(text)
-    return letters.pop() if len(letters) == 1 else None
-
-
-_LONGEST_LONE = 80
-# Function words that English does not have, for sentences in ASCII.
-_NOT_ENGLISH = re.compile(
-    r"[^\x00-\x7f]|\b(?:la|el|que|seja|sea|por|il|che|sia|das|der|ich|ist|est|jest|bence|oikea"
-    r"|es|muss|meiner|nach|moim|zdaniem|cevab\w*|vastaus|svaret|det|het|ini|yang|adalah|je|er|este)\b",
-    re.IGNORECASE,
-)
-_ARTICLE = re.compile(r"(?<!.)A[ ][a-zà-ÿ]", re.DOTALL)
-_ALONE = re.compile(
-    r"(?<![A-Za-z0-9_+#&.'’-])(?P<letter>[A-G])(?![A-Za-z0-9_+#&]|[.'’-][A-Za-z]|\s?=)"
-)
-
-
-def _lone_abroad(text: str) -> str | None:
-    """The only letter of a reply of one short sentence that is not in English.
-
-    An ``A`` at its start before a word may be an article.
-    """
-    if len(text) > _LONGEST_LONE or "\n" in text or not _NOT_ENGLISH.search(text):
-        return None
-    if denies(text) or text.endswith(("?", "？", ":", ",")) or len(_SENTENCE_END.split(text)) > 1:
-        return None
-    found = [
-        one
-        for one in _ALONE.finditer(text)
-        if not _ARTICLE.match(text, one.start()) or _JOINED.match(text, one.end())
-    ]
-    if len(found) != 1 or TERM.search(text[: found[0].start()]):
-        return None
-    if begins_text(text[found[0].end() :]):
-        return None
-    return _chosen(found[0])
 
 
 _RULES = (
@@ -924,7 +670,5 @@ _RULES = (
     _verdicts,
     _opening,
     _cut,
-    _claimed,
-    _mentioned,
     _by_text,
 )

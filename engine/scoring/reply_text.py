@@ -62,18 +62,21 @@ def without_reasoning(text: str) -> str:
 _CHANNEL = "<|channel|>"
 _MESSAGE = "<|message|>"
 _BARE_FINAL = "assistantfinal"
-_BARE_CHANNELS = ("analysis", "commentary", _BARE_FINAL)
+_BARE_ANALYSIS = re.compile(
+    r"\s*(?:assistant)?(?:analysis|commentary)(?=[^\sa-z\d,.:;!?)(*_'’\"-])"
+)
 
 
 def _final_channel(text: str) -> str:
     """The text of the last final channel; the whole text if there are no channels.
 
-    A decoder that drops control tokens leaves ``analysis…assistantfinal…``.
+    A decoder that drops control tokens leaves ``analysis…assistantfinal…``, all in one word with
+    the text around it.
     """
     if _CHANNEL not in text:
-        if text.lstrip()[:14].startswith(_BARE_CHANNELS) and _BARE_FINAL in text:
+        if _BARE_FINAL in text:
             return text[text.rindex(_BARE_FINAL) + len(_BARE_FINAL) :]
-        return text
+        return "" if _BARE_ANALYSIS.match(text) else text
     at = text.rfind(f"{_CHANNEL}final")
     if at < 0:
         return ""

@@ -19,7 +19,7 @@ from evalbench.engine.scoring.reply_text import (
     without_markup,
 )
 
-LENIENT = "short-answer-lenient/7"
+LENIENT = "short-answer-lenient/8"
 EXACT = "short-answer-exact/1"
 
 _YES = r"yes|yeah|yep|yup|s[íì]|oui|ja|sim|tak|evet|có|да|نعم|हाँ|हां|ใช่|是的?|对|對|はい|네|예"

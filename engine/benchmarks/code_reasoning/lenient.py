@@ -17,8 +17,8 @@ from evalbench.engine.scoring import loose_json
 from evalbench.engine.scoring.literals import NotALiteral, PythonReader
 from evalbench.engine.scoring.reply_text import answer_text
 
-PREDICTION_LENIENT = "assertion-lenient/2"
-CHOICE_LENIENT = "choice-lenient/2"
+PREDICTION_LENIENT = "assertion-lenient/3"
+CHOICE_LENIENT = "choice-lenient/3"
 
 _TAG = re.compile(r"[\[<]\s?(?P<close>/?)\s?answer\s?[\]>]", re.IGNORECASE)
 _FENCE = re.compile(r"```[ \t]*(?:python|py|json|text)?(?![\w])", re.IGNORECASE)

@@ -33,6 +33,7 @@ from evalbench.engine.calls.options import setting, setting_of
 from evalbench.engine.calls.templates import ORIGINAL, Template, chosen_templates, prompt_option
 from evalbench.engine.errors import SpecError
 from evalbench.engine.scoring import letters, metrics
+from evalbench.engine.scoring.choices import read_choice
 from evalbench.engine.scoring.tally import Metric, Tally
 
 Parser = Callable[[str, int], int | None]
@@ -221,10 +222,8 @@ class Mmlu(Benchmark):
         )
 
     def _score_text(self, sample: Sample, shown: Shown, reply: Reply) -> Score:
-        from evalbench.engine.scoring.letters_lenient import read_lenient
-
         count = len(shown.options)
-        place = read_lenient(reply.text, count)
+        place = read_choice(reply.text, shown.options)
         values = {"accuracy": _is_right(place, shown, sample)}
         read = {letters.LENIENT: place}
         for value, (parser, read_letter) in _FAITHFUL[self.family].items():

@@ -16,10 +16,10 @@ from typing import Literal
 from evalbench.engine.scoring.reply_text import answer_text, without_markup
 
 RATING = "fastchat-rating/1"
-RATING_LENIENT = "rating-lenient/6"
+RATING_LENIENT = "rating-lenient/7"
 WINNER = "fastchat-winner/1"
-WINNER_LENIENT = "winner-lenient/5"
-VERDICT = "verdict/3"
+WINNER_LENIENT = "winner-lenient/6"
+VERDICT = "verdict/4"
 
 Winner = Literal["A", "B", "tie"]
 

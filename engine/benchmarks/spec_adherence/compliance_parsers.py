@@ -15,7 +15,7 @@ from evalbench.engine.scoring import loose_json
 from evalbench.engine.scoring.reply_text import answer_text
 
 COMPLIANCE = "speceval-compliance/1"
-COMPLIANCE_LENIENT = "compliance-lenient/2"
+COMPLIANCE_LENIENT = "compliance-lenient/3"
 
 
 class Compliance(NamedTuple):

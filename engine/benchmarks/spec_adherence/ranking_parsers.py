@@ -14,7 +14,7 @@ from typing import Literal
 from evalbench.engine.scoring.reply_text import answer_text, without_markup
 
 RANKING = "speceval-ranking/1"
-RANKING_LENIENT = "ranking-lenient/2"
+RANKING_LENIENT = "ranking-lenient/3"
 
 Verdict = Literal["a", "b", "equal", "n/a", "unsure"]
 

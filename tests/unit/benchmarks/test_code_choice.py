@@ -165,7 +165,7 @@ async def test_both_readings_and_both_comparisons_stand_side_by_side() -> None:
     assert (told["mc_correct"], told["mc_correct_loose"]) == ("0/1", "1/1")
     assert told["preference_original_faithful"] == "0/0"
     assert score.parsed == {
-        "choice-lenient/2": {FIRST: ["A", "{1: 2}"], SWAPPED: ["A", "2.0"]},
+        "choice-lenient/3": {FIRST: ["A", "{1: 2}"], SWAPPED: ["A", "2.0"]},
         "choice-first-object/1": {FIRST: None, SWAPPED: None},
     }
 

@@ -170,7 +170,7 @@ async def test_a_generation_is_right_only_if_all_its_test_cases_are() -> None:
     assert told["truncated"] == "0/8"
     assert "assert f(4) == ??" in model.asked["original, case 2", 0].messages[1].text
     assert model.asked["original, case 1", 1].params.seed == 1
-    assert score.parsed["assertion-lenient/2"]["original"] == [["4", "5"], ["4", "3"]]
+    assert score.parsed["assertion-lenient/3"]["original"] == [["4", "5"], ["4", "3"]]
 
 
 async def test_types_are_compared_unless_read_as_the_original_does() -> None:
@@ -192,7 +192,7 @@ async def test_both_readings_stand_side_by_side() -> None:
     # The original's pattern stops at the first closing parenthesis and takes the whole block.
     assert (told["oc"], told["oc_faithful"]) == ("1/1", "0/1")
     assert score.parsed == {
-        "assertion-lenient/2": {"original": ["4"], "mutated": ["4"]},
+        "assertion-lenient/3": {"original": ["4"], "mutated": ["4"]},
         "assertion-first/1": {
             "original": ["assert f((3)) == 4"], "mutated": ["assert f((3)) == 4"],
         },

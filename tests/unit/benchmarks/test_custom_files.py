@@ -249,6 +249,26 @@ def test_a_reply_that_says_an_option_chooses_it(reply: str, place: int | None) -
     assert read_choice(reply, ["Rome", "Paris", "2", "12"]) == place
 
 
+@pytest.mark.parametrize(
+    ("reply", "choices", "place"),
+    [
+        ("It began in 1789, not in 1776 as many assume.", ("1776", "1789", "1804"), 1),
+        ("Madrid is in Spain, so Lisbon fits.", ("Madrid", "Lisbon", "Rome"), 1),
+        ("Neutral. The premise neither confirms nor rules it out.", ("Entailment", "Neutral"), 1),
+        ("정답은 인천입니다.", ("서울", "부산", "인천"), 2),
+        ("Doğru cevap İzmir'dir.", ("Ankara", "İzmir"), 1),
+        ("Lisbon and Rome are both old.", ("Madrid", "Lisbon", "Rome"), None),
+        ("It might be Lisbon or Rome.", ("Madrid", "Lisbon", "Rome"), None),
+        ("One moment, the price rose by 120.", ("12", "20"), None),
+        ("It is Rome.", ("Rome", "Rome"), None),
+    ],
+)
+def test_a_reply_that_speaks_for_the_text_of_an_option_chooses_it(
+    reply: str, choices: tuple[str, ...], place: int | None
+) -> None:
+    assert read_choice(reply, choices) == place
+
+
 ODD = ("(a) 5 V, (b) 7 V", "A market for B", "$47$$ \\mathrm{~N} / \\mathrm{C}$", "A and B", "None")
 
 

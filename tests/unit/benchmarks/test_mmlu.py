@@ -87,31 +87,31 @@ async def test_as_many_examples_as_asked_for(model: Any) -> None:
             "chat",
             "C",
             {"accuracy": 1.0, "accuracy_strict": 1.0, "accuracy_first": 1.0},
-            {"letter-lenient/10": "C", "mmlu-letter-strict/1": "C", "mmlu-letter-first/1": "C"},
+            {"letter-lenient/11": "C", "mmlu-letter-strict/1": "C", "mmlu-letter-first/1": "C"},
         ),
         (
             "chat",
             "The answer is C.",
             {"accuracy": 1.0, "accuracy_strict": 0.0, "accuracy_first": 0.0},
-            {"letter-lenient/10": "C", "mmlu-letter-strict/1": None, "mmlu-letter-first/1": None},
+            {"letter-lenient/11": "C", "mmlu-letter-strict/1": None, "mmlu-letter-first/1": None},
         ),
         (
             "chat",
             "Certainly not",
             {"accuracy": 0.0, "accuracy_strict": 0.0, "accuracy_first": 1.0},
-            {"letter-lenient/10": None, "mmlu-letter-strict/1": None, "mmlu-letter-first/1": "C"},
+            {"letter-lenient/11": None, "mmlu-letter-strict/1": None, "mmlu-letter-first/1": "C"},
         ),
         (
             "chat",
             "G",
             {"accuracy": 0.0, "accuracy_strict": 0.0, "accuracy_first": 0.0},
-            {"letter-lenient/10": None, "mmlu-letter-strict/1": None, "mmlu-letter-first/1": "G"},
+            {"letter-lenient/11": None, "mmlu-letter-strict/1": None, "mmlu-letter-first/1": "G"},
         ),
         (
             "cot",
             "A is out.\nAnswer: A\nNo.\nAnswer: C",
             {"accuracy": 1.0, "accuracy_strict": 0.0},
-            {"letter-lenient/10": "C", "simple-evals-letter/1": "A"},
+            {"letter-lenient/11": "C", "simple-evals-letter/1": "A"},
         ),
     ],
 )
@@ -121,6 +121,12 @@ async def test_lenient_and_faithful_readings_stand_side_by_side(
     score = await _mmlu(family=family).solve(_sample(gold=2), model(reply))
     assert score.values == values
     assert score.parsed == parsed
+
+
+async def test_the_text_of_an_option_chooses_it(model: Any) -> None:
+    sample = _sample(gold=2, choices=("Madrid", "Lisbon", "Rome", "Rome Fiumicino"))
+    score = await _mmlu(family="chat").solve(sample, model(Reply(text="It's Rome, not Lisbon.")))
+    assert (score.outcome, score.values["accuracy"]) == (Outcome.OK, 1.0)
 
 
 @pytest.mark.parametrize(
