@@ -1,17 +1,11 @@
 """Which option's letter a reply in another language than English chooses.
 
 A reply is read clause by clause, by the words that say which option is meant in some thirty
-languages (:mod:`letter_words`). A letter is
-
-- *named* where a word for the answer, for right or a verb of choosing leads to it ("La correcta es
-  la B"), where one follows that names it ("Bを選びます"), by "only B", and by "so B" if little else
-  is said of it;
-- *called right* where a word for right follows it ("La B es correcta");
-- *alone* if it is in the last sentence and that says little else ("Es la B").
-
-Neither, if the clause denies it, asks or gives it as a reason. Two joined letters ("B oder C") are
-no choice. The last letter that is named counts; without one, the only one that is called right;
-without that, the one that is alone.
+languages (:mod:`letter_words`). A letter is named as the answer where a word for the answer, for
+right or a verb of choosing leads to it ("La correcta es la B"), where one follows that names it
+("Bを選びます"), by "only B", and by "so B" if little else is said of it; not if the clause denies
+it, asks or gives it as a reason. Two joined letters ("B oder C") are no choice. The last letter
+that is named counts. Without one, :mod:`letter_evidence` weighs the letters, by the same words.
 """
 
 from __future__ import annotations
@@ -19,28 +13,18 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from enum import IntEnum
 from functools import lru_cache
 
 from evalbench.engine.scoring import letter_words as table
 from evalbench.engine.scoring.word_tables import UNSPACED, words
 
 
-class Strength(IntEnum):
-    """How a letter is said to be the answer."""
-
-    ALONE = 0
-    RIGHT = 1
-    NAMED = 2
-
-
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A letter that is said to be the answer, and where; empty for two joined letters."""
+    """A letter that is named as the answer, and where; empty for two joined letters."""
 
     letter: str
     at: int
-    strength: Strength
 
 
 _FOREIGN_SCRIPT = re.compile("[\u0370-\u1dff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
@@ -190,8 +174,6 @@ _HEADING = re.compile(
     rf"^([ \t]*(?:(?:{_OPTION})[ ]?)?[(]?[A-G])\.(?=\s+\S)", re.MULTILINE | re.IGNORECASE
 )
 _COLON = re.compile(r"([:：])\s*\n\s*")
-# "Option A: it says that" with nothing after it
-_LISTS = re.compile(r"\s?[)\].:：]{1,2}\s?(?:(?:\S+\s+){5}[^.!?。]*|[^.!?。\s]{16,})")
 _HAS_TEXT = re.compile(r"[)\]]?\s?[(\"“:).]+\s*[^\W_]|\s?[–—-]\s?[^\W_]")
 _ADJACENT = re.compile(r"[\s(\[\"“«*]*$")
 _MARK = "\x01"
@@ -204,30 +186,19 @@ _LITTLE_ELSE = 2
 
 @lru_cache(maxsize=4)
 def claims(text: str, last: str = "G") -> tuple[Claim, ...]:
-    """What a text says of letters, in order; see the module docstring.
+    """The letters that a text names as the answer, in order; see the module docstring.
 
     ``last``: the last letter that can be an option.
     """
     if any(_ends_early(text, word) for word in (_BUT, _BECAUSE)):
         text = text[: max(text.rfind(mark) for mark in ".!?。！？\n") + 1]
     text = _COLON.sub(r"\1 ", _HEADING.sub(r"\1)", text))
-    sentences = list(_pieces(text, _SENTENCE))
     found: list[Claim] = []
-    others = len({one[0].upper() for one in _ONE.finditer(text)}) > 1
-    for number, (at, end) in enumerate(sentences[-_MOST_SENTENCES:], 1):
+    for at, end in list(_pieces(text, _SENTENCE))[-_MOST_SENTENCES:]:
         sentence = text[at : min(end, at + _LONGEST_SENTENCE)]
-        if (one := _ONE.search(sentence)) and not _QUESTION.search(sentence):
-            outer = number == len(sentences[-_MOST_SENTENCES:]) or (
-                at == 0 and not _next_option(text, one[0], end)
-            )
-            found += _of_sentence(sentence, at, outer=outer, others=others)
+        if _ONE.search(sentence) and not _QUESTION.search(sentence):
+            found += _of_sentence(sentence, at)
     return tuple(one for one in found if one.letter <= last)
-
-
-def _next_option(text: str, letter: str, start: int) -> bool:
-    """Whether the option after a letter is named in what follows, as in a list of them."""
-    following = chr(ord(letter.upper()) + 1)
-    return re.search(rf"(?<!\w)[(\[]?{following}[).:\]]", text[start:]) is not None
 
 
 def _ends_early(text: str, word: re.Pattern[str]) -> bool:
@@ -289,7 +260,7 @@ def _starts(sentence: str, at: int) -> bool:
     return re.search(r"(?:^|[.,;:!?\n(\"“])\s*$", sentence[:at]) is not None
 
 
-def _of_sentence(sentence: str, offset: int, *, outer: bool, others: bool) -> Iterator[Claim]:
+def _of_sentence(sentence: str, offset: int) -> Iterator[Claim]:
     tokens = _tokens(sentence)
     plain = _lower(sentence)
     for one in tokens:
@@ -309,16 +280,9 @@ def _of_sentence(sentence: str, offset: int, *, outer: bool, others: bool) -> It
         ground = ground and not so
         if not ground:
             turned = denied and _BUT.match(clause.lstrip()) is not None
-            context = _Context(
-                plain,
-                start,
-                stop,
-                led=led or contrary or turned,
-                outer=outer and len(tokens) == 1,
-                others=others,
-            )
-            for claim in _of_clause(mine, context):
-                yield Claim(claim.letter, claim.at + offset, claim.strength)
+            context = _Context(plain, start, stop, led=led or contrary or turned)
+            for one in _named(mine, context):
+                yield Claim(one.letter, one.start + offset)
         ground = ground or because is not None
         if _LETTER_OR_DIGIT.search(clause):
             contrary = _ENDS_DENIED.search(clause) is not None
@@ -341,74 +305,49 @@ def _clauses(plain: str, tokens: Sequence[_Token]) -> Iterator[tuple[int, int]]:
 
 @dataclass(frozen=True, slots=True)
 class _Context:
-    """A clause of a sentence.
-
-    ``led``: something before leads to it, as "so" does. ``outer``: its letter is the only one of
-    the first or the last sentence.
-    ``others``: the reply has other letters.
-    """
+    """A clause of a sentence; ``led``: something before leads to it, as "so" does."""
 
     plain: str
     start: int
     stop: int
     led: bool
-    outer: bool
-    others: bool
 
 
-def _of_clause(tokens: Sequence[_Token], context: _Context) -> Iterator[Claim]:
+def _named(tokens: Sequence[_Token], context: _Context) -> Iterator[_Token]:
     several = sum(bool(one.letter) for one in tokens) > 1
     for place, one in enumerate(tokens):
         begins = tokens[place - 1].end if place else context.start
         ends = tokens[place + 1].start if place + 1 < len(tokens) else context.stop
         before, after = context.plain[begins : one.start], context.plain[one.end : ends]
-        strength = _strength(before, after, context, several=several)
-        if strength is not None and (one.letter or strength is Strength.NAMED):
-            yield Claim(one.letter, one.start, strength)
+        if _is_named(before, after, led=context.led, several=several):
+            yield one
 
 
-def _strength(before: str, after: str, context: _Context, *, several: bool) -> Strength | None:
-    """How a letter between two texts is said to be the answer; None if it is not."""
+def _is_named(before: str, after: str, *, led: bool, several: bool) -> bool:
+    """Whether the texts around a letter name it as the answer."""
     before, so, only = _concluding(before)
     if _REMAINS.match(after) and not several:
-        return Strength.NAMED
+        return True
     has_text = _HAS_TEXT.match(after) is not None
     denied = _first(_NOT, after, _WRONG)
-    if _NOT.search(_WRONG.sub("_", before)) or _WEIGH.search(
-        before if has_text else before[-_NEAR:]
-    ):
-        return None
-    if denied is not None and not (has_text or denied > _NEAR):
-        return None
-    if _leads(before, after, has_text=has_text):
-        return Strength.NAMED
-    if several:
-        return None
-    led = context.led or so
-    if denied is None and (strength := _said_after(after, led=led or only)) is not None:
-        return strength
-    little = is_little(before, after)
-    if (only and denied is None) or (led and little):
-        return Strength.NAMED
-    return Strength.ALONE if little and _is_alone(before, after, context) else None
-
-
-def _said_after(after: str, *, led: bool) -> Strength | None:
-    """What the text after a letter says of it: that it is right, or chosen."""
-    right = _first(_RIGHT, after)
-    if right is not None and right <= _FAR:
-        stands_out = any(word.search(after) for word in (_ONLY, _MOST, _ANSWER))
-        return Strength.NAMED if led or stands_out else Strength.RIGHT
-    chosen = _first(_CHOOSE, after, _ANSWER)
-    return Strength.NAMED if chosen is not None and chosen <= _NEAR else None
-
-
-def _is_alone(before: str, after: str, context: _Context) -> bool:
-    """Whether an outer sentence with little else has only a letter, perhaps with its text."""
-    has_text = _HAS_TEXT.match(after) is not None
-    if not context.outer or _WEIGH.search(before):
+    weighed = _WEIGH.search(before if has_text else before[-_NEAR:])
+    if weighed or _NOT.search(_WRONG.sub("_", before)):
         return False
-    return not (context.others or begins_text(after)) if has_text else not says_more(after)
+    if denied is not None and not (has_text or denied > _NEAR):
+        return False
+    if _leads(before, after, has_text=has_text):
+        return True
+    if several:
+        return False
+    led = led or so
+    if denied is None:
+        right = _first(_RIGHT, after)
+        if right is not None and right <= _FAR:
+            return led or only or any(word.search(after) for word in (_ONLY, _MOST, _ANSWER))
+        chosen = _first(_CHOOSE, after, _ANSWER)
+        if only or (chosen is not None and chosen <= _NEAR):
+            return True
+    return led and is_little(before, after)
 
 
 def _concluding(before: str) -> tuple[str, bool, bool]:
@@ -463,7 +402,7 @@ def _leads(before: str, after: str, *, has_text: bool) -> bool:
 
 def says_more(after: str) -> bool:
     """Whether a letter is followed by more than a copula or a noun for an option."""
-    return re.search(r"\w", _LITTLE.sub("", after)) is not None
+    return re.search(r"\w", _LITTLE.sub("", _lower(after))) is not None
 
 
 def is_little(before: str, after: str) -> bool:
@@ -475,11 +414,6 @@ def is_little(before: str, after: str) -> bool:
     return len(re.findall(r"\w+", rest)) < _LITTLE_ELSE
 
 
-def begins_text(after: str) -> bool:
-    """Whether what follows a letter is a long text that breaks off: ": this option says that"."""
-    return _LISTS.fullmatch(after) is not None
-
-
 def weighs(text: str) -> bool:
     """Whether a text says that something is looked at: "let's", "first"."""
     return _WEIGH.search(_lower(text)) is not None
@@ -487,7 +421,7 @@ def weighs(text: str) -> bool:
 
 def rejects(text: str) -> bool:
     """Whether a text says no, not or wrong."""
-    plain = _NOT_DENIED.sub("_", _lower(text))
+    plain = _MASKED.sub("_", _RELATIVE.sub("_", _NOT_DENIED.sub("_", _lower(text))))
     return any(pattern.search(plain) for pattern in (_NOT, _WRONG))
 
 

@@ -44,8 +44,6 @@ from evalbench.engine.scoring.letter_evidence import settled
 from evalbench.engine.scoring.letter_text import ASKS_LATER, CAPITAL, clean
 from evalbench.engine.scoring.letters import LETTERS
 from evalbench.engine.scoring.letters_abroad import (
-    Claim,
-    Strength,
     claims,
     denies,
     is_abroad,
@@ -320,14 +318,10 @@ def _labelled(text: str) -> str | None:
         return found["letter"].upper()
     start = _last_labels(_NOUNS, text)
     english = _newest(text, _LABEL, _HEADING, _CORRECTS, start=start)
-    named = [one for one in _claims(text) if one.strength is Strength.NAMED]
+    named = claims(text) if is_abroad(text) else ()
     if named and (english is None or named[-1].at > english[1]):
         return named[-1].letter
     return english[0] if english else None
-
-
-def _claims(text: str) -> tuple[Claim, ...]:
-    return claims(text) if is_abroad(text) else ()
 
 
 def _last_labels(nouns: re.Pattern[str], text: str) -> int:

@@ -20,7 +20,7 @@ from string import ascii_uppercase
 
 from evalbench.engine.scoring.letter_evidence import settled
 from evalbench.engine.scoring.letter_text import clean
-from evalbench.engine.scoring.letters_abroad import Strength, claims, is_abroad
+from evalbench.engine.scoring.letters_abroad import claims, is_abroad
 
 _TRIM = r"[\s.,;:!?()\[\]{}<>\"'“”‘’*_$-]*+"
 _BARE = re.compile(rf"{_TRIM}(?:option|answer|choice)?{_TRIM}([A-Za-z]){_TRIM}", re.IGNORECASE)
@@ -54,9 +54,5 @@ def _letter(text: str) -> str:
         return found[1].upper()
     if (found := _OPENS.match(text)) and not re.search(r"\n\s*\(?[A-Z][).:]", text):
         return found[1]
-    named = (
-        [one.letter for one in claims(text, "Z") if one.strength is Strength.NAMED]
-        if is_abroad(text)
-        else []
-    )
-    return named[-1] if named else ""
+    named = claims(text, "Z") if is_abroad(text) else ()
+    return named[-1].letter if named else ""
