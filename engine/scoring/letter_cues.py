@@ -47,7 +47,10 @@ OPEN_BEFORE = re.compile(
     r"|both|or|would have(?! to)|said|suppose|assum\w+|opinion|depends)\b",
     re.IGNORECASE,
 )
-_TELLS = r"talks|says?|is about|states|refers|describes|mentions|suggests|claims|discusses|deals"
+_TELLS = (
+    r"talks?|says?|is about|states?|refers?|describes?|mentions?|suggests?|claims?"
+    r"|discuss(?:es)?|deals?"
+)
 # What the option says, or when it would be right
 OPEN_AFTER = re.compile(
     rf"\s?\)?\s?(?:also )?(?:{_TELLS}|depends|implies|stands for|is often|is commonly|if|or)\b"
@@ -78,8 +81,9 @@ CONCLUDES = re.compile(
     r"\b(?:so|thus|hence|therefore|answer|only|final\w*|correct|best|right|fits?|supported"
     r"|reflection|better|choose|pick(?:ing)?|select|go(?:ing)? with|go for|settled?|convinced"
     r"|closest|conclusion|tips|lean(?:ing)?|vote|points to|edges|gut|the most|yes|we get|confirms"
-    r"|match(?:es)?|corresponds|(?:it|that|this|which)(?:['’]s| (?:is|must be|has to be|would be))"
-    r"|i['’]d say|i would say|i['’]ll say)\b|\b(?:is|be) \(?$|[→⇒]\W*$"
+    r"|match(?:es)?|corresponds|we (?:need|want)"
+    r"|(?:it|that|this|which)(?:['’]s| (?:is|must be|has to be|would be))"
+    r"|i['’]d say|i would say|i['’]ll say)\b|\b(?:is|be|what) \(?$|[→⇒]\W*$"
     r"|^\)?\s?(?:it is|(?:says|states|expresses) (?:exactly )?(?:that|this|it))[.!]?$",
     re.IGNORECASE,
 )
@@ -94,12 +98,19 @@ ANNOUNCES = re.compile(
 )
 WHETHER = re.compile(
     r"\s{0,3}(?:(?:so|but|or|and),? )?"
-    r"(?:could|might|is|was|would|can|should|what|which|why|how|do|does|did)\b",
+    r"(?:could|might|is|was|would|can|should|what|which|how|do|does|did)\b",
     re.IGNORECASE,
 )
 UNDECIDED = re.compile(
     r"\b(?:depends|toss-up|can(?:not|['’]t) (?:tell|decide|choose)|torn|let me)\b", re.IGNORECASE
 )
+# "It can't be anything but D", "not A but B"
+NOTHING_BUT = re.compile(
+    r"(?:\b(?:not|cannot|never|nothing)\b|n['’]t\b)[^.;]{0,60}\b(?:but|other than|except) \(?$",
+    re.IGNORECASE,
+)
+WHAT = re.compile(r"\bwhat \(?$", re.IGNORECASE)
+REASON = re.compile(r"\W*(?:because|since)\b", re.IGNORECASE)
 # Where a clause begins; the last word of Korean reasons has no space before it.
 CLAUSE = re.compile(
     r"[,;:](?=\s)|\s[—–-]{1,2}\s|—|\((?!(?:[A-Za-z]{5,9} )?[A-Za-z]\))"
@@ -116,8 +127,9 @@ AFTERWARDS = re.compile(
     re.IGNORECASE,
 )
 LEADS_ON = re.compile(
-    r"(?:\b(?:so|thus|hence|therefore|that|the|an?|and|or|of|to|is|are|in|on|by|with|for|because"
-    r"|since|as|which|but|if|when|while|although|not|from|at|was|were)|[,:])$|\n\s*\(?[B-Z][).:]$"
+    r"(?:\b(?:so|thus|hence|therefore|that|the|an?|and|or|of|to|is(?<![a-gA-G] it is)"
+    r"|are|in|on|by|with|for|because|since|as|which|but|if|when|while|although|not|from|at|was"
+    r"|were)|[,:])$|\n\s*\(?[B-Z][).:]$"
 )
 
 # Things that letters name as well: "plan B", "point A"

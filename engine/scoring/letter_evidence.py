@@ -30,8 +30,10 @@ from evalbench.engine.scoring.letters_abroad import (
     OPTION_NOUN,
     TERM,
     asked_for,
+    excepted,
     is_abroad,
     is_article,
+    is_below,
     is_little,
     joint,
     leads,
@@ -150,8 +152,10 @@ _QUOTED = re.compile(
 )
 _OPENING_QUOTE = re.compile(r"(?<=\s)['‘](?=[A-Z][.):])")
 _ASKS = re.compile(r"[?？]\W*$")
-_SAYS_YES = re.compile(r"\?\s+(?:Yes|Yep)\b[.,!]?")  # "Is it B? Yes."
-_SAYS_NO = re.compile(r"\?\s+(?:No|Nope)\b[.,!]?")
+_SAYS_YES = re.compile(
+    r"\?\s+(?:Yes|Yep|Indeed|Exactly|Correct|(?:Just )?[Rr]ight|I (?:believe|think) so)\b[.,!]?"
+)  # "Is it B? Yes."
+_SAYS_NO = re.compile(r"\?\s+(?:No|Nope|Wrong|Too \w+)\b[.,!]?")
 _IN_BRACKETS = re.compile(r"\((?![A-Z]\))[^()]*\)\W*")
 # "P(A)", "A = 5", "A ∩ B": letters that name something else
 _IN_FORMULA = re.compile(
@@ -262,7 +266,9 @@ def _standing(words: _Words, *, abroad: bool) -> Standing:
     denied = cues.NO.search(before) and not cues.SET_ASIDE.search(before)
     if asked_for(before) or (denied and cues.ASKED_FOR.search(before)):
         return Standing.CONCLUDED
-    if rejects(before) or rejects(words.after):
+    if excepted(words.so_far, words.rest) or cues.NOTHING_BUT.search(words.so_far):
+        return Standing.CONCLUDED
+    if rejects(before) or rejects(words.after) or is_below(words.after):
         return Standing.REJECTED
     return _standing_abroad(words) if abroad else _standing_in_english(words)
 
@@ -290,7 +296,8 @@ def _standing_in_english(words: _Words) -> Standing:
         return Standing.REJECTED
     if cues.BELOW.search(before):
         return Standing.REJECTED
-    if cues.OPEN_BEFORE.search(before) or cues.OPEN_AFTER.match(rest):
+    tells = cues.OPEN_AFTER.match(rest) and not cues.WHAT.search(before)
+    if tells or cues.OPEN_BEFORE.search(before) or cues.REASON.match(words.sooner + before):
         return Standing.OPEN
     if cues.HEDGES.search(before) or cues.HEDGES.search(after):
         return Standing.HEDGED

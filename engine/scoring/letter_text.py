@@ -56,7 +56,7 @@ def _ticked(text: str) -> str:
     """The text with an answer in place of the one ticked option among crossed ones."""
     first = _MARK_OR_LETTER.search(text)
     pattern = _TICKED_BEFORE if first and first[1] else _TICKED_BESIDE
-    return pattern.sub(r"answer: \1. ", text) if len(pattern.findall(text)) == 1 else text
+    return pattern.sub(r"answer: \1.\n", text) if len(pattern.findall(text)) == 1 else text
 
 
 # The first letters of alphabets in which options are named as well.

@@ -545,6 +545,39 @@ AND_NOT = {
 }
 """What a clause that denies another letter begins with."""
 
+EXCEPT = {
+    "es": "excepto salvo menos",
+    "fr": "sauf excepté hormis",
+    "de": "außer",
+    "pt": "exceto salvo menos",
+    "it": "tranne eccetto salvo",
+    "nl": "behalve",
+    "sv": "utom",
+    "da": "undtagen",
+    "pl": "oprócz poza z_wyjątkiem",
+    "cs": "kromě",
+    "ro": "în_afară_de",
+    "hu": "kivéve",
+    "fi": "paitsi",
+    "tr": "dışında hariç",
+    "id": "kecuali",
+    "vi": "ngoại_trừ trừ",
+    "ru": "кроме",
+    "uk": "крім окрім",
+    "el": "εκτός",
+    "ar": "ما_عدا إلا باستثناء",
+    "fa": "به_جز",
+    "he": "חוץ_מ- מלבד",
+    "hi": "के_अलावा को_छोड़कर",
+    "bn": "ছাড়া",
+    "th": "ยกเว้น",
+    "ja": "以外",
+    "ko": "제외 빼고",
+    "zh": "除了",
+    "en": "except but",
+}
+"""Words for but, as in "all are wrong but B"."""
+
 ORDINAL = {
     "es": "primera segunda tercera cuarta quinta",
     "fr": "première deuxième troisième quatrième cinquième",

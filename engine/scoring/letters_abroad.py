@@ -114,6 +114,7 @@ _WRONG = re.compile(words(table.WRONG))
 _BECAUSE = re.compile(words(table.BECAUSE))
 _BUT = re.compile(words(table.BUT))
 _WEIGH = re.compile(words(table.WEIGH))
+_EXCEPT = re.compile(words(table.EXCEPT))
 _LITTLE = re.compile(
     "|".join(words(one) for one in (table.OPTION, table.ARTICLE, table.IS, table.SO, table.ONLY))
 )
@@ -444,6 +445,28 @@ def asked_for(before: str) -> bool:
 
 
 _ARTICLES = ("a", "az")  # Hungarian ones, which lead to a letter like a verb
+
+
+def excepted(so_far: str, rest: str) -> bool:
+    """Whether all but a letter are wrong, as the words before it and after it say."""
+    so_far, rest = _lower(so_far), _lower(rest)
+    cue = any(_ENDS_EXCEPT.match(so_far, found.end()) for found in _EXCEPT.finditer(so_far))
+    after = _EXCEPT.search(rest)
+    if not cue and (after is None or re.search(r"\s?\w{3}", rest[: after.start()])):
+        return False
+    return any(word.search(part) for word in (_WRONG, _NOT) for part in (so_far, rest))
+
+
+_ENDS_EXCEPT = re.compile(
+    r"(?:\s?(?:(?:la|el|le|die|der|das|a|o|il|ข้อ|选项|選項)\s?)?)[(\[\"“«*\s]*$"
+)
+# "AよりもC", "A보다 C"
+_THAN = re.compile(r"より|보다")
+
+
+def is_below(after: str) -> bool:
+    """Whether what follows a letter sets another above it."""
+    return _THAN.match(after) is not None
 
 
 def names_option(before: str) -> bool:
