@@ -33,7 +33,7 @@ _DOUBT = re.compile(
     r"|suppos(?:e|ing)|guess(?:ing)?|such\sas|for\s(?:example|instance)|at\s(?:the\s)?(?:\w+\s)?(?:least"
     r"|most|earliest|latest)|(?<!add\s)(?<!adds\s)(?<!added\s)(?<!round\s)(?<!rounds\s)"
     r"(?<!rounded\s)(?<!rounding\s)up\sto|somewhere|except|bounds?|(?:exit|status)\scode"
-    r"|give\sor\stake|and\scounting|out\sof|tempt\w+|may(?!\s\d)|na[iï]ve|intuitive(?:ly)?"
+    r"|give\sor\stake|and\scounting|out\sof|tempt\w+|(?-i:may)|na[iï]ve|intuitive(?:ly)?"
     r"|obvious|used\sto|too|although|though|however|despite|until|otherwise|at\sfirst|earlier"
     r"|previous(?:ly)?|formerly|thought|seems?|seemed|appears?|appeared|claims?|claimed|says?|said"
     r"|alone|same\sas|suggests?|expect(?:s|ed)?|typical(?:ly)?|usually|often|sometimes|hypothetical(?:ly)?"
@@ -43,6 +43,11 @@ _DOUBT = re.compile(
     r"|^\W*\d[\d.]*\s(?:\w+\s)?by\s\d|n['’]t\b|\be\.g\.|[<>≤≥≠?]|!=|∈|\b(?:minimum|maximum)\sof"
     r"|\b(?:rating|scored?|grade)\b\D{0,20}\d[\d.]*\s?/\s?\d|\d\s?/\s?\d+\s(?:points|stars|marks)\b"
     r"|±|\b\w+\s(?:minimum|maximum|max|tops)\W*$"
+    r"|\b(?:ways|steps?)\s(?:to|of)\s(?:\w+\s)?(?:read|interpret|solv|see|look|do|approach|tackl|answer|think)"
+    r"|\bhere\sare\b|\bpossible\s(?:answers|interpretations|readings)|\b(?:questions|information)\b.*\b(?:before|first)\b"
+    r"|\b(?:confident|confidence|certainty|difficulty|rating|credits|tokens|word\scount|knowledge|updated|trained"
+    r"|cutoff|time\staken|to\s(?:begin|start)\swith|initially|solved\sin|more\s(?:pieces\sof\s)?(?:information|details|data))\b"
+    r"|%\s(?:sure|certain)\b"
     rf"|{words(table.DOUBT)}|[ '’](?:den|dan|ten|tan)\s(?:fazla|az)(?!\w)"
     r"|半|(?<=\s)반|ครึ่ง|\b(?:rưỡi|buçuk|pół|וחצי|halv[ae]?|halb(?:e|en)?|\w+einhalb|demie?|y\smedia"
     r"|e\smezz[ao]|e\smeia|с\sполовиной|och\sen|setengah)\b",
@@ -82,7 +87,10 @@ SO = re.compile(
     re.IGNORECASE,
 )
 _REASON = re.compile(
-    r"[,\s](?:because|since)\b|,\sas\s(?:he|she|they|it|the|we|there)\b", re.IGNORECASE
+    r"[,\s](?:because|since)\b|,\s(?:as\s(?:he|she|they|it|the|we|there)|(?:as|for)(?=\s\S+\s?[-+*/×÷]))\b"
+    r"|,\s(?:car|da|want|för|ty|siden|do)\s(?=\w)"
+    rf"|[\s,，、;(](?:{words(table.BECAUSE)})",
+    re.IGNORECASE,
 )
 # "Since there are 4 boxes, ..."
 _GROUND = re.compile(
@@ -93,7 +101,8 @@ RESULT = re.compile(
     r"(?<![<>≤≥!=])=(?!=)|[≈→⇒⟹]"
     r"|\b(?:equals|is\sequal\sto|(?<!her\s)totals|totall?ing|(?<!\bto\s\w{3}\s)(?<!\bto\s\w{4}\s)(?<!\bto\s\w{5}\s)(?:for\s)?a\s(?:grand\s)?total\sof"
     r"|(?:comes|works|worked)\s(?:out\s)?to|adds?\sup\sto|sums?\sto|amounts?\sto|leaving"
-    r"|which\sleaves|(?<=,\s)(?:making|covering|giving|earning|costing|spending|paying)(?=\s[$€£]?\d)|(?:together|altogether|in\s(?:total|all)),?\s(?:that|it|this)"
+    r"|which\sleaves|(?<=,\s)(?:for\s)?an?\s(?:increase|decrease|difference|drop|gain|rise|reduction|change|saving|savings"
+    r"|profit|loss)\sof|(?<=,\s)(?:making|covering|giving|earning|costing|spending|paying)(?=\s[$€£]?\d)|(?:together|altogether|in\s(?:total|all)),?\s(?:that|it|this)"
     r"(?:['’]s|\s(?:is|makes))|yields|results\sin|rounds?\s(?:up\s|down\s)?to"
     r"|(?:we|i|you)\s(?:get|obtain)|(?<=\d)\s(?:gives|leaves|makes|yields)"
     r"|\b(?:add|subtract|multiply|divide)\b[^.;=\d]{0,20}\d[^.;=]{0,40}?\s(?:to|and)\sget|ergibt|ergeben|égale(?:nt)?)\b|等于",
@@ -117,6 +126,19 @@ _CONTRAST = re.compile(
     r"(?:(?:,|\s\(|\s[—–-])\s?(?:and\s)?not|,?\s(?:instead\sof|rather\sthan|invece\sdi|au\slieu\sde"
     r"|statt|anstatt|en\s(?:lugar|vez)\sde|em\svez\sde|вместо))\s(?:the\s)?[$€£]?-?\d[\d.,]*(?:%|\s?€)?"
     r"(?:\s\w+)?\)?(?=\W*$)"
+)
+# "If each costs $3, 20 cost 20 × 3 = $60": what is known, and no other case
+IF_GIVEN = re.compile(
+    r"\W*if\s(?!(?:we|you|i|one)\b)(?:(?!\b(?:had|were|instead|also|add\w*|count\w*|includ\w+|would|could|not|only)\b"
+    r"|n['’]t|['’]d\b)[^,.]|,(?=\d)|\.(?=\d))*,\s(?:then,?\s)?(?=[^,]*\d[^,]*=)(?!.*\b(?:had|were|instead)\b|.*['’]d\b)",
+    re.IGNORECASE,
+)
+# "$45, up from $40", "96, which is less than 100"
+_COMPARISON = re.compile(
+    r"(?<=[\w%°)\ue003])(?:,\s|\s\()(?:(?:up|down)(?:\s\d+%)?\sfrom|(?:as\s)?(?:compared|opposed)\s(?:to|with)|versus|vs\.?"
+    r"|which\sis\s(?:(?:much|far|still|just|well|also|slightly|exactly|\$?\d[\d.,]*%?(?:\s[a-z]+)?)\s)?(?:less|more|fewer|greater|higher|lower"
+    r"|larger|smaller|bigger|longer|shorter|above|below|under|over)\b)[^=:;()]*\)?(?=\W*$)",
+    re.IGNORECASE,
 )
 _CHECK_INSIDE = re.compile(
     r"[;,(–—]\s*(?:(?:and\s)?(?:(?:we|you|i|one)\s(?:can\s|could\s|may\s)?|let['’]?s\s|to\s))?"
@@ -176,7 +198,8 @@ ANY_COPULA = re.compile(
 )
 DANGLES = re.compile(
     r"(?:\b(?:and|then|so|the|an?|of|to|is|are|by|with|for|or|at|in|on|from|as|if|when|which|because"
-    r"|we|i|he|she|they|has|have|had|will|would|can|must|need|needs|(?:and|then)\s(?:it|you|this))|[,+*/×÷=–(-])\s*$",
+    r"|we|i|he|she|they|has|have|had|will|would|can|must|need|needs|(?:and|then)\s(?:it|you|this))|[,+*/×÷=–(-]"
+    rf"|(?<!\d\s)(?:{words(table.ENDS_OPEN)}))\s*$",
     re.IGNORECASE,
 )
 LONGEST_SENTENCE = 600
@@ -191,7 +214,7 @@ def stated(text: str) -> Reading | None:
     to. Remarks in brackets may repeat it or show how it comes about.
     """
     text = _CHECK_INSIDE.sub("", text[: LONGEST_SENTENCE + 1])
-    text = _CONTRAST.sub("", _ATTAINED.sub("", text))
+    text = _COMPARISON.sub("", _CONTRAST.sub("", _ATTAINED.sub("", text)))
     found = numerals(text)
     if not found:
         return None
@@ -210,7 +233,7 @@ def stated(text: str) -> Reading | None:
             return _UNCLEAR  # "at t = 2 (height: 81)"
     if reason := _REASON.search(text, found[0].end):
         return _claimed(text[: reason.start()].rstrip(" ,;"), text[reason.end() :])
-    if (ground := _GROUND.match(text)) and ground.end() <= found[-1].start:
+    if (ground := _GROUND.match(text) or IF_GIVEN.match(text)) and ground.end() <= found[-1].start:
         return stated(text[ground.end() :]) or _UNCLEAR
     if (proof := _PROOF.search(text, found[0].end)) and "=" not in text[: proof.start()]:
         return _claimed(text[: proof.start()], text[proof.end() :])
@@ -282,7 +305,7 @@ def _subject(text: str, found: Sequence[Numeral]) -> Numeral | None:
 
 # "The probability that at least one is red is": what is sought, not how sure it is
 _DESCRIBED = re.compile(
-    r"\bP\([^()\n]{1,60}\)|\b(?:probability|chance|odds|number|percentage|proportion|fraction|amount|total)\s(?:of|that|for)\s"
+    r"\bP\([^()\n]{1,60}\)|\bentre\s(?:l[oae]s|tod[oa]s|amb[oa]s|ell[oa]s|eux|elles|[oa]s)\b|\b(?:probability|chance|odds|number|percentage|proportion|fraction|amount|total)\s(?:of|that|for)\s"
     r"[^.,;:=?\d]{1,120}?(?=\s(?:is|are|was|were|equals)\s[^a-z]|\s?[=≈])",
     re.IGNORECASE,
 )
@@ -307,7 +330,7 @@ _IN_TWO_UNITS = re.compile(
 def _beside(text: str, remark: re.Match[str]) -> Reading | None:
     """What a text states without a remark in brackets, if that is no other value."""
     reading = stated(text[: remark.start()] + " " + text[remark.end() :])
-    if _REFERENCE.match(remark[1]):
+    if _REFERENCE.match(remark[1]) or _LEFT_OVER.match(remark[1]):
         return reading
     inside = numerals(remark[1])
     if _DOUBT.search(remark[1]) or _IN_TWO_UNITS.search(remark[1]):
@@ -317,11 +340,15 @@ def _beside(text: str, remark: re.Match[str]) -> Reading | None:
     return reading
 
 
+_LEFT_OVER = re.compile(
+    r"\s*(?:with|leaving|and)\s\d+\s(?:\w+\s){0,3}(?:left|remaining|over|extra|spare)\b",
+    re.IGNORECASE,
+)
 _REFERENCE = re.compile(
     r"\s*(?:see|source|cf|step|paragraph|page|p\.|line|passage|eq|fig|table|section|question|option)\b",
     re.IGNORECASE,
 )
-_AND = re.compile(r"\b(?:and|while|but)\b", re.IGNORECASE)
+_AND = re.compile(r"\b(?:and|while|but|with|leaving)\b", re.IGNORECASE)
 
 
 def _chosen(text: str, found: Sequence[Numeral]) -> Numeral | None:
@@ -349,7 +376,7 @@ def _chosen(text: str, found: Sequence[Numeral]) -> Numeral | None:
         copula is None
         or ANY_COPULA.search(before, 0, copula.start())
         or _is_operand(text, last)
-        or re.search(r"\bwhich\b", before)
+        or re.search(r"\bwhich\b|[はが은는]\s?\d", before[: last.start - 2])
         or re.search(r"\b(?:than|short|of)\b", text[last.end :])
         or found[-2].end > copula.start()
         or _CLAUSE_BREAK.search(text, found[-2].end, copula.start())
@@ -389,12 +416,45 @@ def _beside_known(text: str, found: Sequence[Numeral]) -> Numeral | None:
     return None if _COUNTS_EACH.match(text, new[0].end) else new[0]
 
 
+_JOINED = re.compile(
+    r"[,;:(—–]|(?<!\w)(?:and|while|but|y|e|et|und|en|och|og|i|a|и|ve|và|dan)(?!\w)|和|と|와|과",
+    re.I,
+)
+
+
+def restates(text: str, value: Fraction) -> bool:
+    """Whether a text tells a value that was found before it, beside numbers of something else.
+
+    "42 + 84 = 126. He reads 126 pages in 2 days."
+    """
+    found = numerals(text)
+    ones = [number for number in found if number.value == value]
+    if len(ones) != 1 or any(number.value is None for number in found):
+        return False
+    if _DOUBT.search(text) or _NONE.search(text) or DANGLES.search(text) or RESULT.search(text):
+        return False
+    one = ones[0]
+    if (
+        _is_bound(text, one)
+        or _is_operand(text, one)
+        or not _stands_alone(text, one)
+        or _COUNTS_EACH.match(text, one.end)
+        or _KNOWN_BEFORE.search(text, max(0, one.start - 12), one.start)
+    ):
+        return False
+    return not any(
+        _JOINED.search(text, min(one.end, other.end), max(one.start, other.start))
+        for other in found
+        if other is not one
+    )
+
+
 # Vowel signs and marks of scripts that write them apart from letters
 _SIGNS = "\u064b-\u065f\u0900-\u0963\u0980-\u09e3\u0b80-\u0bd7\u0c00-\u0c63\u0e30-\u0e4e"
 # What may stand right beside a number that is not part of something else.
 _BEFORE_IT = re.compile(
     rf"(?:^|[\w.,:;=≈~→⇒⟹∴•…!?)\]/|]\s+|[=:≈~→⇒⟹∴(\[\"'“‘„«{BOLD}{OPEN}$]|[–—]\s"
-    rf"|(?:^|[\s=:])\+|(?![A-Za-z])[^\W\d_]|[{_SIGNS}]|\\)\s*$"
+    rf"|(?:^|[\s=:])[+%]|(?![A-Za-z])[^\W\d_]|[{_SIGNS}]|\\)\s*$"
 )
 _AFTER_IT = re.compile(
     rf"['’](?!s\b)[a-zçğıöşü]{{1,6}}(?!\w)"  # "1923'te"
@@ -451,7 +511,7 @@ def _result(text: str, found: Sequence[Numeral], signs: Sequence[re.Match[str]])
     before = [number for number in found if number.end <= sign.start()]
     if sign[0].lower() in _BRINGS and not _comes_to(before, first.value):
         return None  # "She works 8 hours, making $15 an hour"
-    if len(signs) > 1 and _converts(text, before, sign, first):
+    if _converts(text, before, sign, first) or _proves(text, sign, first.value):
         return None
     if sign[0] in "→⇒⟹" and len(before) == 1 and not re.search(r"[^\W\d]", text[: sign.start()]):
         return None  # 7 → 9
@@ -478,15 +538,48 @@ def _comes_to(parts: Sequence[Numeral], value: Fraction | None) -> bool:
     return len(values) == len(parts) > 1 and value in (sum(values), math.prod(values))
 
 
-_UNIT = re.compile(r"\s?(?!(?:x|times)\b)[a-zA-Z]+")
+_UNIT = re.compile(r"\s?(?!(?:x|times|and|per)\b)[a-zA-Z]+")
 
 
 def _converts(text: str, before: Sequence[Numeral], sign: re.Match[str], result: Numeral) -> bool:
-    """Whether a number is said again in another unit: "75 km/h ≈ 46.6 mph"."""
-    if not before or sign[0] != "≈" or before[-1].value == result.value:
+    """Whether a number that is already told is said again in another unit: "it is 2 km → 2000 m".
+
+    ``2 km = 2000 m`` is a chain of equations, of which the last result counts.
+    """
+    if not before or before[-1].value == result.value:
+        return False
+    if sign[0] not in "≈→⇒⟹" and sign[0].lower() not in ("equals", "is equal to"):
+        return False
+    if len(before) == 1 and not re.search(r"[^\W\d]", text[: before[-1].start]):
         return False
     units = [_UNIT.match(text, number.end) for number in (before[-1], result)]
-    return bool(units[0] and units[1] and units[0][0].strip() != units[1][0].strip())
+    if not (units[0] and units[1]) or units[0][0].strip().lower() == units[1][0].strip().lower():
+        return False
+    return not re.search(r"[-+*/×÷–\d]", text[units[0].end() : sign.start()]) and not _is_operand(
+        text, before[-1]
+    )
+
+
+_PART_ENDS = re.compile(
+    r"[,;:\[]\s?(?=\D|\d[^,]*=)|\s(?:and|while|but|as)\s|\s?[–—→⇒]\s", re.IGNORECASE
+)
+_LONG_WORD = re.compile(r"[^\W\d_]{3}")
+
+
+def _proves(text: str, sign: re.Match[str], value: Fraction | None) -> bool:
+    """Whether an equation is about what is said before it: "28 ÷ 4 = 7, and indeed 7 × 4 = 28".
+
+    It has no new number, or no words and the only number before.
+    """
+    breaks = list(_PART_ENDS.finditer(text, 0, sign.start()))
+    if not breaks:
+        return False
+    claim, term = text[: breaks[-1].start()], text[breaks[-1].end() :]
+    parts, known = operands(term), operands(claim)
+    if not parts <= known and (len(known) > 1 or not known <= parts or _LONG_WORD.search(term)):
+        return False
+    reading = stated(claim)
+    return reading is not None and reading.value not in (None, value)
 
 
 def operands(text: str) -> set[Fraction | None]:
@@ -504,9 +597,9 @@ def _is_bound(text: str, number: Numeral) -> bool:
 def _is_told_twice(text: str, found: Sequence[Numeral], value: Fraction | None) -> bool:
     """Whether a value is given as a share and as a percentage, as in "0.375 = 37.5%"."""
     shares = {n.value for n in found if n.value is not None}
-    if "%" not in text or 100 in shares:  # 3/4 × 100% = 75%
+    if 100 in shares:  # 3/4 × 100% = 75%
         return False
-    in_percent = {n.value for n in found if n.value and text[: n.end].endswith("%")}
+    in_percent = {n.value for n in found if n.value and _IN_PERCENT.search(text, n.start, n.end)}
     return any(
         percent and other != percent and abs(100 * other - percent) < abs(percent) / 100
         for percent in in_percent
@@ -515,6 +608,7 @@ def _is_told_twice(text: str, found: Sequence[Numeral], value: Fraction | None) 
     )
 
 
+_IN_PERCENT = re.compile(r"(?:%|percent|per\s?cent|pct)$", re.IGNORECASE)
 _BOLD_PART = re.compile(f"{BOLD}([^{BOLD}]*){BOLD}")
 _HEADING = re.compile(r"(?:step|part|case|option)\s*\d|\d{1,2}[.)]\s|.*:$", re.IGNORECASE)
 

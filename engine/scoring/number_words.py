@@ -5,7 +5,7 @@ See :mod:`word_tables` for how entries are written. English has its own patterns
 
 from __future__ import annotations
 
-LENIENT = "number-lenient/8"
+LENIENT = "number-lenient/9"
 """The parser in :mod:`numbers`. Import that when a reply is read, not before: its patterns take a
 twentieth of a second to compile."""
 
@@ -97,6 +97,108 @@ SO = {
     "sw": "kwa_hivyo kwa_hiyo",
 }
 
+BEGINS = {
+    "de": "um_die_aufgabe um_das_problem um_diese zunächst zuerst als_erstes erstens zu_beginn"
+    " anfangs wir_wissen gegeben schauen_wir lassen_sie_uns beginnen_wir",
+    "fr": "pour_résoudre pour_trouver pour_calculer pour_répondre commençons d'abord d’abord"
+    " premièrement tout_d'abord tout_d’abord au_début on_sait analysons voyons",
+    "es": "para_resolver para_encontrar para_calcular para_hallar para_responder primero"
+    " en_primer_lugar comencemos empecemos empezamos sabemos al_principio vamos_a veamos",
+    "it": "per_risolvere per_trovare per_calcolare per_rispondere innanzitutto prima_di_tutto"
+    " per_prima_cosa iniziamo cominciamo sappiamo all'inizio all’inizio vediamo inizialmente",
+    "pt": "para_resolver para_encontrar para_calcular para_responder primeiro primeiramente vamos"
+    " começamos sabemos no_início em_primeiro_lugar inicialmente",
+    "nl": "om_dit_op om_het_probleem eerst allereerst laten_we we_weten",
+    "sv": "för_att_lösa för_att_hitta för_att_räkna först låt_oss vi_vet",
+    "da": "for_at_løse for_at_finde først lad_os",
+    "pl": "aby_rozwiązać aby_obliczyć aby_znaleźć najpierw po_pierwsze zacznijmy wiemy początkowo",
+    "cs": "abychom nejprve nejdřív začněme víme",
+    "ro": "pentru_a_rezolva pentru_a_afla mai_întâi întâi să_începem știm",
+    "hu": "először kezdjük",
+    "fi": "ensin ensiksi aloitetaan",
+    "tr": "önce ilk_olarak öncelikle başlangıçta bu_soruyu bu_problemi",
+    "id": "untuk_menyelesaikan untuk_mencari untuk_menghitung pertama pertama-tama mari kita_tahu"
+    " awalnya",
+    "vi": "để_giải để_tìm để_tính đầu_tiên trước_hết trước_tiên hãy ban_đầu",
+    "ru": "чтобы_решить чтобы_найти чтобы_ответить чтобы_узнать сначала для_начала во-первых"
+    " давайте известно начнём начнем",
+    "uk": "щоб_розв'язати щоб_знайти щоб_дізнатися спочатку по-перше давайте відомо",
+    "el": "για_να_βρούμε για_να_λύσουμε πρώτα αρχικά",
+    "ar": "لحل لإيجاد لحساب أولا أولاً لنبدأ دعنا في_البداية",
+    "fa": "برای_حل ابتدا بیایید",
+    "he": "כדי_לפתור ראשית תחילה קודם",
+    "hi": "पहले सबसे_पहले आइए चलिए इस_प्रश्न",
+    "bn": "প্রথমে আসুন চলুন",
+    "th": "ก่อนอื่น เริ่มจาก เริ่มต้น ขั้นแรก อันดับแรก มาดู",
+    "sw": "kwanza tuanze",
+    "ja": "まず 最初に はじめに 初めに この問題",
+    "ko": "먼저 우선 처음에 이_문제 문제를",
+    "zh": "首先 第一步 我们需要 我們需要 为了 為了 要解决 让我们 讓我們 已知",
+}
+"""What the first steps of a solution begin with."""
+
+ENDS_OPEN = {
+    "de": "und oder die das der den dem ein eine einen mit von zu für pro je dann wenn dass",
+    "fr": "et ou le les un une des de du avec pour par chaque puis si que qui",
+    "es": "y el los las un una con para por cada luego si que al del",
+    "it": "e il lo gli un una con di da per ogni poi se che al del",
+    "pt": "e ou os as um uma com de da do para por cada depois se que ao",
+    "nl": "en het een met voor per elke dan als dat",
+    "sv": "och eller en ett med för per varje sedan att",
+    "da": "og et med hver",
+    "pl": "i oraz lub na do po każdy potem że",
+    "cs": "nebo na do po každý pak že",
+    "ro": "și sau cu pe fiecare apoi că",
+    "tr": "ve veya ile için sonra",
+    "id": "dan atau yang dengan untuk dari setiap lalu",
+    "vi": "và hoặc với của cho mỗi sau_đó thì",
+    "ru": "и или на по из каждый каждую каждом потом затем что",
+    "uk": "і та або на із кожен потім що",
+    "ar": "و أو من في على إلى كل ثم مع أن",
+    "hi": "और या में से को का के की प्रति फिर कि",
+    "th": "และ หรือ กับ ที่ ของ แล้ว อ่าน ละ",
+    "ja": "と や の を に が は から",
+    "ko": "씩 그리고 와 과 을 를 에 의 하고 면",
+    "zh": "和 或 的 在 每 把 从 给 并 然后 ，",
+}
+"""What a text ends with that was cut off."""
+
+BECAUSE = {
+    "de": "weil denn",
+    "fr": "parce_que parce_qu'il puisque en_effet",
+    "es": "porque ya_que pues puesto_que dado_que en_efecto",
+    "it": "perché poiché infatti dato_che in_quanto",
+    "pt": "porque pois já_que uma_vez_que visto_que de_fato",
+    "nl": "omdat aangezien immers",
+    "sv": "eftersom därför_att",
+    "da": "fordi eftersom thi",
+    "no": "fordi",
+    "pl": "bo ponieważ gdyż bowiem",
+    "cs": "protože neboť jelikož totiž",
+    "ro": "pentru_că deoarece fiindcă căci",
+    "hu": "mert mivel ugyanis hiszen",
+    "fi": "koska sillä",
+    "tr": "çünkü zira",
+    "id": "karena sebab",
+    "vi": "vì bởi_vì",
+    "ru": "потому_что так_как поскольку ведь ибо действительно",
+    "uk": "бо тому_що оскільки адже дійсно",
+    "el": "γιατί επειδή διότι αφού",
+    "ar": "لأن لأنه لأنها لأنّ حيث_إن إذ",
+    "fa": "چون زیرا چراکه",
+    "he": "כי מפני_ש- משום_ש-",
+    "hi": "क्योंकि चूँकि चूंकि",
+    "bn": "কারণ যেহেতু কেননা",
+    "th": "เพราะ เนื่องจาก",
+    "te": "ఎందుకంటే",
+    "ta": "ஏனெனில்",
+    "sw": "kwa_sababu kwani",
+    "ja": "なぜなら というのは 確かに",
+    "ko": "왜냐하면 실제로",
+    "zh": "因为 因為 由于 由於 毕竟",
+}
+"""What the reason of an answer begins with. Words that English has too are not among them."""
+
 CONCLUDES = {
     "de": "insgesamt zusammen somit also:",
     "fr": "au_total en_tout",
@@ -122,11 +224,11 @@ CONCLUDES = {
 """In total, together: what the last sentence of a reply says."""
 
 CHECKS = {
-    "de": "probe kontrolle überprüfung prüfung gegenprobe zur_probe zur_kontrolle",
-    "fr": "vérification vérifions on_vérifie contrôle preuve",
-    "es": "comprobación comprobemos verificación verifiquemos verificamos comprobamos",
-    "it": "verifica verifichiamo controllo prova controprova",
-    "pt": "verificação verificando verifiquemos conferindo prova_real prova",
+    "de": "probe kontrolle überprüfung prüfung gegenprobe zur_probe zur_kontrolle einsetzen",
+    "fr": "vérification vérifions on_vérifie contrôle preuve en_remplaçant",
+    "es": "comprobación comprobemos verificación verifiquemos verificamos comprobamos sustituyendo",
+    "it": "verifica verifichiamo controllo prova controprova sostituendo",
+    "pt": "verificação verificando verifiquemos conferindo prova_real prova substituindo",
     "nl": "controle controleren",
     "sv": "kontroll kontrollera",
     "pl": "sprawdzenie sprawdźmy sprawdzamy sprawdzam",
@@ -134,7 +236,7 @@ CHECKS = {
     "tr": "kontrol sağlama doğrulama",
     "id": "periksa cek pengecekan verifikasi",
     "vi": "kiểm_tra thử_lại",
-    "ru": "проверка проверим проверяем",
+    "ru": "проверка проверим проверяем подставим подставляем",
     "uk": "перевірка перевіримо",
     "ar": "التحقق للتحقق نتحقق",
     "hi": "जाँच जांच सत्यापन",
@@ -142,7 +244,7 @@ CHECKS = {
     "th": "ตรวจสอบ ตรวจคำตอบ",
     "ja": "検算 確認 確かめ 検証",
     "ko": "검산 확인 검증",
-    "zh": "验算 驗算 检验 檢驗 验证 驗證 检查 檢查 核对",
+    "zh": "验算 驗算 检验 檢驗 验证 驗證 检查 檢查 核对 代入 代回",
 }
 """What the check of an answer begins with."""
 

@@ -29,12 +29,14 @@ from evalbench.engine.scoring.number_statements import (
     BRACKETS,
     DANGLES,
     EQUALS,
+    IF_GIVEN,
     LETTER_OR_DIGIT,
     LONGEST_SENTENCE,
     RESULT,
     SO,
     bold_values,
     operands,
+    restates,
     stated,
 )
 from evalbench.engine.scoring.number_text import (
@@ -92,7 +94,9 @@ def parse_number(text: str) -> Fraction | None:
 
 _FAILED = re.compile(
     r"\W*+(?:error(?=\W*$|\s?:|\s(?:code|message)|\s\d{3}\b)|http(?:/[\d.]+)?\s(?:error\s)?\d{3}\b"
-    r"|internal server error|rate limit|too many requests|service unavailable"
+    r"|internal server error|(?:your )?request (?:exceed|was reject)"
+    r"|(?:please )?(?:re)?try again|please retry"
+    r"|rate limit|too many requests|service unavailable"
     r"|request (?:failed|timed out)|timed? ?out\b|traceback \()"
     r"|\s*>\s*[-$€£]*[\d.,]+[^\n\d]{0,20}$",  # a bound, or a quoted number
     re.IGNORECASE,
@@ -154,7 +158,7 @@ _BEGINS = re.compile(
 )
 _FINAL = re.compile(r"final", re.IGNORECASE)
 _FILL = re.compile(
-    rf"(?:[\s:*\"'“‘(\[≈~{BOLD}{OPEN}]|\\|(?:about|approximately|circa|roughly|around"
+    rf"(?:[\s:*\"'“‘(\[≈~%{BOLD}{OPEN}]|\\|(?:about|approximately|circa|roughly|around"
     r"|exactly|just|only|simply|therefore|thus|then|still|indeed|clearly|actually|a total of"
     r"|equal to|the number|it is|it['’]s|(?:the\s)?(?:correct|final)|là|la|el|le|die|das)\b"
     r"|[A-Za-z]\s?=(?!=)|=|(?:US|R|A|CA?)?\$(?!\d)|∴|のは|approx\.?(?=\s)|ca\.)*",
@@ -409,12 +413,13 @@ _CONCLUDES = re.compile(
 )
 _GOES_ON = re.compile(
     r"[\W_]*(?:(?:the\s)?first(?:ly)?|to\s(?:start|begin|find|solve|calculate|determine|get)"
-    r"|initially|next|let|if|suppose|assum(?:e|ing)|however|but|given|we\s(?:also\s)?know|after\sthat"
+    r"|initially|which\sis\salso|next|let|if|suppose|assum(?:e|ing)|however|but|given|we\s(?:also\s)?know|after\sthat"
     r"|for\sexample|e\.g\.|note|remark|ps|p\.s\.|alternatively|otherwise|(?:a|one)\scommon"
     r"|(?:(?:so\s)?(?:we|i|you)(?:['’]re|['’]d|\sare)?|the\s(?:question|problem|task))\s"
-    r"(?:\w+\s){0,2}(?:need|want|have|asked|asks|like|trying|try|must|going|gives|states|says)"
+    r"(?:\w+\s){0,2}(?:need|want|have|told|asked|asks|like|trying|try|must|going|gives|states|says)"
     r"(?:\sus)?(?:\sto\s(?:find|know|determine|compute|calculate|work|figure|solve)"
-    r"|\s(?:how|what|that)|(?<=gives)\s\d))\b",
+    r"|\s(?:how|what|that)|(?<=gives)\s\d))\b"
+    rf"|[\W_]*(?:{words(table.BEGINS)})",
     re.IGNORECASE,
 )
 _A_STEP = re.compile(r"[\W_]*(?:step|part|case)\b", re.IGNORECASE)
@@ -422,13 +427,15 @@ _STILL_TO_COME = re.compile(r"[\W_]*(?:now|then|second|third)\b", re.IGNORECASE)
 _ASIDE = re.compile(
     r"[\W_]*(?:let\sme\sknow|i\shope|hope\sth|feel\sfree|please\slet|if\syou\s(?:(?:need|want)\s(?:me|any|more|help"
     r"|further)|have\s(?:any|more|other|further|questions|another|\d\s(?:more|questions))|would\slike)|would\syou\slike|do\syou|does\sth(?:is|at)\b|is\sthere|happy\sto|glad\sto|thank"
-    r"|good\sluck)",
+    r"|good\sluck|that['’]s\s(?:it|all|how)\b|note\sthat\b(?=[^\d]*$)|well\sdone|(?:great|nice|neat|easy|done|cool|ta-?da)\W*$)",
     re.IGNORECASE,
 )
 _CHECKS = re.compile(
     r"[\W_]*(?:(?:step|part)\W{1,3}(?:\([^()]*\)\W*)?)?(?:(?:let['’]?s|we\scan|i['’]?ll|to)\s)?"
     r"(?:double[- ]?)?(?:check(?:ing)?|verif(?:y|ication|ying)|sanity|confirm(?:ing|ation)?|proof"
-    rf"|look(?:ing)?\sback|{words(table.CHECKS)})(?!\w)",
+    r"|look(?:ing)?\sback|(?:plug|substitut)\w*(?:\s\w+)?\s(?:back|in)\b|work(?:ing)?\sback(?:wards?)?"
+    r"|in\sreverse|conversely|(?:th(?:is|at)|it)\s(?:works|fits|makes\ssense|is\scorrect|checks\sout)"
+    rf"|{words(table.CHECKS)})(?!\w)",
     re.IGNORECASE,
 )
 _UNSURE = re.compile(
@@ -443,7 +450,7 @@ _UNSURE = re.compile(
     re.IGNORECASE,
 )
 _HEDGE = re.compile(
-    r"\b(?:or|maybe|perhaps|possibly|might|may|could|however|but|although|though|unless|actually"
+    r"\b(?:or|maybe|perhaps|possibly|might|(?-i:may)|could|however|but|although|though|unless|actually"
     r"|alternatively|otherwise|instead|wait|correction|if|should be|mis(?:read|take|counted)"
     r"|corrected|revised|wrong|incorrect)\b|\?",
     re.IGNORECASE,
@@ -458,7 +465,7 @@ _ENGLISH = re.compile(
 _FOREIGN = re.compile(
     r"(?=[^\W\d_])(?-i:[\u00c0-\uffff])|\b(?:ne|rimangono|miaka|asilimia|sasa|el|los|las|es|son|hay|una?|del|le|les|est|une|des|du|il"
     r"|elle|ils|der|die|das|ist|sind|hat|haben|ein|eine|sie|er|im|os|um|uma|tem|ao|gli|della|sono|ha|nel|per"
-    r"|het|een|heeft|zijn|van|och|har|att|det|og|ma|jest|na|bir|var|yang|adalah|dan|tahun|ni|ya|wa|kwa|ana"
+    r"|het|een|heeft|zijn|van|och|har|att|det|og|ma|jest|na|bir|var|yang|adalah|dan|tahun|ni|ya|wa|kwa|ana|di"
     r"|que|para|cada|por|quedan|sobraram|restam|restano|restent|toplam|kaldı|bleiben|kosten)\b",
     re.IGNORECASE,
 )
@@ -517,12 +524,17 @@ def _is_remark(sentence: str) -> bool:
     )
 
 
-# "150 ÷ 3 = 50 ✓"
-_TICKED = re.compile(r"=[^=\n]{1,40}[✓✔☑]\W*$")
+# "150 ÷ 3 = 50 ✓", "7 × 4 = 28, as required"
+_TICKED = re.compile(
+    r"=[^=\n]{1,40}(?:[✓✔☑]"
+    r"|,?\s(?:as\s(?:required|expected|given|stated|desired|needed|it\sshould)|which\s(?:matches|checks|is\s(?:correct"
+    r"|right|what))|so\s(?:it|that|this)(?:['’]s|\sis)\s(?:right|correct))\b[^=\d]*)\W*$",
+    re.IGNORECASE,
+)
 
 
 _RECONSIDERS = re.compile(
-    r"\b(?:could|might|may|maybe|perhaps|or|alternatively|actually|correct\w*|wrong|mistake|wait|final)\b",
+    r"\b(?:could|might|may(?!\s(?:apply|vary|differ))|maybe|perhaps|or|alternatively|actually|correct\w*|wrong|mistake|wait|final)\b",
     re.IGNORECASE,
 )
 
@@ -624,18 +636,18 @@ def _closing(
     if _TASK.search(sentence) and _is_bare(tail := sentence.rpartition(":")[2], 1):
         asked = stated(tail)
         return asked.value if asked else None
-    if _GOES_ON.match(sentence):
-        return None
-    reading = stated(sentence)
-    if reading is None or reading.value is None:
+    if _GOES_ON.match(sentence) and not IF_GIVEN.match(sentence):
         return None
     before = [sentences[one] for one in with_numerals[:-1]]
+    reading = stated(sentence)
+    if reading is None or reading.value is None:
+        return _restated(sentence, before)
     if before and _CONVERSION.match(sentence):
         return None
     if _CONCLUDES.search(sentence):
         plans = not before and any(map(_is_step, sentences[:at]))
         return None if plans and not SO.search(sentence) else reading.value
-    if retracted or _TASK.search(sentence):
+    if retracted or _TASK.search(sentence) or _looks_back(sentence, reading.value, before):
         return None
     if _A_STEP.match(sentence) and not before:
         return None
@@ -649,12 +661,57 @@ def _closing(
     return reading.value if sure else None
 
 
+_BACK = re.compile(
+    r"\b(?:indeed|back|reverse|backwards?|substitut\w+|plug\w*|match\w*|agree\w*|consistent"
+    rf"|as\s(?:required|expected|given|stated))\b|[✓✔☑✅]|^\W*(?:{words(table.BECAUSE)})",
+    re.IGNORECASE,
+)
+_FOR_INSTANCE = re.compile(r"\W*(?:for|if)\b", re.IGNORECASE)
+_FOUND = re.compile(rf"\W*[a-z]\s?=[\s{BOLD}$]*-?[$€£]?[\d.,/]+[\s{BOLD}$]*[.;]?\W*", re.IGNORECASE)
+_WORDS = re.compile(r"[^\W\d_]{3}")
+
+
+def _looks_back(sentence: str, value: Fraction | None, before: Sequence[str]) -> bool:
+    """Whether a last equation may check what was found before, or take it further.
+
+    It has no number that the sentence with that result lacks ("28 / 4 = 7" and "7 * 4 = 28"), or it
+    follows a conclusion and has no words, or those of a check or of an example.
+    """
+    if not _ENDS_EQUATION.search(sentence) or _FOUND.fullmatch(sentence):
+        return False
+    parts = operands(sentence)
+    further = bool(
+        _BACK.search(sentence) or _FOR_INSTANCE.match(sentence) or not _WORDS.search(sentence)
+    )
+    for at, one in enumerate(before, start=1):
+        known = operands(one[:LONGEST_SENTENCE])
+        concludes = _CONCLUDES.search(one) or _FOUND.fullmatch(one)
+        alone = at == len(before) and len(known) == 1 and ANY_COPULA.search(one)
+        if not parts <= known and not (further and (concludes or alone)):
+            continue
+        reading = stated(one)
+        if reading is not None and reading.value not in (None, value):
+            return True
+    return False
+
+
+def _restated(sentence: str, before: Sequence[str]) -> Fraction | None:
+    """The last result, where a last sentence says it again beside other numbers."""
+    if not before or not _ENDS_EQUATION.search(before[-1]):
+        return None
+    result, reading = _last_result(before[-1]), stated(before[-1])
+    if result is None or reading is None or reading.value != result:
+        return None
+    return result if restates(sentence, result) else None
+
+
 _NAMED = re.compile(r"^\W*[^\W\d][^:\d\n]{0,30}:\s*")  # "Profit: "
 
 
 _TASK = re.compile(r"\b(?:question|problem|task|prompt|exercise|asks|asked)\b", re.IGNORECASE)
 _RESTATED = re.compile(
-    r"\b(?:the|this|your)\s(?:question|problem|task|prompt)|\byou(?:['’]re| are)? ask|\bgiven\b",
+    r"\b(?:the|this|your)\s(?:question|problem|task|prompt)|\blet(?:['’]s|\sme|\sus)\s(?:see|think|start|begin|break|read)"
+    r"|\byou(?:['’]re| are)? ask|\bgiven\b",
     re.IGNORECASE,
 )
 

@@ -231,12 +231,12 @@ def _parsed(run: str, currency: str) -> Fraction | None:
 
 _CURRENCY = "$€£¥₹₩₽₺₫฿₪₴₦₱￥"
 _CODES = re.compile(
-    r"(?:\b(?:rs\.?|inr|usd|eur|gbp|cad|aud|chf|jpy|rmb|cny|hkd|php|brl|mxn|zł|us)\s?)$",
+    r"(?:\b(?:rs\.?|rp\.?|idr|inr|usd|eur|gbp|cad|aud|chf|jpy|rmb|cny|hkd|php|brl|mxn|zł|us)\s?)$",
     re.IGNORECASE,
 )
 _COUNTRY = re.compile(r"(?<![A-Za-z])(?:USD?|R|A|AUD?|C|CA|CAD|HKD?|NZD?|S|SGD?|NT|MXN?)$")
 _MONEY_AFTER = re.compile(
-    r"\s?(?:[€£$₫]|euros?\b|eur\b|zł|kr\b|reais\b|pesos\b|dollars?\b)", re.IGNORECASE
+    r"\s?(?:[€£$₫₺]|euros?\b|eur\b|zł|kr\b|tl\b|lira\b|reais\b|pesos\b|dollars?\b)", re.IGNORECASE
 )
 _ORDINAL = re.compile(r"(?:st|nd|rd|th|s|er|ème|º|ª)\b", re.IGNORECASE)
 _COMPOUND = re.compile(r"-[A-Za-z]")
@@ -317,6 +317,10 @@ _CLOCK_OR_RANGE = re.compile(
     r"[₀-₉]|\s?:\s?\d|\s?[–—~]\s?\d|\s?-\d|\s?±|\s?(?:to|through|vs\.?)\s[$€£]?\d|\s?\.\.\.?\s?\d"
     r"|\.?\([\dA-Za-z]|!(?=\s*[=×])|\^|\s?[ap]\.?m\b|\s(?:in|out of)\s\d"
     r"|(?:\s?/\s?\d+){2}|\s?(?:['′]\s?\d|[\"″]\s?[x×])"
+    r"|,?\s?(?:\(|(?:with|and|leaving)\s(?:a\s)?)?(?:remainder|rem\b|r\b|rest[eo]?\b|余り?|餘|あまり|나머지|reszt[ay]"
+    r"|остат\w+|с\sостатком|kalan|dư|sisa)\.?\s?(?:of\s|de\s)?\d"
+    r"|(?<=[\d.]{5})(?:…|\.\.\.)"
+    r"|,?\s(?:with|and|leaving)\s\d+\s(?:left|remain|over\b)"
 )
 _SUBTRACTS = re.compile(r"\d\s*\w*\s*(?:minus|negative)\s?$", re.IGNORECASE)
 _IN_A_WORD = re.compile("[A-Za-z_]")
@@ -333,7 +337,7 @@ _MONTH = (
 # "Figure 2", "No. 5", "July 4"
 _REFERS = re.compile(
     rf"(?:\b(?:{_MONTH}|(?:[Tt]op|[Cc]hapter|[Pp]age|[Qq]uestion|[Oo]ption|[Ff]igure|[Ff]ig\."
-    r"|[Tt]able|[Ss]ection|[Ee]xercise|[Rr]oom|[Pp]roblem|[Ss]tep|[Ii]tem|[Ee]quation|[Ee]q\."
+    r"|[Tt]able|[Ss]ection|[Ee]xercise|[Rr]oom|[Pp]roblem|[Pp]aragraph|[Pp]assage|[Ss]entence|[Aa]ppendix|[Ss]tep|[Ii]tem|[Ee]quation|[Ee]q\."
     r"|[Ee]xample|[Ll]evel|[Gg]rade|[Ll]ine|[Vv]ersion|[Pp]art|[Cc]ase|[Dd]ay|[Ww]eek|[Rr]ound"
     r"|[Ee]rror|[Cc]ode|[Cc]lass of|[Rr]oute|[Ll]esson|[Cc]hoice|[Mm]ethod|[Gg]roup"
     r"|[Tt]eam|[Pp]layer|[Tt]rial|[Ee]pisode"
@@ -460,9 +464,13 @@ def _currency(text: str, start: int, end: int) -> tuple[int, str]:
             begun = country.start()
         return begun, "€" if sign == "€" or text[begun:start].strip() == "R$" else "$"
     if code := _CODES.search(text[max(0, start - 8) : start]):
-        return start - len(code[0]), "€" if code[0].strip().lower() in ("eur", "zł") else "$"
+        return start - len(code[0]), "€" if code[0].strip(" .").lower() in (
+            "eur",
+            "zł",
+            "rp",
+        ) else "$"
     if money := _MONEY_AFTER.match(text[end : end + 12]):
-        return begun, "€" if money[0].strip()[:1] in "€eEzk" else "$"
+        return begun, "€" if money[0].strip()[:1] in "€eEzktTlL₺" else "$"
     return begun, ""
 
 
@@ -527,13 +535,29 @@ def _scaled(
             return None, end + found.end()
         return _shifted(value, _SCALES[found[1].lower()]), end + found.end()
     if window[:1] in _CJK_SCALES and not _CJK_UNIT.match(window):
-        return _shifted(value, _CJK_SCALES[window[:1]]), end + 1
+        return _in_myriads(value, window, end)
     if (found := _LETTER_SCALE.match(window)) and (currency or found[1] != "m"):
         sure = currency or found[1] in "kKM"
         return _shifted(value, _LETTER_SCALES[found[1]]) if sure else None, end + 1
     if found := _DOZEN.match(window):
         return None, end + found.end()
     return value, end
+
+
+_MYRIAD = re.compile(r"(\d{1,4})([万萬만億亿억千천百])?(?![\d.,万萬만億亿억千천百])")
+
+
+def _in_myriads(value: Fraction | None, window: str, end: int) -> tuple[Fraction | None, int]:
+    """A value with the scale that follows it, and with what follows that: 1万2000, 1億3000万."""
+    exponent, at = _CJK_SCALES[window[:1]], 1
+    total = _shifted(value, exponent)
+    while exponent >= 4 and (more := _MYRIAD.match(window, at)):
+        lower = _CJK_SCALES[more[2]] if more[2] else 0
+        if total is None or lower >= exponent:
+            return None, end + more.end()
+        total += int(more[1]) * 10**lower
+        exponent, at = lower, more.end()
+    return total, end + at
 
 
 def _mixed(value: Fraction | None, window: str) -> tuple[Fraction, int] | None:
