@@ -134,7 +134,7 @@ def _names() -> dict[str, int]:
 
 _MARKS = "\u064b-\u065f\u0900-\u0963"
 _WORD = re.compile(rf"[^\W\d_][^\W\d_{_MARKS}]*(?:[{_MARKS}][^\W\d_]*)*")
-_MOST_WORDS = 3
+_MOST_WORDS = 4
 # "los dos", "alle drei": several that are known already
 _KNOWN = re.compile(
     r"(?:los|las|les|der|die|den|alle|beide|os|as|gli|le|i|tutti|tutte|de|the|ces|estos|estas|эти|все"
@@ -143,7 +143,7 @@ _KNOWN = re.compile(
 _COUNTED = (
     "个個人只隻本条條张張元块岁歳歲才天日年月小時时分秒米倍次回枚円頁页双双台辆輛匹头頭颗顆件杯瓶"
 )
-_CHINESE = re.compile(rf"[二两兩三四五六七八九十百千万萬]+(?=[{_COUNTED}]|\W|$)")
+_CHINESE = re.compile(rf"[二两兩三四五六七八九十百千万萬]+(?=[{_COUNTED}]|\W|で|だ|$)")
 _HAN = {c: at for at, c in enumerate("〇一二三四五六七八九")} | {"两": 2, "兩": 2}
 _HAN_TENS = {"十": 10, "百": 100, "千": 1000}
 _KOREAN = re.compile(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import islice
@@ -48,6 +48,8 @@ _DOUBT = re.compile(
     r"|\b(?:confident|confidence|certainty|difficulty|rating|credits|tokens|word\scount|knowledge|updated|trained"
     r"|cutoff|time\staken|to\s(?:begin|start)\swith|initially|solved\sin|more\s(?:pieces\sof\s)?(?:information|details|data))\b"
     r"|%\s(?:sure|certain)\b"
+    # Words that mean something else in another language: "fast 5", but "as fast as"
+    r"|\b(?:fast|alle|au)\s\d|(?:^|[,;])\W*ne\b(?=\W*(?:$|[,.\d]))"
     rf"|{words(table.DOUBT)}|[ '’](?:den|dan|ten|tan)\s(?:fazla|az)(?!\w)"
     r"|半|(?<=\s)반|ครึ่ง|\b(?:rưỡi|buçuk|pół|וחצי|halv[ae]?|halb(?:e|en)?|\w+einhalb|demie?|y\smedia"
     r"|e\smezz[ao]|e\smeia|с\sполовиной|och\sen|setengah)\b",
@@ -137,7 +139,7 @@ IF_GIVEN = re.compile(
 _COMPARISON = re.compile(
     r"(?<=[\w%°)\ue003])(?:,\s|\s\()(?:(?:up|down)(?:\s\d+%)?\sfrom|(?:as\s)?(?:compared|opposed)\s(?:to|with)|versus|vs\.?"
     r"|which\sis\s(?:(?:much|far|still|just|well|also|slightly|exactly|\$?\d[\d.,]*%?(?:\s[a-z]+)?)\s)?(?:less|more|fewer|greater|higher|lower"
-    r"|larger|smaller|bigger|longer|shorter|above|below|under|over)\b)[^=:;()]*\)?(?=\W*$)",
+    r"|larger|smaller|bigger|longer|shorter|older|younger|taller|heavier|lighter|faster|slower|cheaper|above|below|under|over)\b)[^=:;(),]*\)?(?=\W*$)",
     re.IGNORECASE,
 )
 _CHECK_INSIDE = re.compile(
@@ -260,7 +262,7 @@ def _clause(text: str, found: Sequence[Numeral]) -> Reading | None:
         return _UNCLEAR
     if remark := BRACKETS.search(text, found[0].end):
         return _beside(text, remark)
-    left = max((sign.end() for sign in EQUALS.finditer(text, 0, found[-1].start)), default=0)
+    left = max((sign.end() for sign in RESULT.finditer(text, 0, found[-1].start)), default=0)
     if any(n.start >= left and (n.value is None or _is_bound(text, n)) for n in found):
         return _UNCLEAR
     chosen = None if re.search("[√π]", text[left:]) else _chosen(text, found)
@@ -422,14 +424,14 @@ _JOINED = re.compile(
 )
 
 
-def restates(text: str, value: Fraction) -> bool:
-    """Whether a text tells a value that was found before it, beside numbers of something else.
+def restates(text: str, value: Fraction, known: Set[Fraction | None]) -> bool:
+    """Whether a text tells a value that was found before it, beside numbers that are known too.
 
-    "42 + 84 = 126. He reads 126 pages in 2 days."
+    "6 × 8 = 48. She buys 48 pens in 6 boxes."
     """
     found = numerals(text)
     ones = [number for number in found if number.value == value]
-    if len(ones) != 1 or any(number.value is None for number in found):
+    if len(ones) != 1 or any(number.value not in known - {None} for number in found):
         return False
     if _DOUBT.search(text) or _NONE.search(text) or DANGLES.search(text) or RESULT.search(text):
         return False
@@ -511,6 +513,10 @@ def _result(text: str, found: Sequence[Numeral], signs: Sequence[re.Match[str]])
     before = [number for number in found if number.end <= sign.start()]
     if sign[0].lower() in _BRINGS and not _comes_to(before, first.value):
         return None  # "She works 8 hours, making $15 an hour"
+    if _CHANGE.search(sign[0]):
+        claim = stated(text[: sign.start()].rstrip(" ,"))
+        if claim is not None and claim.value is not None:
+            return None  # "The price is $12, an increase of $3"
     if _converts(text, before, sign, first) or _proves(text, sign, first.value):
         return None
     if sign[0] in "→⇒⟹" and len(before) == 1 and not re.search(r"[^\W\d]", text[: sign.start()]):
@@ -529,6 +535,7 @@ def _result(text: str, found: Sequence[Numeral], signs: Sequence[re.Match[str]])
     return first
 
 
+_CHANGE = re.compile(r"^(?:for\s)?an?\s(?!(?:grand\s)?total)", re.IGNORECASE)
 _BRINGS = ("making", "covering", "giving", "earning", "costing", "spending", "paying")
 
 

@@ -26,6 +26,9 @@ _BOLD_SPAN = re.compile(r"\*\*(?=\S)([^*\n]{1,300}?)\*\*|__(?=\S)([^_\n]{1,300}?
 _ITALIC = re.compile(r"(?<![\w*\\])([*_])([$€£]?-?\d[\d.,]{0,30}%?)\1(?![\w*])")
 _STRUCK = re.compile(r"~~(?=\S)[^~\n]{1,300}~~")
 _ALIGNED = re.compile(r"&\s?([=≈])")
+_ENVIRONMENT = re.compile(
+    r"\\(?:begin|end)\s?\{(?:align|aligned|equation|gather|gathered|split|eqnarray)\*?\}"
+)
 _ANSWER_TAG = re.compile(r"\[(/?)(?:final[ _])?answer\]", re.IGNORECASE)
 _LEFTOVERS = re.compile(r"\*\*|`|~~|(?m:^[ \t]*(?:#{1,6}|>)(?=\s))")
 _CODE_FENCE = re.compile(r"^[ \t]*```[\w+-]*[ \t]*$", re.MULTILINE)
@@ -51,6 +54,8 @@ def normal_text(text: str) -> str:
         text = _STRUCK.sub(" ", text)
     if "&" in text:
         text = _ALIGNED.sub(r" \1", text)
+    if "\\begin" in text:
+        text = _ENVIRONMENT.sub(" ", text)
     text = _boxes(_ANSWER_TAG.sub(r"<\1answer>", text) if "[" in text else text)
     if "#" in text:
         text = _HASH_LINE.sub(HASHES, text)

@@ -10,7 +10,7 @@ LENIENT = "number-lenient/9"
 twentieth of a second to compile."""
 
 DOUBT = {
-    "de": "mindestens höchstens maximal minimal mehr_als weniger_als über unter fast knapp"
+    "de": "mindestens höchstens maximal minimal mehr_als weniger_als über unter knapp"
     " beinahe nahezu bis_zu nicht kein- zwischen oder vielleicht möglicherweise wenn könnte"
     " könnten falsch weder falls statt anstatt wahrscheinlich vermutlich wohl",
     "fr": "au_moins au_plus au_maximum au_minimum plus_de plus_d' plus_d’ moins_de moins_d'"
@@ -31,11 +31,12 @@ DOUBT = {
     "no": "kanskje nesten",
     "pl": "co_najmniej najwyżej ponad prawie nie lub może albo mniej_niż więcej_niż błędn-"
     " prawdopodobnie chyba",
-    "cs": "alespoň nejméně nejvýše více_než méně_než téměř není nejsou nebo možná ne asi"
+    "cs": "alespoň nejméně nejvýše více_než méně_než téměř není nejsou nebo možná asi"
     " pravděpodobně",
-    "ro": "cel_puțin cel_mult mai_mult_de mai_puțin_de aproape nu sau poate probabil",
+    "ro": "cel_puțin cel_mult mai_mult_de mai_puțin_de aproape nu_este nu_sunt nu_e nu_a nu_are"
+    " sau poate probabil",
     "hu": "legalább legfeljebb több_mint kevesebb_mint majdnem nem vagy talán valószínűleg",
-    "fi": "vähintään enintään yli alle melkein ei tai ehkä luultavasti",
+    "fi": "vähintään enintään yli melkein ei tai ehkä luultavasti",
     "tr": "en_az en_fazla veya değil- belki neredeyse ya_da yanlış- yok muhtemelen galiba",
     "id": "paling_sedikit paling_banyak maksimal minimal kurang_dari lebih_dari atau bukan tidak"
     " mungkin hampir setidaknya barangkali",
@@ -53,7 +54,7 @@ DOUBT = {
     "th": "อย่างน้อย ไม่ มากกว่า น้อยกว่า หรือ บางที อาจ เกือบ ผิด น่าจะ คงจะ",
     "te": "కనీసం కాదు లేదు లేదా గరిష్టంగా దాదాపు",
     "ta": "குறைந்தது இல்லை அல்லது",
-    "sw": "angalau si sio au labda siyo hana karibu",
+    "sw": "angalau si_sahihi sio labda siyo hana karibu",
     "ja": "少なくとも 多くとも 最大 最低でも 最低で ほぼ ではな ではあ じゃな または かもしれ"
     " 以上 以下 未満 以内 超え ません ない なかった たぶん 多分 おそらく でしょう だろう と思"
     " 間違 恐らく",
@@ -117,8 +118,8 @@ BEGINS = {
     "hu": "először kezdjük",
     "fi": "ensin ensiksi aloitetaan",
     "tr": "önce ilk_olarak öncelikle başlangıçta bu_soruyu bu_problemi",
-    "id": "untuk_menyelesaikan untuk_mencari untuk_menghitung pertama pertama-tama mari kita_tahu"
-    " awalnya",
+    "id": "untuk_menyelesaikan untuk_mencari untuk_menghitung pertama pertama-tama mari_kita"
+    " kita_tahu awalnya",
     "vi": "để_giải để_tìm để_tính đầu_tiên trước_hết trước_tiên hãy ban_đầu",
     "ru": "чтобы_решить чтобы_найти чтобы_ответить чтобы_узнать сначала для_начала во-первых"
     " давайте известно начнём начнем",
@@ -140,17 +141,17 @@ BEGINS = {
 ENDS_OPEN = {
     "de": "und oder die das der den dem ein eine einen mit von zu für pro je dann wenn dass",
     "fr": "et ou le les un une des de du avec pour par chaque puis si que qui",
-    "es": "y el los las un una con para por cada luego si que al del",
-    "it": "e il lo gli un una con di da per ogni poi se che al del",
+    "es": "y el los las un una con para por cada luego si que del",
+    "it": "e il lo gli un una con di da per ogni poi se che del",
     "pt": "e ou os as um uma com de da do para por cada depois se que ao",
-    "nl": "en het een met voor per elke dan als dat",
+    "nl": "en het een met voor per elke als dat",
     "sv": "och eller en ett med för per varje sedan att",
     "da": "og et med hver",
-    "pl": "i oraz lub na do po każdy potem że",
-    "cs": "nebo na do po každý pak že",
+    "pl": "i oraz lub na po każdy potem że",
+    "cs": "nebo na po každý pak že",
     "ro": "și sau cu pe fiecare apoi că",
     "tr": "ve veya ile için sonra",
-    "id": "dan atau yang dengan untuk dari setiap lalu",
+    "id": "atau yang dengan untuk dari setiap lalu",
     "vi": "và hoặc với của cho mỗi sau_đó thì",
     "ru": "и или на по из каждый каждую каждом потом затем что",
     "uk": "і та або на із кожен потім що",

@@ -160,7 +160,8 @@ _FINAL = re.compile(r"final", re.IGNORECASE)
 _FILL = re.compile(
     rf"(?:[\s:*\"'“‘(\[≈~%{BOLD}{OPEN}]|\\|(?:about|approximately|circa|roughly|around"
     r"|exactly|just|only|simply|therefore|thus|then|still|indeed|clearly|actually|a total of"
-    r"|equal to|the number|it is|it['’]s|(?:the\s)?(?:correct|final)|là|la|el|le|die|das)\b"
+    r"|equal to|the number|it is|it['’]s|(?:the\s)?(?:correct|final)|là|la|el|le|die|das"
+    r"|rund|etwa|circa|environ|unos|unas|cerca\sde|около)\b"
     r"|[A-Za-z]\s?=(?!=)|=|(?:US|R|A|CA?)?\$(?!\d)|∴|のは|approx\.?(?=\s)|ca\.)*",
     re.IGNORECASE,
 )
@@ -374,6 +375,7 @@ _BULLET = re.compile(
     r"^[ \t]*(?:[-*•+][ \t]+|\(?[a-h][.)][ \t]+)(?=\S)", re.IGNORECASE | re.MULTILINE
 )
 _OPERATOR_LINE = re.compile(r"[ \t]*\n[ \t]*([-+*/=×÷–])[ \t]*\n[ \t]*")
+_EQUALS_LINE = re.compile(r"(?<=[^\s:.])[ \t]*\n\s*(?==(?!=))")
 _STEP = re.compile(
     r"\b(step|part|case|day|week|round)[ ]\d{1,2}\b(?=[ \t]?[:.)(\ue003–—-]|[ \t]*$)",
     re.IGNORECASE | re.MULTILINE,
@@ -386,6 +388,7 @@ def _without_list_marks(text: str) -> str:
     A number at the start of a reply, followed by a full stop, may also be its answer: a list starts
     with 1. A lone "1." or "- 5" can be either, and is changed so that it is not a number.
     """
+    text = _EQUALS_LINE.sub(" ", text)
     text = _OPERATOR_LINE.sub(r" \1 ", _STEP.sub(r"\1", text))
     bullets = len(_BULLET.findall(text))
     if bullets == 1:
@@ -702,7 +705,8 @@ def _restated(sentence: str, before: Sequence[str]) -> Fraction | None:
     result, reading = _last_result(before[-1]), stated(before[-1])
     if result is None or reading is None or reading.value != result:
         return None
-    return result if restates(sentence, result) else None
+    known = {number.value for one in before for number in numerals(one[:LONGEST_SENTENCE])}
+    return result if restates(sentence, result, known) else None
 
 
 _NAMED = re.compile(r"^\W*[^\W\d][^:\d\n]{0,30}:\s*")  # "Profit: "
