@@ -74,7 +74,15 @@ def encode(data: bytes, longest: int) -> Picture:
     except Unreadable:
         raise
     except Exception as error:  # decoders raise anything on broken files
-        raise Unreadable(f"the picture cannot be read: {type(error).__name__}: {error}") from None
+        raise Unreadable(f"the picture cannot be read: {_why(error)}") from None
+
+
+def _why(error: Exception) -> str:
+    """What a decoder says, without the names of its classes and objects."""
+    if type(error).__name__ == "UnidentifiedImageError":
+        return "its content is no picture"
+    said = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+    return said or type(error).__name__
 
 
 def _check_pixels(width: int, height: int) -> None:
@@ -156,7 +164,7 @@ def frames(data: bytes, wanted: int, sampling: str, longest: int) -> list[Frame]
     except (Unreadable, DataError):
         raise
     except Exception as error:  # decoders raise anything on broken files
-        raise Unreadable(f"the video cannot be read: {type(error).__name__}: {error}") from None
+        raise Unreadable(f"the video cannot be read: {_why(error)}") from None
     if not found:
         raise Unreadable("the video has no frames")
     return found
@@ -187,7 +195,7 @@ def whole_video(data: bytes) -> Video | None:
     except StopIteration:
         raise Unreadable("the video has no frames") from None
     except Exception as error:  # decoders raise anything on broken files
-        raise Unreadable(f"the video cannot be read: {type(error).__name__}: {error}") from None
+        raise Unreadable(f"the video cannot be read: {_why(error)}") from None
 
 
 def _container(data: bytes) -> str:

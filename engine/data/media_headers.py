@@ -22,6 +22,20 @@ def image_type(data: bytes) -> str:
     return ""
 
 
+def is_whole(data: bytes) -> bool:
+    """Whether a PNG, JPEG, GIF or WebP has its end, so that it was not cut off."""
+    match image_type(data):
+        case "image/png":
+            return b"IEND" in data
+        case "image/jpeg":
+            return b"\xff\xd9" in data
+        case "image/gif":
+            return b";" in data[13:]
+        case "image/webp":
+            return len(data) >= 8 + int.from_bytes(data[4:8], "little")
+    return False
+
+
 def image_size(data: bytes) -> tuple[int, int] | None:
     """(width, height) in pixels of a PNG, JPEG, GIF or WebP; None for anything else."""
     try:

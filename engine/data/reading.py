@@ -318,7 +318,7 @@ def _excel(path: Path) -> Iterator[tuple[int, Row]]:
     except DataError:
         raise
     except Exception as error:  # openpyxl raises whatever zip files and XML do
-        why = f"{type(error).__name__}: {error}"
+        why = str(error).strip("\"'") or type(error).__name__
         raise DataError("this is not an Excel file", path=str(path), why=why) from error
 
 
@@ -346,7 +346,8 @@ def _json_object(path: Path, number: int, line: bytes) -> Row:
     try:
         row = parse_json(line)
     except orjson.JSONDecodeError as error:
-        raise DataError("this is not JSON", path=str(path), line=number, why=str(error)) from error
+        why = f"{error.msg} at character {error.pos + 1} of the row"
+        raise DataError("this is not JSON", path=str(path), line=number, why=why) from error
     if not isinstance(row, dict):
         raise DataError("a row must be a JSON object", path=str(path), line=number)
     for name in row:

@@ -152,6 +152,7 @@ _DEFAULTS: Mapping[str, Any] = {
 _SCORING: Mapping[str, Any] = {one.name: one.default for one in fields(Scoring)}
 _LARGEST = 1e9
 """Maximum of any number in the file; judges' scales and token caps need no more."""
+_LONGEST_TITLE = 200
 _KINDS = {str: "a text", int: "a whole number", float: "a number", bool: "true or false"}
 
 
@@ -168,6 +169,7 @@ class _Place:
     def __init__(self, path: Path, text: str = "") -> None:
         self.path = path
         self._lines = text.splitlines()
+        self.tables = set(re.findall(r"(?m)^\s*\[\[?\s*([\w-]+)\s*\]", text))
         self.keys = set(re.findall(r"(?m)^\s*[\"']?(\w+)[\"']?\s*=", text))
 
     def wrong(self, what: str, section: str = "", key: str = "", *, hint: str = "") -> FileFault:
@@ -180,15 +182,17 @@ class _Place:
         return fault
 
     def _line(self, section: str, key: str) -> int | None:
-        current = ""
+        current, start = "", None
         for number, line in enumerate(self._lines, 1):
             if head := re.match(r"\s*\[\[?\s*([\w-]+)\s*\]", line):
                 current = head[1]
-                if not key and current == section:
-                    return number
+                if current == section and start is None:
+                    start = number
+                    if not key:
+                        break
             elif key and current == section and re.match(rf"\s*[\"']?{re.escape(key)}\b", line):
                 return number
-        return None
+        return start
 
 
 def is_custom(path: Path) -> bool:
@@ -407,19 +411,27 @@ def _problems(place: _Place, file: CustomFile) -> Iterator[FileFault]:
         yield place.wrong(
             "there is no prompt", "prompt", hint='write one: [prompt] template = "{{ question }}"'
         )
+    if len(file.title) > _LONGEST_TITLE:
+        yield place.wrong(f"has more than {_LONGEST_TITLE} characters", "benchmark", "title")
     if file.data and file.hub:
         yield place.wrong("give data or hub, not both", "benchmark", "hub")
     if (file.config or file.revision) and not file.hub:
         key = "config" if file.config else "revision"
         yield place.wrong("is for a data set of the hub", "benchmark", key)
     yield from _prompt_problems(place, file)
+    if all(scoring.weight == 0 for scoring in file.scores):
+        section = "answer" if len(file.scores) == 1 else "score"
+        yield place.wrong("no scorer has a weight above 0", section, "weight")
     for scoring in file.scores:
         yield from _scoring_problems(place, file, scoring)
     if file.asks_judges and not file.low < file.high:
         yield place.wrong("low has to be less than high: the scale is out of range", "judge", "low")
     if "judge" in file.scorers and not file.rubric:
         yield place.wrong(
-            "a judge needs a rubric", "judge", hint="[judge] rubric = ... with {{ reply }} in it"
+            "a judge needs a rubric",
+            "judge" if "judge" in place.tables else "score" if len(file.scores) > 1 else "answer",
+            "" if "judge" in place.tables else "scorer",
+            hint='[judge] rubric = "…" with {{ reply }} in it',
         )
     if not file.target and file.asks_judges:
         yield from _reference_problems(place, file)
@@ -501,8 +513,8 @@ def _scoring_problems(place: _Place, file: CustomFile, one: Scoring) -> Iterator
         yield place.wrong(
             "log-likelihoods are the only scorer, of one template and text", section, "scorer"
         )
-    if one.weight < 0 or (one.weight == 0 and len(file.scores) == 1):
-        yield place.wrong("weight is out of range", section, "weight")
+    if one.weight < 0:
+        yield place.wrong("weight is out of range: 0 or more", section, "weight")
     for name in one.normalize:
         if name not in NORMALIZATIONS:
             yield place.wrong(
@@ -573,6 +585,8 @@ def template_names(template: str) -> frozenset[str] | str:
             )
             if node.name not in known:
                 return f"there is no {kind} {node.name!r}"
+        if next(read.find_all((nodes.Include, nodes.Import, nodes.FromImport, nodes.Extends)), 0):
+            return "a template here cannot include, import or extend another"
         return _columns_in(read) - set(jinja.globals)
     except TemplateSyntaxError as error:
         return f"line {error.lineno} of it: {error.message}"
@@ -593,9 +607,6 @@ def _columns_in(read: Any) -> frozenset[str]:
         (taken if name.ctx == "load" else made).add(name.name)
     for macro in read.find_all(nodes.Macro):
         made.add(macro.name)
-    for brought in read.find_all((nodes.Import, nodes.FromImport)):
-        names = [brought.target] if isinstance(brought, nodes.Import) else brought.names
-        made.update(one if isinstance(one, str) else one[-1] for one in names)
     for test in read.find_all((nodes.Filter, nodes.Test)):
         if test.name in _FOR_WHAT_MAY_BE_MISSING and isinstance(test.node, nodes.Name):
             made.add(test.node.name)

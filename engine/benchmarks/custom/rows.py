@@ -26,16 +26,24 @@ from evalbench.engine.benchmarks.custom.file import (
     templates_of,
     together,
 )
+from evalbench.engine.benchmarks.custom.scorers import target_problem
 from evalbench.engine.data.hub_set import load_splits
 from evalbench.engine.data.images import MOST_PIXELS
-from evalbench.engine.data.media_headers import image_size, image_type
+from evalbench.engine.data.media_headers import image_size, image_type, is_whole
 from evalbench.engine.data.reading import SUFFIXES, Row, read_rows, shards
 from evalbench.engine.errors import DataError, counted, nearest
 from evalbench.engine.limited_process import LimitedProcess, LimitExceeded, WorkFailed
 
 Numbered = tuple[int, Row]
 _ROWS_AT_ONCE = 64
+_MOST_LIMITS = 2
+"""Rows with a template that takes too long: each takes seconds to fail."""
 _OURS = frozenset({"row", "choices", "loop"})
+
+
+def _known_in(key: str) -> frozenset[str]:
+    """The names in a template that are no columns."""
+    return frozenset({"prompt", "reply", "target"} if key == "rubric" else ())
 
 
 class OptionNumber(int):
@@ -197,6 +205,7 @@ class _Reader:
         ]
         self._examples: list[Numbered] = []
         self._faults: list[DataError] = []
+        self._limits = 0
 
     def items(self, rows: Iterator[Numbered]) -> Iterator[Item]:
         file = self._file
@@ -216,6 +225,15 @@ class _Reader:
                 self._faults.append(fault)
         if self._faults:
             raise together(self._faults, self._path)
+        if none and self._examples and not self._table.examples:
+            raise problem_at(
+                self._path,
+                "prompt",
+                "shots",
+                f"no row is left to ask: the table has {counted(len(self._examples), 'row')}, and"
+                f" {counted(file.shots, 'example')} come from it",
+                hint="name another table of examples: shots_from",
+            )
         if none:
             raise DataError(
                 "no row is left to ask",
@@ -231,7 +249,8 @@ class _Reader:
                 every row.
         """
         self._faults.append(fault)
-        if len(self._faults) >= MOST_FAULTS or self._file.shots:
+        enough = len(self._faults) >= MOST_FAULTS or self._limits >= _MOST_LIMITS
+        if enough or self._file.shots:
             raise fault
 
     def _check_rubric(self) -> None:
@@ -277,7 +296,8 @@ class _Reader:
                         f"the table has no column {name!r} ({self._table.name}, row {number})",
                         hint="separate its cells with commas"
                         if ";" in alone or "\t" in alone
-                        else nearest(name, there) or "columns: " + ", ".join(sorted(there)),
+                        else nearest(name, there | _known_in(key))
+                        or "columns: " + ", ".join(sorted(there)),
                     )
                     for section, key, name in missing
                 ]
@@ -300,11 +320,7 @@ class _Reader:
         return [
             (section, key, name)
             for section, key, names in (*self._columns(), *self._names)
-            for name in sorted(
-                names
-                - there
-                - (_OURS | ({"prompt", "reply", "target"} if key == "rubric" else set()))
-            )
+            for name in sorted(names - there - _OURS - _known_in(key))
         ]
 
     def _columns(self) -> list[tuple[str, str, frozenset[str]]]:
@@ -326,9 +342,9 @@ class _Reader:
             results = self._child.results(pieces)
             for number, row in some:
                 try:
-                    result = next(results)
-                except WorkFailed as error:
-                    raise self._unfit(error, number, row, "filter") from None
+                    result = _rendered(results, "benchmark", "filter")
+                except _TemplateFailed as error:
+                    raise self._unfit(error, number, row) from None
                 if result.strip() not in ("", "False", "false", "0", "None"):
                     yield number, row
 
@@ -532,14 +548,14 @@ class _Reader:
     def _read(self, plan: _Plan, results: Iterator[str]) -> _Said:
         """The child's results for a plan's pieces, in order."""
         file = self._file
-        turns = [next(results) for _ in file.template]
-        system = next(results) if file.system else ""
+        turns = [_rendered(results, "prompt", "template") for _ in file.template]
+        system = _rendered(results, "prompt", "system") if file.system else ""
         target: Any = (
             plan.row[file.target] if file.target and not is_template(file.target) else None
         )
         if is_template(file.target):
-            target = next(results)
-        shown = next(results) if file.shot_answer else ""
+            target = _rendered(results, "answer", "target")
+        shown = _rendered(results, "prompt", "shot_answer") if file.shot_answer else ""
         gold = self._gold(target, plan) if file.target else None
         if not shown and gold is not None:
             shown = ascii_uppercase[gold] if isinstance(gold, int) else gold[0]
@@ -560,11 +576,10 @@ class _Reader:
         if not found or any(_is_empty(one) for one in found):
             raise ValueError("one of its right answers is empty")
         texts = [_text(one) for one in found]
-        if "numeric" in file.scorers:
-            from evalbench.engine.scoring.numbers import parse_number
-
-            if wrong := next((text for text in texts if parse_number(text) is None), None):
-                raise ValueError(f"its right answer is no number: {wrong[:60]!r}")
+        for scoring in file.scores:
+            for text in texts:
+                if problem := target_problem(scoring, text):
+                    raise ValueError(f"its right answer {problem}: {text[:60]!r}")
         return texts
 
     def _image(self, column: str, value: Any) -> dict[str, str]:
@@ -592,28 +607,62 @@ class _Reader:
         kind = image_type(data)
         if not kind:
             raise ValueError(f"{column!r}: {name} is no picture (PNG, JPEG, GIF or WebP)")
-        width, height = image_size(data) or (0, 0)
+        size = image_size(data)
+        if size is None or not is_whole(data):
+            raise ValueError(f"{column!r}: {name} is damaged: a part of the picture is missing")
+        width, height = size
         if width * height > MOST_PIXELS:
             raise ValueError(
                 f"{column!r}: {name} has {width:,} × {height:,} pixels, over {MOST_PIXELS:,}"
             )
         return {"type": kind, "data": base64.b64encode(data).decode()}
 
-    def _unfit(self, error: Exception, number: int, row: Row, part: str = "prompt") -> DataError:
-        why = str(error) if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
-        if isinstance(error, WorkFailed):
-            if child_work.TOO_DEEP in str(error):
-                return DataError(
-                    "a template cannot be understood",
-                    path=str(self._path),
-                    why=child_work.TOO_DEEP,
-                    hint="put parts of it into {% set name = … %}",
-                )
-            why = f"rendering it {error}" if isinstance(error, LimitExceeded) else str(error)
-            why = why.removeprefix("ValueError: ")
+    def _unfit(self, error: Exception, number: int, row: Row) -> DataError:
+        if not isinstance(error, _TemplateFailed):
+            why = (
+                str(error) if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
+            )
+            return self._table.wrong("the row does not fit the prompt", number, why)
+        if child_work.TOO_DEEP in str(error):
+            return DataError(
+                "a template cannot be understood",
+                path=str(self._path),
+                why=child_work.TOO_DEEP,
+                hint="put parts of it into {% set name = … %}",
+            )
+        self._limits += error.limited
+        line = problem_at(self._path, error.section, error.key, "").at
         return self._table.wrong(
-            f"the row does not fit the {part}", number, why, "columns: " + ", ".join(map(str, row))
+            f"the row does not fit [{error.section}] {error.key} ({self._path.name}, line {line})",
+            number,
+            str(error),
+            "columns: " + ", ".join(map(str, row)) if error.undefined else "",
         )
+
+
+class _TemplateFailed(ValueError):
+    """A template fails on a row; the message says why."""
+
+    def __init__(self, section: str, key: str, error: WorkFailed) -> None:
+        kind, _, what = str(error).partition(": ")
+        self.section, self.key = section, key
+        self.limited = isinstance(error, LimitExceeded)
+        self.undefined = kind == "UndefinedError"
+        # A sentence says more than the class of an exception; a single word less.
+        plain = what if " " in what else str(error)
+        super().__init__(f"rendering it {error}" if self.limited else plain)
+
+
+def _rendered(results: Iterator[str], section: str, key: str) -> str:
+    """The next result, which is a template's.
+
+    Raises:
+        _TemplateFailed: the template fails.
+    """
+    try:
+        return next(results)
+    except WorkFailed as error:
+        raise _TemplateFailed(section, key, error) from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -672,6 +721,8 @@ def _index(value: Any, plan: _Plan) -> int:
     text, count = str(value).strip(), len(plan.choices)
     if isinstance(value, OptionNumber) and 0 <= value < count:
         return plan.order.index(value)
+    if plan.choices.count(text) > 1:
+        raise ValueError(f"its right answer {text[:60]!r} is the text of two options")
     if text in plan.choices:
         return plan.choices.index(text)
     if len(text) == 1 and 0 <= ord(text.upper()) - ord("A") < count:

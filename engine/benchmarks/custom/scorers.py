@@ -117,6 +117,21 @@ _READS = ("first line", "last line", "all")
 _VARIANTS = ("rouge1", "rouge2", "rougeL")
 
 
+def target_problem(one: Scoring, target: str) -> str:
+    """Why no reply could be right by a target; empty if one could."""
+    if one.scorer == "numeric":
+        return "" if _number(target) is not None else "is no number"
+    if one.scorer not in ("json", "tool"):
+        return ""
+    value = _loaded(target)
+    if value is target and target.lstrip()[:1] in ("{", "["):
+        return "is no valid JSON"
+    if one.scorer == "tool" and _call_of(value) is None:
+        named = isinstance(value, str) and re.fullmatch(r"[^\W\d][\w.:/-]*", value.strip())
+        return "" if named else "names no function"
+    return ""
+
+
 def missing_package(one: Scoring) -> tuple[str, str] | None:
     """What a scorer lacks, and the command that installs it; None: nothing."""
     kind = SCORERS[one.scorer]

@@ -210,22 +210,24 @@ def test_what_a_model_says_is_no_template(write: Write) -> None:
 
 def test_templates_reach_nothing_but_columns(write: Write) -> None:
     body = '[prompt]\ntemplate = "{{ question.__class__.__mro__ }}"\n[answer]\ntarget = "answer"\n'
-    with pytest.raises(DataError, match="does not fit the prompt"):
+    with pytest.raises(DataError, match=r"does not fit \[prompt\] template"):
         prepared(write(body))
 
 
+DOT = base64.b64decode(
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+)
+
+
 def test_images_are_sent(write: Write, tmp_path: Path) -> None:
-    picture = base64.b64decode(
-        "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
-    )
-    (tmp_path / "dot.png").write_bytes(picture)
+    (tmp_path / "dot.png").write_bytes(DOT)
     body = PROMPT + 'images = ["picture"]\n[answer]\ntarget = "answer"\n'
     bench, (sample,) = prepared(write(body, "question,picture,answer\nq,dot.png,yes\n"))
     ask = Asking("yes")
     asyncio.run(bench.solve(sample, ask))
     (image, _) = ask.asked[0][1].messages[0].parts
     assert isinstance(image, MediaPart)
-    assert (image.media_type, image.data) == ("image/png", picture)
+    assert (image.media_type, image.data) == ("image/png", DOT)
     assert bench.needs() == {"generate", "images"}
     without, _ = prepared(write(PROMPT + '[answer]\ntarget = "answer"\n'))
     assert without.needs() == {"generate"}
@@ -235,12 +237,13 @@ def test_an_image_that_changed_is_another_data_set(
     write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("EVALBENCH_HOME", str(tmp_path / "home"))
-    (tmp_path / "dot.png").write_bytes(b"\xff\xd8one")
+    # Bytes after the end of a picture belong to its file, but to no picture.
+    (tmp_path / "dot.png").write_bytes(DOT + b"one")
     body = PROMPT + 'images = ["picture"]\n[answer]\ntarget = "answer"\n'
     file = write(body, "question,picture,answer\nq,dot.png,yes\n")
     spec = make_spec("custom", "anthropic/claude-haiku-4-5", options={"file": str(file)})
     before = read_header(prepare(spec, tmp_path / "cache")).data_hash
-    (tmp_path / "dot.png").write_bytes(b"\xff\xd8two")
+    (tmp_path / "dot.png").write_bytes(DOT + b"two")
     assert read_header(prepare(spec, tmp_path / "cache")).data_hash != before
 
 
@@ -278,9 +281,8 @@ def test_a_mistake_in_the_file_is_explained(write: Write, body: str, told: str) 
     ],
 )
 def test_a_row_that_does_not_fit_is_named(write: Write, body: str) -> None:
-    with pytest.raises(DataError, match="row 1") as error:
+    with pytest.raises(DataError, match=r"row 1.*\n  (?:try|why):"):
         prepared(write(body))
-    assert "try:" in str(error.value)
 
 
 def test_without_a_file_it_says_where_to_get_one() -> None:
@@ -362,7 +364,7 @@ def test_a_file_names_no_table_outside_of_its_folder(folder: Path, name: str) ->
 def test_a_template_reaches_the_columns_and_nothing_else(write: Write, template: str) -> None:
     quoted = json.dumps(template)
     body = f'[prompt]\ntemplate = {quoted}\n[answer]\ntarget = "answer"\n'
-    with pytest.raises(DataError, match=r"does not fit the prompt|cannot be understood|no column"):
+    with pytest.raises(DataError, match=r"does not fit \[prompt\]|cannot be understood|no column"):
         prepared(write(body))
 
 
@@ -478,7 +480,9 @@ def test_a_template_without_end_is_told_before_anything_is_asked(
 ) -> None:
     other = "" if place == "template" else 'template = "{{ question }}"\n'
     file = write(f'[prompt]\n{other}{place} = "{FILLING[name]}"\n[answer]\ntarget = "answer"')
-    with pytest.raises(DataError, match="row 1: the row does not fit the prompt") as caught:
+    with pytest.raises(
+        DataError, match=rf"row 1: the row does not fit \[prompt\] {place}"
+    ) as caught:
         prepared(file)
     assert caught.value.why
 

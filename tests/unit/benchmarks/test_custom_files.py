@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import json
 import re
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from evalbench.engine.benchmark import DataSource, Sample, Score, sample_ids
+from evalbench.engine.benchmarks.custom import child_work
 from evalbench.engine.benchmarks.custom.benchmark import Custom
 from evalbench.engine.benchmarks.custom.scorers import Scoring, read_reply
 from evalbench.engine.benchmarks.mt_bench.ratings import read_verdict
@@ -19,6 +22,7 @@ from evalbench.engine.calls.options import parse_options
 from evalbench.engine.config.spec import load_suite, make_spec
 from evalbench.engine.data.reading import read_rows
 from evalbench.engine.errors import DataError
+from evalbench.engine.limited_process import LimitedProcess
 from evalbench.engine.runs.folder import make_run
 from evalbench.engine.scoring.choices import read_choice
 from evalbench.engine.scoring.tally import Tally
@@ -516,6 +520,64 @@ BROKEN: dict[str, tuple[str, str, str]] = {
         "question,answer\nhello,1\n",
         "no JSON list of messages",
     ),
+    "name in the rubric": (
+        JUDGED + 'rubric = "{{ repply }}"',
+        "",
+        "line 8: .*column 'repply'.*\n.*did you mean reply",
+    ),
+    "no rubric, with its line": (PROMPT + '[answer]\nscorer = "judge"', "", "line 6: .*needs a"),
+    "no pattern": (PROMPT + ANSWER + "scorer='regex'", "", r"line 5: \[answer\] pattern"),
+    "weights": (
+        PROMPT + ANSWER + "[[score]]\nscorer='f1'\nweight=0\n[[score]]\nscorer='exact'\nweight=0",
+        "",
+        "line 9: .*no scorer has a weight above 0",
+    ),
+    "title": (
+        f'[benchmark]\ndata = "q.csv"\ntitle = "{"x" * 201}"\n' + PROMPT + ANSWER,
+        "",
+        "line 3: .*more than 200 characters",
+    ),
+    "include": (
+        "[prompt]\ntemplate = \"{% include 'x' %}\"\n" + ANSWER,
+        "",
+        "line 4: .*\n.*cannot include",
+    ),
+    "type in a template": (
+        '[prompt]\ntemplate = "{{ question }}"\nsystem = "{{ question + 1 }}"\n' + ANSWER,
+        "",
+        r"row 1: the row does not fit \[prompt\] system \(mine.toml, line 5\)\n  why: can only",
+    ),
+    "zero in a target": (
+        PROMPT + '[answer]\ntarget = "{{ 1 / 0 }}"\n',
+        "",
+        r"row 1: the row does not fit \[answer\] target .*\n  why: division by zero$",
+    ),
+    "attribute": (
+        '[prompt]\ntemplate = "{{ question.nme }}"\n' + ANSWER,
+        "",
+        "row 1: .*template .*\n.*no attribute 'nme'\n.*columns: question, answer",
+    ),
+    "only examples": (
+        PROMPT + "shots = 2\n" + ANSWER,
+        "question,answer\nq,1\nr,2\n",
+        "line 5: .*no row is left to ask: the table has 2 rows, and 2 examples come from it",
+    ),
+    "two options alike": (
+        PROMPT + CHOICE,
+        "question,a,b,answer\nq,x,x,x\n",
+        "'x' is the text of two options",
+    ),
+    "tool": (PROMPT + ANSWER + "scorer='tool'", "", "names no function: '1'"),
+    "tool without a name": (
+        PROMPT + ANSWER + "scorer='tool'",
+        'question,answer\nq,"{""x"": 1}"\n',
+        "names no function",
+    ),
+    "half an object": (
+        PROMPT + ANSWER + "scorer='json'",
+        'question,answer\nq,"{""x"": 1"\n',
+        "is no valid JSON",
+    ),
     "not CSV": (PROMPT + ANSWER, 'question,answer\n"q,1\n', "not valid CSV"),
 }
 
@@ -531,6 +593,44 @@ def test_a_broken_file_is_told_before_anything_is_asked(tmp_path: Path, name: st
         prepared(file)
     assert re.search(told, str(caught.value)), str(caught.value)
     assert str(tmp_path) in str(caught.value)
+
+
+PICTURES = {
+    "png": "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAA"
+    "AABJRU5ErkJggg==",
+    "gif": "R0lGODdhAQABAIEAAP///wAAAAAAAAAAACwAAAAAAQABAAAIBAABBAQAOw==",
+    "jpg": "/9j/4AAQSkZJRgABAQAAAQABAAD/2wBDAP//////////////////////////////////////////////"
+    "////////////////////////////////////////wAALCAABAAEBAREA/8QAFAABAAAAAAAAAAAAAAAA"
+    "AAAAA//EABQQAQAAAAAAAAAAAAAAAAAAAAD/2gAIAQEAAD8AP//Z",
+    "webp": "UklGRiIAAABXRUJQVlA4IBYAAAAwAQCdASoBAAEADsD+JaQAA3AAAAAA",
+}
+
+
+@pytest.mark.parametrize("kind", list(PICTURES))
+def test_a_picture_that_was_cut_off_is_told_before_anything_is_asked(
+    tmp_path: Path, kind: str
+) -> None:
+    whole = base64.b64decode(PICTURES[kind])
+    rows = f"question,picture,answer\nq,one.{kind},1\n"
+    file = write(tmp_path, f'{PROMPT}images = ["picture"]\n{ANSWER}', rows)
+    (tmp_path / f"one.{kind}").write_bytes(whole)
+    assert len(prepared(file)[1][0].inputs["images"]) == 1
+    for length in (len(whole) * 3 // 4, 20, 12):
+        (tmp_path / f"one.{kind}").write_bytes(whole[:length])
+        with pytest.raises(DataError, match=rf"row 1: .*\n.*'picture': one\.{kind} is damaged"):
+            prepared(file)
+
+
+def test_a_template_without_end_is_tried_on_few_rows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hurried = partial(LimitedProcess, child_work.__name__, 0.2)
+    monkeypatch.setattr(child_work, "process", hurried)
+    rows = "question,answer\n" + "q,1\n" * 40
+    loop = "{% for a in range(99999) %}" * 3 + "{% endfor %}" * 3
+    file = write(tmp_path, f'[prompt]\ntemplate = "{loop}"\n{ANSWER}', rows)
+    with pytest.raises(DataError, match=r"2 mistakes\n  q.csv, row 1, row 2: .*took longer than"):
+        prepared(file)
 
 
 def test_examples_that_do_not_fit_are_named_with_their_table(tmp_path: Path) -> None:
