@@ -319,6 +319,8 @@ def _excel(path: Path) -> Iterator[tuple[int, Row]]:
         raise
     except Exception as error:  # openpyxl raises whatever zip files and XML do
         why = str(error).strip("\"'") or type(error).__name__
+        if isinstance(error, zipfile.BadZipFile):
+            why = "it is no zip archive, as Excel's files are"
         raise DataError("this is not an Excel file", path=str(path), why=why) from error
 
 

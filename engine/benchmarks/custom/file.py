@@ -14,8 +14,8 @@ from evalbench.engine.benchmark import hub_set
 from evalbench.engine.benchmarks.custom import child_work
 from evalbench.engine.benchmarks.custom.scorers import (
     NORMALIZATIONS,
+    READ_BY,
     SCORERS,
-    STRICT_READING,
     VOTABLE,
     Scoring,
     missing_package,
@@ -523,8 +523,9 @@ def _scoring_problems(place: _Place, file: CustomFile, one: Scoring) -> Iterator
                 "normalize",
                 hint=nearest(name, NORMALIZATIONS) or "one of: " + ", ".join(NORMALIZATIONS),
             )
-    if one.strict and one.scorer not in STRICT_READING:
-        yield place.wrong("is for: " + ", ".join(sorted(STRICT_READING)), section, "strict")
+    for key, scorers in READ_BY.items():
+        if getattr(one, key) != _SCORING[key] and one.scorer not in scorers:
+            yield place.wrong("is for: " + ", ".join(sorted(scorers)), section, key)
     if problem := setup_problem(one):
         key, what = problem
         yield place.wrong(what, section, key)
@@ -539,7 +540,7 @@ def _template_problems(place: _Place, file: CustomFile) -> Iterator[FileFault]:
                 key,
                 hint="put parts of it into {% set name = … %}"
                 if found == child_work.TOO_DEEP
-                else f"Jinja says: {found}",
+                else found,
             )
 
 
@@ -589,7 +590,7 @@ def template_names(template: str) -> frozenset[str] | str:
             return "a template here cannot include, import or extend another"
         return _columns_in(read) - set(jinja.globals)
     except TemplateSyntaxError as error:
-        return f"line {error.lineno} of it: {error.message}"
+        return f"Jinja says about line {error.lineno} of it: {error.message}"
     except RecursionError:
         return child_work.TOO_DEEP
 

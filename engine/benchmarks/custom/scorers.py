@@ -113,6 +113,18 @@ SCORERS: Mapping[str, Scorer] = {
 NORMALIZATIONS = ("case", "punctuation", "articles", "accents", "space", "numbers")
 VOTABLE = frozenset({"choice", "exact", "numeric", "regex"})
 STRICT_READING = frozenset({"choice", "exact", "numeric", "math"})
+READ_BY: Mapping[str, frozenset[str]] = {
+    "pattern": frozenset({"regex"}),
+    "tolerance": frozenset({"numeric"}),
+    "normalize": frozenset({"exact", "regex"}),
+    "read": frozenset({"exact"}),
+    "schema": frozenset({"json"}),
+    "function": frozenset({"python"}),
+    "variant": frozenset({"rouge"}),
+    "by": frozenset({"loglikelihood"}),
+    "strict": STRICT_READING,
+}
+"""The scorers that read a setting."""
 _READS = ("first line", "last line", "all")
 _VARIANTS = ("rouge1", "rouge2", "rougeL")
 

@@ -573,6 +573,11 @@ BROKEN: dict[str, tuple[str, str, str]] = {
         'question,answer\nq,"{""x"": 1}"\n',
         "names no function",
     ),
+    "key of another scorer": (
+        PROMPT + ANSWER + "pattern='(x)'",
+        "",
+        "line 7: .*pattern: is for: regex",
+    ),
     "half an object": (
         PROMPT + ANSWER + "scorer='json'",
         'question,answer\nq,"{""x"": 1"\n',
