@@ -211,7 +211,9 @@ class RunSpec:
     def label(self) -> str:
         """The display name of what is run; custom files and imported tasks have their own."""
         if self.benchmark == "custom" and (file := self.options.get("file")):
-            return Path(file).stem
+            # A file may be called like another benchmark, and its results are not that one's.
+            path = Path(file)
+            return path.name if registry.is_benchmark(path.stem) else path.stem
         return str(self.options.get("task") or "") or self.benchmark
 
     def option_files(self) -> list[Path]:

@@ -709,6 +709,10 @@ def test_a_run_is_called_after_its_file_also_in_a_suite(tmp_path: Path) -> None:
     run = make_run(spec, tmp_path / "runs")
     assert run.status().name == "Little sums (sums)"
     assert "-sums-m-" in run.id
+    namesake = file.rename(tmp_path / "mmlu.toml")
+    run = make_run(make_spec("custom", "local/m", options={"file": str(namesake)}), tmp_path)
+    assert run.status().name == "Little sums (mmlu.toml)"
+    assert "-mmlu.toml-m-" in run.id
     imported = make_spec("recorded", "local/m", options={"task": "their_task"})
     assert imported.label == "their_task"
 
