@@ -601,11 +601,30 @@ def _specs_of(defaults: Mapping[str, Any], table: Any, folder: Path) -> list[Run
     for benchmark in benchmarks:
         settings = {**merged, "data": read[Path(benchmark).stem]} if read else merged
         if benchmark.endswith(".toml"):
-            file = str(folder / expand(benchmark))
-            settings = {**settings, "options": {**merged["options"], "file": file}}
+            file = folder / expand(benchmark)
+            _check_own_benchmark(file)
+            settings = {**settings, "options": {**merged["options"], "file": str(file)}}
             benchmark = "custom"
         specs += [make_spec(benchmark, model, **settings) for model in models]
     return specs
+
+
+def _check_own_benchmark(file: Path) -> None:
+    """Reject a file that a suite names as a benchmark and that is missing, or a suite.
+
+    Raises:
+        SpecError: says which it is.
+    """
+    if not file.is_file():
+        raise SpecError("benchmark", f"there is no file {file}")
+    try:
+        body = read_toml(file)
+    except (OSError, ValueError):
+        return  # reported when it is read as a benchmark
+    if isinstance(body.get("run"), list):
+        raise SpecError(
+            "benchmark", f"{file} is a suite, not a benchmark", hint="copy its [[run]]s"
+        )
 
 
 def suite_budget(path: Path) -> Decimal | None:

@@ -21,7 +21,7 @@ from evalbench.engine.calls import Outcome, Prompt, Reply
 from evalbench.engine.calls.options import parse_options
 from evalbench.engine.config.spec import load_suite, make_spec
 from evalbench.engine.data.reading import read_rows
-from evalbench.engine.errors import DataError
+from evalbench.engine.errors import DataError, SpecError
 from evalbench.engine.limited_process import LimitedProcess
 from evalbench.engine.runs.folder import make_run
 from evalbench.engine.scoring.choices import read_choice
@@ -715,6 +715,20 @@ def test_a_run_is_called_after_its_file_also_in_a_suite(tmp_path: Path) -> None:
     assert "-mmlu.toml-m-" in run.id
     imported = make_spec("recorded", "local/m", options={"task": "their_task"})
     assert imported.label == "their_task"
+
+
+@pytest.mark.parametrize(
+    ("named", "told"),
+    [
+        ("no.toml", "run 1: there is no file .*no.toml$"),
+        ("suite.toml", "run 1: .* is a suite, not"),
+    ],
+)
+def test_a_suite_says_that_a_file_is_no_benchmark(tmp_path: Path, named: str, told: str) -> None:
+    suite = tmp_path / "suite.toml"
+    suite.write_text(f'[[run]]\nbenchmark = "{named}"\nmodel = "local/m"\n')
+    with pytest.raises(SpecError, match=told):
+        load_suite(suite)
 
 
 def test_all_mistakes_that_can_be_found_are_told_at_once(tmp_path: Path) -> None:
