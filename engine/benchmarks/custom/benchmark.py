@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from math import comb
 from pathlib import Path
 from string import ascii_uppercase
@@ -371,7 +371,7 @@ class Custom(Benchmark):
             metrics.share(tally, (Outcome.UNPARSED,), "unparsed", "Replies that could not be read")
         )
         name = out[0].name
-        measure = metrics.mean if name == "score" else metrics.rate
+        measure = _mean if name == "score" or "graded" in file.scorers else metrics.rate
         if any(row.tags.get("group") for row in tally):
             out += metrics.table(
                 tally,
@@ -383,10 +383,10 @@ class Custom(Benchmark):
 
     def _several(self, file: CustomFile, tally: Tally) -> list[Metric]:
         weights = ", ".join(f"{one.name} {one.weight:g}" for one in file.scores)
-        out = [metrics.mean(tally, "score", "score", f"Score, weighted mean of {weights}")]
+        out = [_mean(tally, "score", "score", f"Score, weighted mean of {weights}")]
         for one in file.scores:
             kind = SCORERS[one.scorer]
-            measure = metrics.mean if kind.graded or one.scorer == "graded" else metrics.rate
+            measure = _mean if kind.graded or one.scorer == "graded" else metrics.rate
             out.append(measure(tally, one.name, one.name, one.name, "By scorer"))
         return out
 
@@ -457,14 +457,17 @@ async def _likelihoods(file: CustomFile, sample: Sample, ask: Ask) -> Score:
     return Score(answer_outcome(reply, place), values, parsed)
 
 
+_mean = partial(metrics.mean, scale=(0, 1))  # all scores are from 0 to 1
+
+
 def _single(file: CustomFile, tally: Tally) -> list[Metric]:
     one = file.scores[0]
     if SCORERS[one.scorer].graded:
-        out = [metrics.mean(tally, "score", "score", f"Mean {one.name}")]
+        out = [_mean(tally, "score", "score", f"Mean {one.name}")]
         if one.scorer == "drop":
             out.append(metrics.rate(tally, "accuracy_strict", "exact_match", "Exact match"))
         return out
-    measure = metrics.mean if one.scorer == "graded" else metrics.rate
+    measure = _mean if one.scorer == "graded" else metrics.rate
     out = [measure(tally, "accuracy", "accuracy", "Accuracy")]
     names = {name for row in tally for name in row.values}
     if one.scorer in STRICT_READING and file.votes == 1:
@@ -476,7 +479,7 @@ def _single(file: CustomFile, tally: Tally) -> list[Metric]:
         if value in names:
             out.append(metrics.rate(tally, value, value, title))
     if "agreement" in names:
-        out.append(metrics.mean(tally, "agreement", "agreement", "Share of votes for the answer"))
+        out.append(_mean(tally, "agreement", "agreement", "Share of votes for the answer"))
     return out + _over_epochs(tally)
 
 
@@ -498,9 +501,7 @@ def _over_epochs(tally: Tally) -> list[Metric]:
                     right = round(row.values["accuracy"] * n)
                     part.add(row.tags, row.outcome, {"pass": chance(n, right, k)}, row.count)
             name = f"pass{sign}{k}"
-            found.append(
-                metrics.mean(part, "pass", name, f"{title} of {k} answers right", "Epochs")
-            )
+            found.append(_mean(part, "pass", name, f"{title} of {k} answers right", "Epochs"))
     return found
 
 

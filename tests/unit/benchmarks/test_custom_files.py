@@ -365,6 +365,21 @@ def test_pass_at_k_over_epochs(tmp_path: Path) -> None:
 GRADED = f'{PROMPT}{ANSWER}scorer = "graded"\n'
 
 
+def test_means_of_verdicts_have_intervals_within_their_scale(tmp_path: Path) -> None:
+    body = f'[benchmark]\ndata = "q.csv"\ngroup = "question"\n{GRADED}'
+    bench, _ = prepared(write(tmp_path, body))
+    tally = Tally()
+    for mark in (0.0, 0.0, 0.0, 0.0, 0.0, 1.0):
+        tally.add({"group": "q"}, Outcome.OK, {"accuracy": mark})
+    found = [one for one in bench.metrics(tally) if one.name.startswith("accuracy")]
+    assert len(found) == 2
+    for one in found:
+        assert one.value == pytest.approx(1 / 6)
+        assert one.low is not None
+        assert one.high is not None
+        assert 0 < one.low < 1 / 6 < one.high < 1
+
+
 def test_a_good_verdict_counts_beside_one_that_was_cut(tmp_path: Path) -> None:
     bench, (sample,) = prepared(write(tmp_path, GRADED))
     cut = Reply("It seems", stop_reason="length", outcome=Outcome.TRUNCATED)
