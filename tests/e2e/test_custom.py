@@ -28,6 +28,7 @@ def test_the_example_runs_and_survives_its_files(cli: CommandLine) -> None:
     assert "By group" in shown.out
     assert "capitals × scripted/good" in shown.out
     assert "-capitals-good" in shown.out
+    assert "\ngold: B) Mercury\n" in cli("show", "last", "--sample", "1").out
     resumed = cli("resume", "last", "--json")
     assert resumed.code == 0, resumed.err
     assert resumed.lines[-1]["metrics"]["accuracy"]["n"] == 3

@@ -12,7 +12,7 @@ from evalbench.engine.errors import UsageError
 from evalbench.engine.journal import CallRow, JournalReader
 from evalbench.engine.runs.browse import SampleBrowser, SampleLine
 from evalbench.engine.runs.folder import RunFolder
-from evalbench.engine.runs.rows import as_text
+from evalbench.engine.runs.rows import as_text, gold_text
 from evalbench.engine.terminal_text import clean, one_line
 from evalbench.tui.cli import jsonlines
 from evalbench.tui.cli.output import Out
@@ -95,7 +95,8 @@ def _print(out: Out, row: SampleLine, calls: list[CallRow]) -> None:
     out.line(f"sample {row.row}, {row.sample.id}")
     for tag, text in row.sample.tags.items():
         out.line(f"{tag}: {one_line(text)}")
-    out.line(f"gold: {one_line(as_text(row.sample.gold))}")
+    detail = row.scores[0].detail if row.scores else {}
+    out.line(f"gold: {one_line(gold_text(row.sample, detail))}")
     for call in calls:
         out.line()
         out.line(f"--- {one_line(call_title(call))}")
