@@ -172,7 +172,7 @@ def bad(tmp_path: Path) -> Path:
         (("bedrock", "list.json", "--answers", "exp"), "--answers does not go with bedrock"),
         (("openseesime", "empty.csv"), "there are no results in it"),
         (("openseesime", "header.csv"), "there are no results in it"),
-        (("openseesime", "short.csv"), "short.csv, row 1: 1 cells where"),
+        (("openseesime", "short.csv"), "short.csv, row 1: 1 cell where"),
         (("openseesime", "list.json"), "cannot be read"),
         (("nothing", "list.json"), "nothing"),
         (("openseesime", "x" * 300), "it cannot be read"),
