@@ -26,14 +26,18 @@ from textual.widgets import LoadingIndicator
 from evalbench.engine.config import registry
 from evalbench.engine.terminal_text import one_line
 from evalbench.tui.commands import commands
+from evalbench.tui.repaint import DirtyLines
 from evalbench.tui.screens.page import Page
 from evalbench.tui.state.fuzzy import fitting, fitting_first
 from evalbench.tui.state.model_cache import kept_models
 from evalbench.tui.state.preferences import BANDWIDTHS
 from evalbench.tui.state.user_keys import keys_words
-from evalbench.tui.widgets.layout import LineInput
+from evalbench.tui.widgets.layout import LaidOutOnce, LineInput
 
 if TYPE_CHECKING:
+    from textual.app import RenderResult
+    from textual.events import Mount
+
     from evalbench.tui.app_interface import AppInterface
 
 
@@ -41,8 +45,29 @@ class PaletteInput(CommandInput, LineInput):
     """What to look for."""
 
 
+class PaletteList(CommandList, LaidOutOnce):
+    """What is found."""
+
+
+class Busy(LoadingIndicator):
+    """Textual's is drawn sixteen times a second, shown or not."""
+
+    def on_mount(self, event: Mount) -> None:
+        """Keep it from starting its timer."""
+        event.prevent_default()
+
+    def render(self) -> RenderResult:
+        """A word."""
+        return "searching…"
+
+
 class Palette(CommandPalette):
-    """Textual's, with a field that leaves the layout alone."""
+    """Textual's, with a field that leaves the layout alone, and less to render."""
+
+    def __init__(self, *args: Any, **named: Any) -> None:
+        """See the base class."""
+        super().__init__(*args, **named)
+        self._compositor = DirtyLines()
 
     def compose(self) -> ComposeResult:
         """The field, and what it finds."""
@@ -50,8 +75,8 @@ class Palette(CommandPalette):
             with Horizontal(id="--input"):
                 yield PaletteInput(placeholder=self._placeholder, select_on_focus=False)
             with Vertical(id="--results"):
-                yield CommandList()
-                yield LoadingIndicator()
+                yield PaletteList()
+                yield Busy()
 
 
 @dataclass(frozen=True)
@@ -89,7 +114,8 @@ class CommandsProvider(Provider):
     """
 
     async def startup(self) -> None:
-        """Read the cached model lists, in a thread."""
+        """Collect the commands, and read the cached model lists in a thread."""
+        self._offers = list(self._available())
         self._models = await asyncio.to_thread(_known_models)
         self._kept: list[_Offer] | None = None
 
@@ -107,7 +133,7 @@ class CommandsProvider(Provider):
             do = partial(app.set_up_run, model=name)
             yield _Offer(f"New run with {one_line(name)}", one_line(title) or "model", do)
 
-    def _offers(self) -> Iterator[_Offer]:
+    def _available(self) -> Iterator[_Offer]:
         app, page = cast("AppInterface", self.app), self.screen
         here = [page.SCOPE] if isinstance(page, Page) and page.SCOPE else []
         offered = set()
@@ -139,18 +165,17 @@ class CommandsProvider(Provider):
 
     async def discover(self) -> Hits:
         """All commands, before anything is typed."""
-        for offer in self._offers():
+        for offer in self._offers:
             yield DiscoveryHit(Content(offer.words), offer.do, offer.words)
 
     async def search(self, query: str) -> Hits:
         """The matching ones."""
         matcher = self.matcher(query)
-        commands = list(self._offers())
         # A match in the title ranks above one in the explanation.
-        titles = [offer.title for offer in commands]
-        others = [offer.words for offer in commands]
+        titles = [offer.title for offer in self._offers]
+        others = [offer.words for offer in self._offers]
         for place, number in enumerate(fitting_first(titles, others, query)):
-            offer = commands[number]
+            offer = self._offers[number]
             # What could be markup is not highlighted: Textual would parse it.
             plain = "[" in offer.words
             shown = Content(offer.words) if plain else matcher.highlight(offer.words)

@@ -6,7 +6,7 @@ kilobytes for a key that changes one line.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from operator import itemgetter
 
 from rich.cells import cell_len
@@ -38,7 +38,7 @@ _Line = list[_Cell] | list[Segment] | None
 
 
 class DirtyLines(Compositor):
-    """Renders only the dirty lines of widgets.
+    """Renders only the dirty lines of dirty widgets, and nothing that these cover.
 
     Textual renders all lines of all widgets between the first change and the last one, and all
     widgets of a scrolled container that one of the changes is in.
@@ -51,36 +51,46 @@ class DirtyLines(Compositor):
         if not spans:
             return None
         cuts = self.cuts
-        chops: list[Mapping[int, Strip]] = [{}] * len(cuts)
-        left = min(start for _, start, _ in spans)
-        right = max(end for _, _, end in spans)
-        for lines in _runs(sorted({y for y, _, _ in spans})):
-            crop = Region(left, lines.start, right - left, len(lines))
+        chops: list[dict[int, Strip]] = [{} for _ in cuts]
+        for crop in _rectangles(spans):
+            lines = crop.line_range
             rendered = self._render_chops(crop, lines.__contains__)
-            chops[lines.start : lines.stop] = rendered[lines.start : lines.stop]
+            for y in lines:
+                for x, strip in rendered[y].items():
+                    if strip is not None or x not in chops[y]:
+                        chops[y][x] = strip
         return ChopsUpdate(chops, spans, [line[1:] for line in cuts])
 
     def _get_renders(
         self, crop: Region | None = None
     ) -> Iterable[tuple[Region, Region, list[Strip]]]:
+        covered = False
+        # From the front to the back.
         for widget, (region, clip) in self.visible_widgets.items():
             shown = region.intersection(clip)
             if crop is not None:
                 if not shown.overlaps(crop):
                     continue
+                covered = shown.contains_region(crop)
                 top, bottom = max(shown.y, crop.y), min(shown.bottom, crop.bottom)
                 shown = Region(shown.x, top, shown.width, bottom - top)
             if shown:
                 yield region, shown, widget.render_lines(shown.translate(-region.offset))
+            if covered:
+                return
 
 
-def _runs(numbers: Sequence[int]) -> Iterator[range]:
-    """Runs of consecutive numbers."""
-    begin = 0
-    for place in range(1, len(numbers) + 1):
-        if place == len(numbers) or numbers[place] != numbers[place - 1] + 1:
-            yield range(numbers[begin], numbers[place - 1] + 1)
-            begin = place
+def _rectangles(spans: Iterable[tuple[int, int, int]]) -> Iterator[Region]:
+    """Spans (line, start, end), as far as possible joined with equal ones in the lines below."""
+    columns: dict[tuple[int, int], list[int]] = {}
+    for y, start, end in sorted(spans):
+        columns.setdefault((start, end), []).append(y)
+    for (start, end), lines in columns.items():
+        begin = 0
+        for place in range(1, len(lines) + 1):
+            if place == len(lines) or lines[place] != lines[place - 1] + 1:
+                yield Region(start, lines[begin], end - start, place - begin)
+                begin = place
 
 
 class Painted:

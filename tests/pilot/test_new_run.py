@@ -327,7 +327,7 @@ async def test_no_key_is_said_with_its_cure_and_can_be_set_in_place(
         await opened(pilot)
         page(pilot).query_one("#model", Picker).take_focus()
         await until_shown(pilot, "there is no key for groq")
-        await until_shown(pilot, "try: evalbench keys set groq; or export GROQ_API_KEY=…")
+        await until_shown(pilot, "try: ctrl+t sets the key of groq")
         await until_shown(pilot, "realtime · no key yet: ctrl+t sets one")
 
         await write(pilot, "base_url", sim.base_url("groq"))

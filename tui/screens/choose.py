@@ -21,7 +21,6 @@ class Choose(Dialog[str]):
     DEFAULT_CSS = """
     Choose > #box { width: 84; height: 80%; max-height: 32; padding: 0 1; }
     Choose Picker { height: 1fr; border: none; }
-    Choose Picker:focus-within { border: none; }
     """
 
     def __init__(

@@ -24,6 +24,7 @@ from evalbench.engine.errors import EvalbenchError
 from evalbench.engine.terminal_text import one_line
 from evalbench.tui.clipboard import copy
 from evalbench.tui.screens.page import TURN_S
+from evalbench.tui.widgets.focus import FocusScreen
 from evalbench.tui.widgets.layout import LineInput
 from evalbench.tui.widgets.text import Plain, plain
 
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
 Answer = TypeVar("Answer")
 
 
-class Dialog(ModalScreen[Answer]):
+class Dialog(ModalScreen[Answer], FocusScreen[Answer]):
     """A centred box. Escape closes it without an answer."""
 
     DEFAULT_CSS = """

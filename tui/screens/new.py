@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from typing import Any, ClassVar
 
-from textual import events, on, work
+from textual import on, work
 from textual.app import ComposeResult
 from textual.containers import Container
 
@@ -104,7 +104,6 @@ class NewRunPage(FixingPage):
         self._offered = Offered()
         self._keys_seen = 0
         self._room: DeviceMemory | None = None
-        self._framed = ""
         self._asked: tuple[str, ...] = ()
         self._stood_in = False
 
@@ -354,25 +353,14 @@ class NewRunPage(FixingPage):
 
     # -- settings ------------------------------------------------------------------
 
-    @on(events.DescendantFocus)
-    @on(events.ScreenResume)
-    def _frame(self) -> None:
-        """Highlight the frame of the settings while they have the focus.
-
-        With a style sheet (``:focus-within``), all of their fields would be restyled at every key
-        that moves between them.
-        """
-        form = self.query_one(Form)
-        name = "primary" if form.has_focus_within else "panel-lighten-2"
-        colour = self.app.get_css_variables()[name]
-        if colour != self._framed:
-            self._framed = colour
-            form.styles.border = ("round", colour)
-
-    @on(Field.Entered)
-    def _field_entered(self, event: Field.Entered) -> None:
-        self._fold(folded=self.has_class("-short"))
-        self.query_one("#about", Plain).show(help_words(event.option))
+    def focus_moved(self) -> None:
+        """Explain what has the focus, and give it room on a low screen."""
+        if option := Field.option_of(self.focused):
+            self._fold(folded=self.has_class("-short"))
+            self.query_one("#about", Plain).show(help_words(option))
+        elif any(one.has_focus_within for one in self.query(Picker)):
+            self._fold(folded=False)
+            self._tell_about()
 
     @on(Field.Changed)
     async def _field_changed(self, event: Field.Changed) -> None:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 from textual import events, on
 from textual.binding import Binding
 from textual.reactive import Reactive
-from textual.screen import Screen
 from textual.widget import Widget
 from textual.widgets import Input
 
@@ -17,7 +16,7 @@ from evalbench.tui.bindings import bindings
 from evalbench.tui.clipboard import copy
 from evalbench.tui.commands import commands
 from evalbench.tui.repaint import DirtyLines
-from evalbench.tui.widgets.table import Table
+from evalbench.tui.widgets.focus import FocusScreen
 from evalbench.tui.widgets.text import Plain
 
 if TYPE_CHECKING:
@@ -56,7 +55,7 @@ class TooSmall(Plain):
         super().__init__(f"evalbench needs {columns}×{rows}. ctrl+q quits; runs keep going.")
 
 
-class Page(Screen[None]):
+class Page(FocusScreen[None]):
     """A screen that fills the terminal. Its bindings are the commands of its scope.
 
     :meth:`tick` is called a few times per second while the page is on top, and only then; it
@@ -160,30 +159,6 @@ class Page(Screen[None]):
             if command.action == action:
                 why = self.why_not(action) or "does not apply here"
                 self.notify(f"{command.title}: {why}", timeout=4, markup=False)
-
-    def _update_focus_styles(
-        self, focused: Widget | None = None, blurred: Widget | None = None
-    ) -> None:
-        """Restyle what is framed by ``:focus-within``, except tables, which paint their own focus.
-
-        Textual also restyles what had the focus within before and after.
-        """
-        chains = [
-            []
-            if widget is None
-            else [one for one in widget.ancestors_with_self if isinstance(one, Widget)]
-            for widget in (focused, blurred)
-        ]
-        changed = {
-            node
-            for chain, other in (chains, chains[::-1])
-            for frame in chain
-            if frame not in other and frame._has_focus_within
-            for node in frame.walk_children(with_self=True)
-            if not isinstance(node, Table)
-        }
-        if changed:
-            self.app.stylesheet.update_nodes(changed, animate=True)
 
     def action_copy_text(self) -> None:
         """Copy the selection; without one, say how to quit."""

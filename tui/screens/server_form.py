@@ -60,9 +60,10 @@ class ServerPage(FixingPage):
         await form.show(sections(new=not self._server), self._typed)
         await form.reveal("base_url" if self._server else "name")
 
-    @on(Field.Entered)
-    def _entered(self, event: Field.Entered) -> None:
-        self.query_one("#about", Plain).show(event.option.help)
+    def focus_moved(self) -> None:
+        """Show what the setting is for."""
+        if option := Field.option_of(self.focused):
+            self.query_one("#about", Plain).show(option.help)
 
     @on(Field.Changed)
     def _changed(self) -> None:

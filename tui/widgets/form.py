@@ -20,7 +20,8 @@ from textual.widgets import Checkbox, Input, Select
 from evalbench.engine.calls.options import Option
 from evalbench.engine.config.roles import JUDGE
 from evalbench.tui.state.draft import FIRST_TITLE, MORE, Section, default_words
-from evalbench.tui.widgets.layout import LineInput
+from evalbench.tui.widgets.focus import Lights
+from evalbench.tui.widgets.layout import PlainInput
 from evalbench.tui.widgets.text import Plain, cell
 
 
@@ -61,7 +62,7 @@ def _yes_no(on: bool) -> str:
     return "yes" if on else "no"
 
 
-class Field(Widget):
+class Field(Lights):
     """One setting: its name, its input control, and any error.
 
     It paints its name itself. A form has dozens of fields, and whatever is a widget costs time in
@@ -77,11 +78,6 @@ class Field(Widget):
     Field .field--name { color: $text-muted; }
     Field .field--lit { color: $text-primary; text-style: bold; }
     Field .field--bad { color: $text-error; }
-    Field Input {
-        width: 1fr; height: 1; border: none; padding: 0 1; background: $surface;
-        &:focus { border: none; background: $panel; }
-        &:focus > .input--placeholder { color: $text-muted; }
-    }
     Field Select { width: 1fr; height: 1; }
     Field SelectCurrent Static#label, Field SelectCurrent .arrow { color: $text-muted; }
     Field .fault { height: auto; }
@@ -93,13 +89,6 @@ class Field(Widget):
         def __init__(self, name: str, text: str) -> None:
             super().__init__()
             self.name, self.text = name, text
-
-    class Entered(Message):
-        """The field has received the focus."""
-
-        def __init__(self, option: Option) -> None:
-            super().__init__()
-            self.option = option
 
     def __init__(
         self,
@@ -160,7 +149,7 @@ class Field(Widget):
                 compact=True,
             )
         # Without validators, validating only restyles it at every key.
-        return LineInput(self._text, placeholder=self._hint, compact=True, validate_on=())
+        return PlainInput(self._text, placeholder=self._hint, compact=True, validate_on=())
 
     def _chosen(self) -> Any:
         """The selected entry of a list of choices."""
@@ -201,15 +190,15 @@ class Field(Widget):
             self._text = self._typed[self.option.name] = text
             self.post_message(self.Changed(self.option.name, text))
 
-    def on_descendant_focus(self) -> None:
-        """Let the page show what the setting is for."""
-        self._lit = True
-        self._repaint_name()
-        self.post_message(self.Entered(self.option))
+    @staticmethod
+    def option_of(widget: Widget | None) -> Option | None:
+        """The setting of the field that a widget is in; None if it is in none."""
+        around = widget.ancestors if widget else ()
+        return next((one.option for one in around if isinstance(one, Field)), None)
 
-    def on_descendant_blur(self) -> None:
-        """The name is as plain as the others again."""
-        self._lit = False
+    def light_within(self, lit: bool) -> None:
+        """Its name is lit."""
+        self._lit = lit
         self._repaint_name()
 
     def put(self, text: str) -> None:
@@ -348,7 +337,7 @@ def _is_long(option: Option) -> bool:
     return option.name in (JUDGE, "name", "base_url", "header") or option.path == "named"
 
 
-class Form(VerticalScroll, can_focus=False):
+class Form(VerticalScroll, Lights, can_focus=False):
     """Sections of fields. Changes are reported with :class:`Field.Changed`.
 
     Attributes:

@@ -1,4 +1,4 @@
-"""Widgets that do not have the page laid out more often than it needs."""
+"""Widgets that do not have the page laid out or restyled more often than it needs."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from textual.geometry import Size
 from textual.reactive import Reactive
 from textual.widget import Widget
 from textual.widgets import Input
+
+from evalbench.tui.widgets.focus import PaintsFocus
 
 
 class LaidOutOnce(Widget):
@@ -22,6 +24,28 @@ class LaidOutOnce(Widget):
 
 class LineInput(Input, LaidOutOnce):
     """A field for one line of text. What is typed is scrolled into view."""
+
+
+class PlainInput(LineInput, PaintsFocus):
+    """A field in one line of the screen, without a frame. One key moves between many of them."""
+
+    DEFAULT_CSS = """
+    PlainInput {
+        width: 1fr; height: 1; border: none; padding: 0 1; background: $surface;
+        & > .input--placeholder { color: $text-muted; }
+    }
+    """
+
+    def light(self, lit: bool) -> None:
+        """See the base class."""
+        self.styles.background = self.app.theme_variables["panel"] if lit else None
+        super().notify_style_update()
+
+    def notify_style_update(self) -> None:
+        """Another theme has another colour."""
+        super().notify_style_update()
+        if self.has_focus:
+            self.light(True)
 
 
 class Column(Vertical, LaidOutOnce):

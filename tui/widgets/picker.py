@@ -15,14 +15,15 @@ from evalbench.engine.terminal_text import one_line
 from evalbench.tui.bindings import bindings
 from evalbench.tui.state.fuzzy import fitting, having_words
 from evalbench.tui.state.run_choices import Choice
-from evalbench.tui.widgets.layout import LineInput
+from evalbench.tui.widgets.focus import Lights
+from evalbench.tui.widgets.layout import PlainInput
 from evalbench.tui.widgets.table import Cell, Column, Table
 
 _MOST = 100
 """Most lines that are shown of thousands."""
 
 
-class Picker(Vertical):
+class Picker(Vertical, Lights):
     """A filter over a list. Letters filter, arrows move, enter chooses.
 
     The filter keeps the focus; the list only shows the current position.
@@ -33,11 +34,6 @@ class Picker(Vertical):
         border: round $panel-lighten-2;
         border-title-color: $text-primary;
         border-subtitle-color: $text-muted;
-    }
-    Picker:focus-within { border: round $primary; border-title-style: bold; }
-    Picker Input {
-        border: none; height: 1; padding: 0 1; background: $surface;
-        &:focus { border: none; background: $panel; }
     }
     Picker .table--cursor { background: $surface; }
     Picker .table--focused { background: $primary; color: $text; text-style: bold; }
@@ -61,7 +57,7 @@ class Picker(Vertical):
         """Enter on a line, or a second click."""
 
     class Moved(Changed):
-        """The cursor moved to another line, or the picker has received the focus."""
+        """The cursor moved to another line."""
 
     def __init__(
         self,
@@ -101,7 +97,7 @@ class Picker(Vertical):
     def compose(self) -> ComposeResult:
         """The filter over the list."""
         # Without validators, validating only restyles it at every key.
-        yield LineInput(placeholder=self._hint, select_on_focus=False, validate_on=())
+        yield PlainInput(placeholder=self._hint, select_on_focus=False, validate_on=())
         yield self._table
 
     # -- contents ------------------------------------------------------------------
@@ -239,14 +235,10 @@ class Picker(Vertical):
         current = self.current
         self.post_message(self.Moved(self, current.ident if current else ""))
 
-    def on_descendant_focus(self) -> None:
-        """The list's cursor changes its look, and the page shows its line's details."""
-        self._table.light(True)
-        self._tell_moved()
-
-    def on_descendant_blur(self) -> None:
-        """The list's cursor changes its look."""
-        self._table.light(False)
+    def light_within(self, lit: bool) -> None:
+        """The list's cursor changes its look too."""
+        super().light_within(lit)
+        self._table.light(lit)
 
     def on_click(self, event: events.Click) -> None:
         """The focus follows the mouse."""
