@@ -218,9 +218,8 @@ class Option:
 
     def _without(self) -> str:
         """What omitting it means."""
-        if self.default in (None, ()):
-            return f"leave {self.flag} out to do without"
-        return f"leave {self.flag} out for {self.default}"
+        unset = "" if self.default in (None, ()) else f", {self.default}"
+        return f"omit {self.flag} for the default{unset}"
 
 
 def split_name(given: str) -> tuple[str, str]:

@@ -344,7 +344,7 @@ def make_spec(
             raise SpecError(
                 "data",
                 f"{benchmark} has its own questions; --data does not apply",
-                hint="leave --data out",
+                hint="omit --data",
             )
         chosen = replace(chosen, data=existing_data(chosen.data))
     _check_judges(bench, chosen.judge)
@@ -399,7 +399,7 @@ def _completed_judge(judge: str, environ: Mapping[str, str]) -> str:
 
 def _check_judges(bench: type[Benchmark], judges: tuple[str, ...]) -> None:
     if judges and JUDGE not in bench.roles:
-        raise SpecError(JUDGE, f"{bench.name} asks no judge", hint="leave --judge out")
+        raise SpecError(JUDGE, f"{bench.name} asks no judge", hint="omit --judge")
     models = [parse_judge(text).model for text in judges]
     if twice := next((model for model in models if models.count(model) > 1), None):
         raise SpecError(JUDGE, f"the judge {twice} is named twice")

@@ -369,6 +369,15 @@ async def test_columns_are_as_wide_as_what_is_in_them_and_leave_the_rest_to_mode
         app = an_app()
 
 
+async def test_wide_letters_count_as_the_cells_they_take() -> None:
+    # Eighteen characters in 27 cells.
+    pretend("mmlu", "openai/日本語のモデル名前四五").status(State.COMPLETE, done=400)
+    pretend("mmlu", "openai/b").status(State.COMPLETE, done=400)
+    app = an_app()
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until_shown(pilot, "openai/日本語のモデル名前四五")
+
+
 async def test_comparing_says_what_to_mark(runs: dict[str, PretendEngine]) -> None:
     app = an_app()
     async with app.run_test(size=(80, 24)) as pilot:

@@ -19,6 +19,7 @@ from evalbench.engine.errors import EvalbenchError
 from evalbench.engine.runs.folder import all_runs
 from evalbench.tui.app import EvalbenchApp
 from evalbench.tui.screens.new import NewRunPage
+from evalbench.tui.screens.new_panels import EstimatePanel
 from evalbench.tui.state import offered
 from evalbench.tui.state.model_cache import ModelList
 from evalbench.tui.state.preferences import Preferences, load_preferences
@@ -217,6 +218,7 @@ async def test_a_bad_value_is_told_in_place_with_what_would_do(home: Path) -> No
         await opened(pilot)
         await write(pilot, "limit", "many")
         await until_shown(pilot, "✗ takes a whole number, not 'many'")
+        assert "try: leave limit empty for the default" in page(pilot).query_one(EstimatePanel).text
         await pilot.press("f9")
         await pilot.pause()
         assert isinstance(app.screen, NewRunPage)
@@ -266,7 +268,7 @@ async def test_the_estimate_is_called_off_when_something_changes(home: Path) -> 
 async def test_tasks_of_lm_eval_are_found_by_typing(home: Path) -> None:
     index.index_path().parent.mkdir(parents=True)
     names = ["arc_x", "arc_chat", *(f"task_{number}" for number in range(500))]
-    entry = ["TASK", "", "multiple_choice", "", "allenai/science", [], False]
+    entry = ["TASK", "", "multiple_choice", "", "allenai/science", []]
     index.index_path().write_bytes(orjson.dumps(dict.fromkeys(names, entry)))
     app = an_app(benchmark="synthetic", model="scripted/good")
     async with app.run_test(size=(120, 40)) as pilot:

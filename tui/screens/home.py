@@ -7,6 +7,7 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import ClassVar
 
+from rich.cells import cell_len
 from textual import events, on, work
 from textual.app import ComposeResult
 from textual.containers import Container
@@ -251,11 +252,11 @@ class HomePage(FilteredPage):
         for line in self._lines:
             widest = {
                 "state": len(line.state),
-                "benchmark": min(_NAME, len(_name(line))),
+                "benchmark": min(_NAME, cell_len(_name(line))),
                 "score": len(line.score),
                 "done": len(line.done),
                 "spent": len(line.spent),
-                "model": min(_MODEL, len(line.model)),
+                "model": min(_MODEL, cell_len(line.model)),
             }
             self._widths = {name: max(self._widths[name], wide) for name, wide in widest.items()}
         columns = []
@@ -509,7 +510,7 @@ class _Rows:
 
 
 def _name(line: RunLine) -> str:
-    return line.name if len(line.name) <= _NAME else line.benchmark
+    return line.name if cell_len(line.name) <= _NAME else line.benchmark
 
 
 def _picture(line: RunLine) -> Cell:

@@ -331,9 +331,14 @@ class Draft:
     def as_fields(self, text: str) -> str:
         """A text about flags, reworded to name the corresponding fields."""
         flags = {option.flag for option in self.options().values()}
-        return re.sub(
-            r"--[a-z][a-z-]*", lambda found: found[0][2:] if found[0] in flags else found[0], text
-        )
+
+        def named(found: re.Match[str]) -> str:
+            if found["flag"] not in flags:
+                return found[0]
+            name = found["flag"][2:]
+            return f"leave {name} empty" if found["omit"] else name
+
+        return re.sub(r"(?P<omit>\bomit )?(?P<flag>--[a-z][a-z-]*)", named, text)
 
     def needs(self) -> frozenset[str]:
         """Kinds of calls that the benchmark makes with its settings."""

@@ -149,7 +149,9 @@ class Field(Lights):
                 compact=True,
             )
         # Without validators, validating only restyles it at every key.
-        return PlainInput(self._text, placeholder=self._hint, compact=True, validate_on=())
+        field = PlainInput(self._text, placeholder=self._hint, compact=True, validate_on=())
+        field.between = ", " if option.many else " "
+        return field
 
     def _chosen(self) -> Any:
         """The selected entry of a list of choices."""

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from textual.containers import Vertical
+from textual.events import Paste
 from textual.geometry import Size
 from textual.reactive import Reactive
 from textual.widget import Widget
 from textual.widgets import Input
 
+from evalbench.engine.terminal_text import clean, one_line
 from evalbench.tui.widgets.focus import PaintsFocus
 
 
@@ -23,7 +25,31 @@ class LaidOutOnce(Widget):
 
 
 class LineInput(Input, LaidOutOnce):
-    """A field for one line of text. What is typed is scrolled into view."""
+    """A field for one line of text. What is typed is scrolled into view.
+
+    Attributes:
+        between: what several pasted lines are joined by; that they were is said.
+    """
+
+    between: str = " "
+
+    def action_paste(self) -> None:
+        """Insert what was copied in this app."""
+        self._on_paste(Paste(self.app.clipboard))
+
+    def _on_paste(self, event: Paste) -> None:
+        """Insert all that is pasted. Textual's method would keep the first line only."""
+        event.prevent_default()
+        event.stop()
+        lines = [line for text in event.text.splitlines() if (line := one_line(text))]
+        if not lines:
+            return
+        # A space at the end of what was copied within a line may be meant.
+        alone = clean(event.text) if event.text.isprintable() else lines[0]
+        text = self.between.join(lines) if len(lines) > 1 else alone
+        self.replace(text, *sorted(self.selection))
+        if len(lines) > 1:
+            self.notify(f"{len(lines)} pasted lines were joined into one", markup=False)
 
 
 class PlainInput(LineInput, PaintsFocus):

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from rich.cells import cell_len
 from textual.content import Content
 
-from evalbench.engine.terminal_text import one_line
+from evalbench.engine.terminal_text import cells_only, one_line
 from evalbench.tui.widgets.text import Plain, cell
+
+_LEAST_LEFT = 24
+"""Cells for the name of the page that the right part always leaves."""
 
 
 class TopLine(Plain):
@@ -26,6 +30,9 @@ class TopLine(Plain):
     def render(self) -> Content:
         """One line, whatever the width."""
         width = self.size.width
-        right = f" {one_line(self._right)} " if self._right else ""
-        room = max(1, width - len(right))
-        return Content(" " + cell(f"evalbench · {self._left}", room - 1) + right[: width - room])
+        right = cells_only(one_line(self._right))
+        if cell_len(right) > width - _LEAST_LEFT:
+            right = cell(right, width - _LEAST_LEFT)
+        right = f" {right} " if right else ""
+        left = cell(f"evalbench · {self._left}", width - 1 - cell_len(right))
+        return Content(f" {left}{right}")

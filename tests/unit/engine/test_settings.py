@@ -127,7 +127,7 @@ def test_every_common_setting_is_checked(field: str, value: Any, words: str) -> 
             {"options": {"size": 0}},
             "size",
             "--size must be at least 1, not 0",
-            "leave --size out for 500",
+            "omit --size for the default, 500",
         ),
         (
             {"provider_options": {"temper": "x"}},
