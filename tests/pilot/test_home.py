@@ -151,7 +151,7 @@ async def test_words_of_the_description_and_no_match(runs: dict[str, PretendEngi
         await press(pilot, "slash", *"good one")
         assert "complete" in shown(app)
         await press(pilot, *"[/b]")
-        assert "No run is like that. escape shows all." in shown(app)
+        assert "No matching runs. Press escape to show all." in shown(app)
         await press(pilot, "enter", "d", "o", "r")
         assert isinstance(app.screen, HomePage)
 
@@ -404,9 +404,30 @@ async def test_marked_runs_are_tagged_and_tags_are_removed(
             await until(pilot, lambda: folder.status().tags == ["paper", "[/x]"], name)  # noqa: B023
         await press(pilot, "space", "up", "t")
         await until_shown(pilot, "Now: [/x], paper.")
-        await press(pilot, *"-paper", "enter")
+        await press(pilot, *"a b -paper", "enter")
         folder = runs["complete"].folder
-        await until(pilot, lambda: folder.status().tags == ["[/x]"], "one tag less")
+        await until(pilot, lambda: folder.status().tags == ["[/x]", "a b"], "another tag")
+
+
+async def test_several_runs_are_exported_to_a_folder(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (home / "runs").mkdir(parents=True, exist_ok=True)
+    for _ in range(2):
+        await asyncio.to_thread(made_run.make, home / "runs", 5)
+    monkeypatch.chdir(tmp_path)
+    app = an_app()
+    async with app.run_test(size=(120, 40)) as pilot:
+        await until_shown(pilot, "2 runs")
+        await press(pilot, "space", "space", "x")
+        screen = await until_shown(pilot, "a row for each sample, safe to open in a spreadsheet")
+        # What is for the runs of another benchmark is not offered.
+        assert "FastChat" not in screen
+        await press(pilot, *"csv", "enter")
+        await until_shown(pilot, "A folder, from")
+        await press(pilot, "enter")
+        await until_told(pilot, "2 files written")
+        assert len(list((tmp_path / "exported-runs").glob("*.csv"))) == 2
 
 
 async def test_a_run_is_exported(home: Path, tmp_path: Path) -> None:

@@ -54,7 +54,7 @@ _STAYS = 2
 """Columns that drop at this or earlier do not give way to a long name of a model."""
 
 _EMPTY = "No runs yet. Press n to start one."
-_NO_MATCH = "No run is like that. escape shows all."
+_NO_MATCH = "No matching runs. Press escape to show all."
 _NEWEST = ("age", False)
 """The default order of runs."""
 
@@ -189,7 +189,8 @@ class HomePage(FilteredPage):
             from evalbench.tui.state.run_list import RUN_FIELDS
 
             query = parse_query(self.narrowed_by, RUN_FIELDS)
-            self._shown, self._problem = query.among(self._lines), query.problem
+            self._shown = query.among(self._lines)
+            self._problem = f"✗ {query.problem}" if query.problem else ""
         if self._order != _NEWEST:
             by, turned = self._order
             self._shown = ordered(self._shown, by, turned=turned)

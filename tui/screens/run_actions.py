@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -28,7 +29,8 @@ async def tag_runs(app: AppInterface, lines: Sequence[RunLine]) -> None:
     now = f"Now: {', '.join(present)}. " if present else ""
     note = f"{now}Several with commas; a - before a tag removes it."
     typed = await app.push_screen_wait(Enter(f"Tag {named}", note=note))
-    tags = [word.strip() for word in (typed or "").split(",") if word.strip()]
+    # A tag may have spaces in it, but "draft -paper" means two.
+    tags = [word.strip() for word in re.split(r",|\s(?=-)", typed or "") if word.strip(" -")]
     if not tags:
         return
     words = [f"--remove={tag[1:].strip()}" if tag[0] == "-" else f"--add={tag}" for tag in tags]
@@ -43,8 +45,11 @@ async def tag_runs(app: AppInterface, lines: Sequence[RunLine]) -> None:
 async def export_runs(app: AppInterface, lines: Sequence[RunLine]) -> None:
     """Ask for a format and a place, and export runs there. Call it from a worker."""
     formats = await asyncio.to_thread(_formats)
+    benchmarks = {line.benchmark for line in lines}
     choices = [
-        Choice(name, (name, one.summary), f"{name} {one.summary}") for name, one in formats.items()
+        Choice(name, (name, one.summary), f"{name} {one.summary}")
+        for name, one in formats.items()
+        if not one.benchmarks or benchmarks <= {*one.benchmarks}
     ]
     named = _named(lines)
     chosen = await app.push_screen_wait(
@@ -54,11 +59,14 @@ async def export_runs(app: AppInterface, lines: Sequence[RunLine]) -> None:
     )
     if not chosen:
         return
+    kind = formats[chosen]
+    one_file = kind.suffix and (kind.together or len(lines) == 1)
     place = await app.push_screen_wait(
         Enter(
             f"Export {named} to",
-            value=f"{lines[0].folder.id}{formats[chosen].suffix}",
-            note=f"A path, from {os.getcwd()}.",
+            value=(lines[0].folder.id if len(lines) == 1 else "exported-runs")
+            + (kind.suffix if one_file else ""),
+            note=f"A {'file or a folder' if one_file else 'folder'}, from {os.getcwd()}.",
         )
     )
     if not place or not place.strip():

@@ -89,7 +89,7 @@ def parse_query(text: str, fields: Fields[Row]) -> Query[Row]:
         elif how != ":" and name.lower() in fields.numbers:
             number = _number(wanted)
             if number is None:
-                return Query(problem=f"{name}{how} wants a number, not {raw}")
+                return Query(problem=f"{name}{how} takes a number, not {raw}")
             term = _with_number(fields.numbers[name.lower()], _COMPARED[how], number)
         else:
             known = fields.texts if how == ":" else fields.numbers

@@ -68,7 +68,7 @@ def test_terms_must_all_hold(text: str, found: list[str]) -> None:
     [
         ("nam:claude", "no nam: here; did you mean name?"),
         ("scor<5", "no scor< here; did you mean score?"),
-        ("score<many", "score< wants a number, not many"),
+        ("score<many", "score< takes a number, not many"),
         ("name<5", "no name< here"),
     ],
 )

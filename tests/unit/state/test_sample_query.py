@@ -73,7 +73,7 @@ def test_words_are_left_to_a_search_of_texts() -> None:
     ("typed", "problem"),
     [
         ("colour:red", "no colour: here"),
-        ("latency>soon", "latency> wants a number, not soon"),
+        ("latency>soon", "latency> takes a number, not soon"),
         ("-needle", "-needle: only name:text can be negated here"),
     ],
 )
