@@ -423,6 +423,12 @@ async def test_several_runs_are_exported_to_a_folder(
         screen = await until_shown(pilot, "a row for each sample, safe to open in a spreadsheet")
         # What is for the runs of another benchmark is not offered.
         assert "FastChat" not in screen
+        await press(pilot, "down", "down", "down", "up")
+        await until(
+            pilot,
+            lambda: shown(app).count("the same rows as JSON lines") == 2,
+            "the description under the cursor, in full",
+        )
         await press(pilot, *"csv", "enter")
         await until_shown(pilot, "A folder, from")
         await press(pilot, "enter")

@@ -26,7 +26,7 @@ from evalbench.tui.state.preferences import Preferences, load_preferences
 from evalbench.tui.state.setups import load_setups
 from evalbench.tui.widgets.form import Field, Form
 from evalbench.tui.widgets.picker import Picker
-from tests.pilot.driving import shown, until, until_shown
+from tests.pilot.driving import shown, until, until_shown, until_told
 from tests.simulator.handle import Handle
 
 SIZES = ((80, 24), (120, 40), (200, 60))
@@ -490,8 +490,13 @@ async def test_a_setup_is_kept_taken_and_forgotten(home: Path) -> None:
         await until(pilot, lambda: "--limit 7" in command(pilot), "the limit again")
         await pilot.press("ctrl+y")
         await until_shown(pilot, "Delete one")
+        await pilot.press("z", "z")
+        await until_shown(pilot, "No matches")
+        await pilot.press("backspace", "backspace")
+        await until_shown(pilot, "Delete one")
         await pilot.press("down", "down", "enter")
         await until(pilot, lambda: "Save this set-up" not in shown(app), "those to delete")
         await until_shown(pilot, "seven [/] only")
         await pilot.press("enter")
         await until(pilot, lambda: not load_setups(), "nothing kept")
+        await until_told(pilot, "deleted seven [/] only")

@@ -21,6 +21,7 @@ class Choose(Dialog[str]):
     DEFAULT_CSS = """
     Choose > #box { width: 84; height: 80%; max-height: 32; padding: 0 1; }
     Choose Picker { height: 1fr; border: none; }
+    Choose #whole { height: 2; color: $text-muted; }
     """
 
     def __init__(
@@ -30,7 +31,7 @@ class Choose(Dialog[str]):
         choices: Sequence[Choice],
         *,
         chosen: str = "",
-        hint: str = "",
+        hint: str = "Type to filter",
         keys: str = "enter: accept · escape: cancel",
     ) -> None:
         super().__init__()
@@ -38,10 +39,11 @@ class Choose(Dialog[str]):
         self._chosen, self._hint, self._keys = chosen, hint, keys
 
     def compose(self) -> ComposeResult:
-        """Title, list, key hints."""
+        """Title, list, the description under the cursor in full, key hints."""
         with Vertical(id="box"):
             yield Plain(self._title, classes="title")
             yield Picker("", self._columns, hint=self._hint, id="choices")
+            yield Plain(id="whole")
             yield Plain(self._keys, classes="dim")
 
     def on_mount(self) -> None:
@@ -50,6 +52,13 @@ class Choose(Dialog[str]):
         picker.show(self._choices)
         picker.choose(self._chosen)
         picker.take_focus()
+        self._tell()
+
+    @on(Picker.Moved)
+    def _tell(self) -> None:
+        current = self.query_one(Picker).current
+        text = current.cells[-1] if current else ""
+        self.query_one("#whole", Plain).show(text[0] if isinstance(text, tuple) else text)
 
     @on(Picker.Chosen)
     def _taken(self, event: Picker.Chosen) -> None:

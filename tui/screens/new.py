@@ -559,7 +559,7 @@ class NewRunPage(FixingPage):
         first = [Choice(_SAVE, ("Save this set-up…", draft.title), "save this set-up")]
         last = [Choice(_DELETE, ("Delete one…", ""), "delete one")] if kept else []
         columns = (Column("set-up", 30), Column("of"))
-        asked = Choose("Set-ups", columns, [*first, *choices, *last], hint="Type to filter")
+        asked = Choose("Set-ups", columns, [*first, *choices, *last])
         chosen = await self.app.push_screen_wait(asked)
         try:
             if chosen == _SAVE:
@@ -567,7 +567,9 @@ class NewRunPage(FixingPage):
             elif chosen == _DELETE:
                 doomed = await self.app.push_screen_wait(Choose("Delete", columns, choices))
                 if doomed:
-                    delete_setup(doomed.removeprefix(_KEEP))
+                    name = doomed.removeprefix(_KEEP)
+                    delete_setup(name)
+                    self.notify(f"deleted {name}", markup=False)
             elif chosen:
                 await self._take_setup(kept[chosen.removeprefix(_KEEP)])
         except EvalbenchError as error:

@@ -53,9 +53,7 @@ async def export_runs(app: AppInterface, lines: Sequence[RunLine]) -> None:
     ]
     named = _named(lines)
     chosen = await app.push_screen_wait(
-        Choose(
-            f"Export {named}", (Column("format", 18), Column("for")), choices, hint="Type to filter"
-        )
+        Choose(f"Export {named}", (Column("format", 18), Column("for")), choices)
     )
     if not chosen:
         return

@@ -19,6 +19,7 @@ from evalbench.tui.widgets.focus import Lights
 from evalbench.tui.widgets.layout import PlainInput
 from evalbench.tui.widgets.table import Cell, Column, Table
 
+_NO_MATCH = "No matches"
 _MOST = 100
 """Most lines that are shown of thousands."""
 
@@ -92,6 +93,7 @@ class Picker(Vertical, Lights):
         self._shown: list[Choice] = []
         self._columns = tuple(columns)
         self._folded = False
+        self._empty = ""
         self.chosen = ""
 
     def compose(self) -> ComposeResult:
@@ -113,8 +115,8 @@ class Picker(Vertical, Lights):
             empty: words in place of an empty list.
         """
         here = self.current
-        self._choices, self._further = choices, further
-        self._filter(empty=empty)
+        self._choices, self._further, self._empty = choices, further, empty
+        self._filter()
         self._stand_on(here.ident if here else self.chosen)
 
     def replace_columns(self, columns: Sequence[Column]) -> None:
@@ -158,7 +160,7 @@ class Picker(Vertical, Lights):
         words = one_line(self.chosen) if folded and self.chosen else self._hint
         self.query_one(Input).placeholder = words
 
-    def _filter(self, *, empty: str | None = None) -> None:
+    def _filter(self) -> None:
         query = self.query_one(Input).value.strip() if self.is_mounted else ""
         places = fitting([choice.found_by for choice in self._choices], query)
         self._shown = [self._choices[place] for place in places]
@@ -167,7 +169,7 @@ class Picker(Vertical, Lights):
         if self._typed and query and query not in [choice.ident for choice in self._choices]:
             self._shown.append(Choice(query, ((f"{self._typed} {query}", "strong"),), query))
         rows = [self._row(choice) for choice in self._shown]
-        self._table.show(_Rows(rows), empty=empty)
+        self._table.show(_Rows(rows), empty=_NO_MATCH if query and not self._empty else self._empty)
         known = len(places) + len(further)
         all_of_them = len(self._choices) + len(self._further)
         self.border_subtitle = f"{known} of {all_of_them}" if query else ""
