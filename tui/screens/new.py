@@ -123,7 +123,7 @@ class NewRunPage(FixingPage):
         form.border_title = "settings"
         form.after["base_url"] = self._after_address
         for picker in self.query(Picker):
-            picker.show((), empty="loading…")
+            picker.show_loading()
         self._picker("benchmark").take_focus()
         self._load()
         self._look_for_room()

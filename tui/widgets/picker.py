@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
+from contextlib import suppress
 
 from textual import events, on
 from textual.app import ComposeResult
@@ -20,6 +22,8 @@ from evalbench.tui.widgets.layout import PlainInput
 from evalbench.tui.widgets.table import Cell, Column, Table
 
 _NO_MATCH = "No matches"
+_LOADED_S = 4.0
+"""Seconds that enter waits at most for the lines to be loaded."""
 _MOST = 100
 """Most lines that are shown of thousands."""
 
@@ -94,6 +98,8 @@ class Picker(Vertical, Lights):
         self._columns = tuple(columns)
         self._folded = False
         self._empty = ""
+        self._ready = asyncio.Event()
+        self._ready.set()
         self.chosen = ""
 
     def compose(self) -> ComposeResult:
@@ -115,9 +121,15 @@ class Picker(Vertical, Lights):
             empty: words in place of an empty list.
         """
         here = self.current
+        self._ready.set()
         self._choices, self._further, self._empty = choices, further, empty
         self._filter()
         self._stand_on(here.ident if here else self.chosen)
+
+    def show_loading(self) -> None:
+        """Say that the lines are being loaded; enter waits for them."""
+        self.show((), empty="loading…")
+        self._ready.clear()
 
     def replace_columns(self, columns: Sequence[Column]) -> None:
         """Show these columns; further cells are omitted."""
@@ -270,8 +282,12 @@ class Picker(Vertical, Lights):
         """See ``commands.py``."""
         self._table.action_last()
 
-    def action_open(self) -> None:
+    async def action_open(self) -> None:
         """See ``commands.py``."""
+        if not (self._typed or self._ready.is_set()):
+            # What is typed next is meant for where this leads.
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._ready.wait(), _LOADED_S)
         if self._goes_on:
             self.screen.focus_next()
         # Letters typed before may still have to be applied to the list.
