@@ -166,10 +166,19 @@ def judge_name(role: str) -> str:
     return role.partition("/")[2] or role
 
 
+_CALL_FAILED = ": its call failed: "
+
+
+def error_kind(error: str) -> str:
+    """The kind of error that a sample failed with: of a judgement, that of the judge's call."""
+    _, judged, reason = error.partition(_CALL_FAILED)
+    return (reason if judged else error).partition(":")[0]
+
+
 def failed_judgements(asks: Sequence[Asked], replies: Sequence[Reply]) -> list[str]:
     """The judges whose calls failed, with the reason, as text."""
     reasons = [
-        f"{judge_name(asked[0])}: its call failed: {reply.error}"
+        f"{judge_name(asked[0])}{_CALL_FAILED}{reply.error}"
         for asked, reply in zip(asks, replies, strict=True)
         if reply.outcome is Outcome.ERROR
     ]

@@ -10,7 +10,14 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from evalbench.engine.benchmark import Benchmark, CallFailed, Score, ScoringTimeout, metrics_of
+from evalbench.engine.benchmark import (
+    Benchmark,
+    CallFailed,
+    Score,
+    ScoringTimeout,
+    error_kind,
+    metrics_of,
+)
 from evalbench.engine.calls import Outcome, Reply
 from evalbench.engine.calls.replies import plain_text
 from evalbench.engine.compat import override
@@ -359,7 +366,7 @@ class Driver(ReplySink):
 
     def _fail(self, job: Job, error: str, score: Score | None = None) -> None:
         error = plain_text(error)
-        kind = error.partition(":")[0]
+        kind = error_kind(error)
         alike = self.progress.errors.get(kind, 0) + 1
         self.progress.errors[kind] = alike
         try:

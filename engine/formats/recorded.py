@@ -21,6 +21,7 @@ from evalbench.engine.benchmark import (
     Item,
     Sample,
     SequentialAsk,
+    error_kind,
     metrics_of,
     sample_ids,
 )
@@ -213,7 +214,7 @@ class _Scoring:
         self.journal.store_score(row, epoch, sample.tags, score.outcome, score.values, detail)
 
     def _fail(self, row: int, sample: Sample, epoch: int, error: str) -> None:
-        kind = error.partition(":")[0]
+        kind = error_kind(error)
         self.errors[kind] = self.errors.get(kind, 0) + 1
         self.journal.store_score(row, epoch, sample.tags, Outcome.ERROR, {}, {"error": error})
 

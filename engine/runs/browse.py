@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from evalbench.engine.benchmark import Sample
+from evalbench.engine.benchmark import Sample, error_kind
 from evalbench.engine.calls import Outcome
 from evalbench.engine.errors import JournalError
 from evalbench.engine.journal import CallRow, SampleRow, ScoreRow
@@ -377,7 +377,7 @@ def _failed_with(decoder: RowDecoder, kind: str) -> list[int]:
 
 def _error_kind(decoder: RowDecoder, detail: int | bytes) -> str:
     """The kind of error in the detail of a failed score, as in ``Status.errors``."""
-    return str(decoder.detail(detail).get("error", "")).partition(":")[0]
+    return error_kind(str(decoder.detail(detail).get("error", "")))
 
 
 @contextmanager

@@ -127,12 +127,36 @@ def gold_text(sample: Sample, detail: Mapping[str, Any], *, short: bool = False)
 
 
 def read_text(detail: Mapping[str, Any]) -> str:
-    """The parsed answer: by the lenient parser if there is one."""
+    """The parsed answer: by the lenient parser if there is one; of several judges, each one's."""
     parsed = detail.get("parsed")
     if not isinstance(parsed, Mapping) or not parsed:
         return ""
     name = next((name for name in parsed if "lenient" in name), next(iter(parsed)))
-    return "–" if parsed[name] is None else as_text(parsed[name])
+    return reading_text(parsed[name])
+
+
+def reading_text(reading: Any, *, nothing: str = "–", names: bool = False) -> str:
+    """What a parser read, in words; several readings, such as those of judges, one by one.
+
+    Args:
+        reading: a JSON value.
+        nothing: stands for what could not be read.
+        names: whether readings are preceded by their names.
+    """
+
+    def words(part: Any, between: str) -> str:
+        if isinstance(part, list):
+            return between.join(words(one, ", ") for one in part)
+        if isinstance(part, Mapping):
+            named = ((f"{name}: " if names else "", one) for name, one in part.items())
+            return between.join(name + words(one, ", ") for name, one in named)
+        return nothing if part is None else as_text(part)
+
+    nested = names or (
+        isinstance(reading, Mapping)
+        and any(isinstance(one, (Mapping, list)) for one in reading.values())
+    )
+    return words(reading, "; " if nested else ", ")
 
 
 def shown_order(choices: Sequence[Any], detail: Mapping[str, Any]) -> Sequence[int]:

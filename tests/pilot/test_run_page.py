@@ -107,9 +107,7 @@ async def test_the_essentials_are_shown_at_every_size(
     assert "107/400 samples, 4 failed" in screen
     assert "25.0 %  20.0–31.0  accuracy" in screen
     assert "25 / 100" in screen
-    assert (
-        "bounds 24.0–28.0" if size[1] < 32 else "24.0–28.0 if failed were wrong–right"
-    ) in screen
+    assert ("bounds 24.0–28.0" if size[1] < 32 else "24.0–28.0 if failed wrong–right") in screen
     for word, share, count in (("parsed", 90.7, 97), ("refused", 1.9, 2), ("failed", 3.7, 4)):
         assert any(
             word in line and f"{share} %" in line and str(count) in line
@@ -228,7 +226,9 @@ async def test_names_of_metrics_are_told_apart_and_numbers_whole(engine: Pretend
     engine.status(State.COMPLETE, done=400, metrics=metrics)
     for size in SIZES:
         async with opened(engine, size) as pilot:
-            await until_shown(pilot, "25.0 %  20.0–31.0  Accuracy")
+            screen = await until_shown(pilot, "25.0 %  20.0–31.0")
+            # The first name, which is that of the score, is whole, if need be in a line of its own.
+            assert titles[0] in screen[: screen.index("25 / 100")]
             for told in ("str", "fir"):
                 row = re.compile(rf"Accuracy as read by {told}.*25 / 100")
                 await until(pilot, lambda: row.search(shown(pilot.app)), told)  # noqa: B023
@@ -671,11 +671,12 @@ async def test_its_progress_and_end_are_told_outside_the_page(
 
 
 async def test_what_is_left_of_a_limit_agrees_with_its_number(engine: PretendEngine) -> None:
-    limits = {"requests": [1, 60], "tokens": [1_200, 90_000]}
+    limits = {"requests": [1, 60], "tokens": [1_200, 90_000], "calls": [1, None]}
     engine.status(**{**WORK, "gauges": {**WORK["gauges"], "headroom": limits}})
     async with opened(engine) as pilot:
-        screen = await until_shown(pilot, "1 request left of 60")
-        assert "1,200 tokens left of 90,000" in screen
+        screen = await until_shown(pilot, "1 of 60 requests left")
+        assert "1,200 of 90 k tokens left" in screen
+        assert "1 call left" in screen
 
 
 async def test_an_end_hook_that_fails_is_told_on_the_page_and_elsewhere_once(

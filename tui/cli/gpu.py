@@ -107,7 +107,7 @@ def _card(number: int, card: Mapping[str, Any], history: bool) -> list[str]:
         shown = card["history"][-_COLUMNS:]
         columns = "".join(_STEPS[min(7, value * len(_STEPS) // 100)] for value in shown)
         columns = columns.translate(substitutes())
-        lines.append(f"   {columns} busy, the last {len(shown)} readings")
+        lines.append(f"   {columns} busy in the last {figures.counted(len(shown), 'reading')}")
     for pid, used in card["processes"].items():
         memory = figures.amount(used, "B") if used is not None else "unknown memory"
         command = "" if card.get("node") else _command(pid)

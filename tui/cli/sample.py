@@ -16,14 +16,15 @@ from evalbench.engine.runs.rows import as_text, gold_text
 from evalbench.engine.terminal_text import clean, one_line
 from evalbench.tui.cli import jsonlines
 from evalbench.tui.cli.output import Out
+from evalbench.tui.state.figures import OUTCOME_WORDS
 from evalbench.tui.state.reuse_words import taken_words
 from evalbench.tui.state.sample_view import (
     call_title,
     choice_table,
     media_words,
     param_words,
-    score_view,
 )
+from evalbench.tui.state.sample_words import notes, readings
 
 
 def show_sample(out: Out, folder: RunFolder, which: str, *, json: bool) -> None:
@@ -106,14 +107,13 @@ def _print(out: Out, row: SampleLine, calls: list[CallRow]) -> None:
             _print_block(out, "continuations", as_text(list(call.prompt.continuations)))
         _print_reply(out, call)
     for score in row.scores:
-        view = score_view(score, alone=False)
         out.line()
-        out.line(f"--- score of epoch {score.epoch}: {view.outcome}")
+        out.line(f"--- score of epoch {score.epoch}: {OUTCOME_WORDS[score.outcome]}")
         if score.values:
             out.line(", ".join(f"{name} {value:g}" for name, value in score.values.items()))
-        for parser, reading in view.readings:
+        for parser, reading in readings(score.detail):
             out.line(f"{parser} parser: {one_line(reading)}")
-        for name, note in view.notes:
+        for name, note in notes(score.detail):
             out.line(f"{name}: {one_line(note)}")
 
 

@@ -53,7 +53,7 @@ async def _anew(folder: RunFolder) -> Rescored:
 
 def _print(out: Out, done: Rescored) -> None:
     out.line(
-        f"{figures.count(done.scored)} scores recomputed from stored replies,"
+        f"{figures.counted(done.scored, 'score')} recomputed from stored replies,"
         f" {figures.count(done.changed)} of them changed"
     )
     if done.kept:

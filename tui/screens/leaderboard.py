@@ -69,12 +69,16 @@ class LeaderboardPage(Page):
             Column(self._board.head(name) + " ▾" * (not place), _WIDE, drop=place)
             for place, name in enumerate(self._names)
         ]
-        table.replace_columns((Column("", 5, right=True), Column("model", least=24), *shown))
+        models = self._board.models
+        model = Column("model", least=24, most=max(24, 0, *map(len, models)))
+        table.replace_columns((Column("", 5, right=True), model, *shown))
         table.show(_Rows(self._board, self._names), empty=_EMPTY)
         if here in self._board.models:
             table.cursor = self._board.models.index(here)
-        models, benchmarks = len(self._board.models), len(self._board.benchmarks)
-        words = [figures.counted(models, "model"), figures.counted(benchmarks, "benchmark")]
+        words = [
+            figures.counted(len(models), "model"),
+            figures.counted(len(self._names), "benchmark"),
+        ]
         if hidden := table.dropped:
             words.append(f"{hidden} not shown: S")
         self.query_one(TopLine).tell(right=", ".join(words))
@@ -101,7 +105,7 @@ class LeaderboardPage(Page):
             rank = self._board.rank(line.model, line.benchmark)
             words = (
                 f"{line.folder.id} · samples {line.done} · {line.age}\n"
-                f"{self._took(line)} · by the intervals its place is {rank}\n{words}"
+                f"{self._took(line)} · place {rank} by the intervals\n{words}"
             )
         self.query_one("#about", Plain).show(words)
         self.refresh_bindings()
@@ -109,7 +113,7 @@ class LeaderboardPage(Page):
     def _took(self, line: RunLine) -> str:
         """A run's cost, tokens and reply latency, which is shown once it has been read."""
         parts = [figures.dollars(line.cost)] if line.spent and line.cost is not None else []
-        parts.append(f"{figures.count(line.tokens)} tokens")
+        parts.append(figures.counted(line.tokens, "token"))
         key = line.folder.path, line.tokens
         if key not in self._latencies:
             self._read_latency(line)

@@ -36,7 +36,7 @@ _CHART_ROWS = 8
 
 _COLUMNS = (
     Column("process", 16),
-    Column("run"),
+    Column("run", most=64),
     Column("pid", 8, right=True, drop=1),
     Column("CPU", 7, right=True),
     Column("memory", 10, right=True),

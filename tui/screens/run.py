@@ -49,9 +49,11 @@ _SHORT = 32
 
 _ACROSS = ((150, 4), (110, 3), (0, 2))
 """Charts side by side, by the number of columns from which on there are so many."""
-_CHART_ROWS = (8, 15)
+_CHART_ROWS = (8, 20)
 """Rows of a chart with the gap below it, at least; and without it, at most."""
 _ABOVE_CHARTS = ("#head", "#trouble", "#panels", "#compared")
+_BESIDE_LINES = 3
+"""Cells of a panel's padding and of the scrollbar."""
 _LINES_BETWEEN = 4
 """The first line, the footer, and gaps."""
 _TABLES, _TABLES_AT_REST = 11, 19
@@ -134,8 +136,8 @@ class RunPage(Page):
             yield Compared(id="compared")
             yield ChartGrid(self.view.folder, id="charts")
             with Container(id="lower"):
-                yield Table(run_tables.scores(bounds=True), empty="No metrics.", id="scores")
-                yield Table(run_tables.ANSWERS, empty="No scores yet.", id="answers")
+                yield Table(run_tables.scores(), empty="No metrics.", id="scores")
+                yield Table(run_tables.answers(), empty="No scores yet.", id="answers")
                 yield Table(run_tables.LOG, empty="Nothing to report yet.", id="log")
         yield Footer()
 
@@ -205,7 +207,7 @@ class RunPage(Page):
     def _show_scores(self, lines: Sequence[ScoreLine]) -> None:
         """If there are few metrics, the tables below get their room."""
         table = self.query_one("#scores", Table)
-        table.replace_columns(run_tables.scores(bounds=any(line.bounds for line in lines)))
+        table.replace_columns(run_tables.scores(lines))
         table.show(ListRows([run_tables.score_row(line) for line in lines]))
         few = len(lines) <= _FEW_METRICS
         self.set_class(few, "-few")
@@ -223,17 +225,32 @@ class RunPage(Page):
         self.set_class(bool(words), "-stuck")
         self.set_class(view.state in ("failed", INTERRUPTED, UNREADABLE), "-broken")
         compact, plain = self.size.height < _SHORT, self.the_app.low_bandwidth
-        score = run_panels.score_lines(view, compact=compact, hint="f shows them")
-        self._show_section("score", score)
         self._show_section("work", run_panels.work_lines(view, compact=compact, plain=plain))
         self._show_section("gpus", run_panels.gpu_lines(view, compact=compact))
         self._show_section("money", run_panels.money_lines(view))
         self._show_section("batches", run_panels.batch_lines(view, compact=compact))
         self._show_section("limits", run_panels.limit_lines(view, compact=compact))
         self._show_section("params", run_panels.param_lines(view))
+        width = self.size.width // (1 + self._lay_panels()) - _BESIDE_LINES
+        hint = "f shows them"
+        score = run_panels.score_lines(view, compact=compact, hint=hint, width=width)
+        self._show_section("score", score)
         self._show_answers()
         self._show_log()
         self.call_after_refresh(self._lay_charts)
+
+    def _lay_panels(self) -> int:
+        """Give the room of columns with nothing in them to the others; how many the score has."""
+        columns = list(self.query("#rest > Vertical"))
+        for column in columns:
+            column.display = bool(column.query(".section.-on"))
+        shown = sum(column.display for column in columns)
+        if self.has_class("-narrow"):
+            shown = min(1, shown)
+        rest = self.query_one("#rest")
+        rest.display = shown > 0
+        rest.styles.width = f"{max(1, shown)}fr"
+        return shown
 
     def _show_section(self, name: str, lines: Sequence[Line]) -> None:
         section = self.query_one(f"#{name}", Lines)
@@ -251,7 +268,10 @@ class RunPage(Page):
         if time.monotonic() >= due or not self._answers or not self.view.live:
             self._answers_drawn = time.monotonic()
             self._answers = self.view.answers
-            table.show(ListRows([run_tables.answer_row(one) for one in self._answers]))
+            gold = any(one.gold for one in self._answers)
+            table.replace_columns(run_tables.answers(gold=gold))
+            rows = [run_tables.answer_row(one, gold=gold) for one in self._answers]
+            table.show(ListRows(rows))
 
     def _show_log(self) -> None:
         table = self.query_one("#log", Table)

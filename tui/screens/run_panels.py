@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from rich.cells import cell_len
 from textual.app import ComposeResult
 from textual.containers import Container
 
@@ -13,6 +14,7 @@ from evalbench.tui.state.batch_words import count_words, is_open, saved, stage_w
 from evalbench.tui.state.event_words import activity_words, holdup_words, limit_words
 from evalbench.tui.state.heatmap import heatmaps
 from evalbench.tui.state.machine import card_facts
+from evalbench.tui.state.names import apart
 from evalbench.tui.state.run_list import STATE_MARKS
 from evalbench.tui.state.run_view import Gpu, RunView
 from evalbench.tui.state.scores import Metrics, ScoreLine, metric_lines
@@ -80,10 +82,13 @@ def trouble_words(view: RunView) -> str:
     return "\n".join(filter(None, [view.problem, way, hook]))
 
 
-def score_lines(view: RunView, *, compact: bool, hint: str = "") -> list[Line]:
+def score_lines(
+    view: RunView, *, compact: bool, hint: str = "", width: int | None = None
+) -> list[Line]:
     """The score with its basis, then the outcomes: how far it can be trusted.
 
-    ``hint`` is shown next to the first error.
+    ``hint`` is shown next to the first error. If the headline's name does not fit next to its
+    value in ``width`` cells, it has a line of its own.
     """
     status = view.status
     lines: list[Line] = []
@@ -93,9 +98,14 @@ def score_lines(view: RunView, *, compact: bool, hint: str = "") -> list[Line]:
     intervals = max((len(words.interval) for words in shown), default=0)
     for words in shown:
         interval = f"  {words.interval:<{intervals}}" if intervals else ""
-        lines.append([(f"{words.value:>{values}}", "strong"), interval, "  ", words.title])
-        if len(lines) == 1:
-            lines += _footing(words, compact=compact)
+        line: list[Piece] = [(f"{words.value:>{values}}", "strong"), interval]
+        if lines:
+            lines.append([*line, "  ", words.title])
+            continue
+        beside = values + len(interval) + 2 + cell_len(words.title)
+        fits = width is None or beside <= width
+        lines += [[*line, "  ", words.title]] if fits else [line, [words.title]]
+        lines += _footing(words, compact=compact)
     if not lines:
         lines.append([("no score yet", "dim")])
     if status.done:
@@ -121,7 +131,7 @@ def _footing(words: ScoreLine, *, compact: bool) -> list[Line]:
     sure = " · 95 % interval" if words.interval else ""
     lines: list[Line] = [[(words.counts + sure, "dim")]]
     if words.bounds:
-        lines.append([(f"{words.bounds} if failed were wrong–right", "warn")])
+        lines.append([(f"{words.bounds} if failed wrong–right", "warn")])
     return lines
 
 
@@ -132,14 +142,14 @@ def work_lines(view: RunView, *, compact: bool, plain: bool) -> list[Line]:
     lines: list[Line] = []
     roles = view.roles
     widest = max((len(figures.count(role.sent)) for role in roles), default=0)
-    for role in roles:
-        name, sent = one_line(role.role), f"{figures.count(role.sent):>{widest}} sent"
+    for role, name in zip(roles, apart([role.role for role in roles]), strict=True):
+        sent = f"{figures.count(role.sent):>{widest}} sent"
         sent += " since resuming" if view.resumed else ""
         if len(roles) > 1:
             # Numbers first: names of judges may be longer than the line. For a lone candidate,
             # calls in flight are shown next to its limit.
             flying = f", {figures.count(role.in_flight)} in flight" if view.live else ""
-            lines.append([f"{sent}{flying}  {name}"])
+            lines.append([f"{sent}{flying}  ", name])
         else:
             lines.append([f"{name}  {sent}"])
         if role.from_journal and not compact:
@@ -255,11 +265,14 @@ def limit_lines(view: RunView, *, compact: bool) -> list[Line]:
     for what, (left, limit) in (gauges.get("headroom") or {}).items():
         if left is None:
             continue
-        words: list[Piece] = [f"{figures.counted(left, one_line(what).removesuffix('s'))} left"]
+        name = one_line(what)
         if limit:
             share = left / limit
-            words += [f" of {figures.count(limit)} ", Bar(share, _left_tone(share))]
-        lines.append(words)
+            words = f"{figures.short(left)} of {figures.short(limit)} {name} left "
+            lines.append([words, Bar(share, _left_tone(share))])
+        else:
+            name = name.removesuffix("s") if left == 1 else name
+            lines.append([f"{figures.short(left)} {name} left"])
     if holdup := holdup_words(gauges):
         lines.append([(holdup, "warn")])
     if (again := gauges.get("retries")) and not compact:

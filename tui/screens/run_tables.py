@@ -10,20 +10,21 @@ from evalbench.tui.state.run_view import RunView
 from evalbench.tui.state.scores import ScoreLine
 from evalbench.tui.widgets.table import Cell, Column
 
-ANSWERS = (
-    Column("", 1),
-    Column("outcome", 9, drop=2),
-    Column("latest answers", least=24),
-    Column("gold", 16, drop=1),
-    Column("read as", 16),
-)
 LOG = (Column("time", 8), Column("events"))
 
 
-def scores(*, bounds: bool) -> tuple[Column, ...]:
-    """The columns of the metrics; ``bounds``: whether any has bounds."""
+def answers(*, gold: bool = True) -> tuple[Column, ...]:
+    """The columns of answers; ``gold``: whether any has a right answer."""
+    right = [Column("gold", 16, drop=1)] if gold else []
+    head = Column("", 1), Column("outcome", 9, drop=2), Column("latest answers", least=24)
+    return (*head, *right, Column("read as", 16))
+
+
+def scores(lines: Sequence[ScoreLine] = ()) -> tuple[Column, ...]:
+    """The columns of these metrics, with their bounds if any has some."""
+    bounds = any(line.bounds for line in lines)
     columns = (
-        Column("metric"),
+        Column("metric", most=max((len(line.title) for line in lines), default=0)),
         Column("score", 9, right=True),
         Column("95 %", 12, right=True, drop=1),
         Column("k / n", 15, right=True, drop=2),
@@ -38,13 +39,13 @@ def score_row(line: ScoreLine) -> Sequence[Cell]:
     return (line.title, (line.value, "strong"), line.interval, line.counts, line.bounds)
 
 
-def answer_row(answer: Answer) -> Sequence[Cell]:
-    """An answer: its verdict, the question, the correct answer and the parsed one."""
+def answer_row(answer: Answer, *, gold: bool) -> Sequence[Cell]:
+    """An answer: its verdict, the question, the correct answer if any has one, the parsed one."""
     return (
         (answer.verdict.glyph, answer.verdict.tone),
         (answer.outcome, "dim"),
         answer.question,
-        answer.gold,
+        *([answer.gold] if gold else []),
         answer.read,
     )
 

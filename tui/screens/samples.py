@@ -26,6 +26,7 @@ from evalbench.engine.runs.browse import (
     TextSearch,
 )
 from evalbench.engine.runs.folder import RunFolder
+from evalbench.engine.runs.rows import gold_text
 from evalbench.tui.clipboard import copy
 from evalbench.tui.screens.choose import Choose
 from evalbench.tui.screens.dialogs import Confirm, Enter
@@ -50,9 +51,10 @@ _HEAD = (
     Column("", 1),
     Column("outcome", 9),
     Column("score", 6),
-    Column("read as", 9),
-    Column("gold", 9),
 )
+_READ, _GOLD = Column("read as", 9), Column("gold", 9)
+_WIDE_TEXT = 18
+"""Width of these two on wide screens."""
 _QUESTION = Column("question", least=28)
 _GROUP = (Column("group"), Column("", 14), Column("samples", 9, right=True))
 _NUMBER_WIDTH, _TAG_WIDTH = 7, 18
@@ -138,6 +140,7 @@ class SamplesPage(SeekingPage):
         self._epochs = epochs_of(folder)
         self._tags: tuple[str, ...] = ()
         self._tag_widths: dict[str, int] = {}
+        self._gold = True
         self._all: Sequence[int] = ()
         self._filter = SampleFilter()
         self._narrowed = narrowed
@@ -162,7 +165,9 @@ class SamplesPage(SeekingPage):
             yield LineInput(id="find", placeholder=_EXAMPLE)
         yield Plain(id="narrowed")
         yield Table(
-            (Column("", _NUMBER_WIDTH), *_HEAD, _QUESTION), empty=_NOTHING_YET, id="samples"
+            (Column("", _NUMBER_WIDTH), *_HEAD, _READ, _GOLD, _QUESTION),
+            empty=_NOTHING_YET,
+            id="samples",
         )
         yield Footer()
 
@@ -227,8 +232,7 @@ class SamplesPage(SeekingPage):
     def _set_columns(self, numbers: Sequence[int]) -> None:
         """Make room for the greatest number, and add a column per tag if there is space left."""
         if not self._tags:
-            self._tag_widths = self._widths_of_tags(numbers)
-            self._tags = tuple(self._tag_widths)
+            self._look_at(numbers)
         wide = max(_NUMBER_WIDTH, len(figures.count(numbers[-1])))
         columns = [
             Column(tag, width, drop=len(EXTRAS) + len(self._tags) - place)
@@ -252,17 +256,27 @@ class SamplesPage(SeekingPage):
             else column
             for column in (number, *_HEAD)
         ]
-        self.query_one(Table).replace_columns([*heads, *extras, *columns, _QUESTION])
+        texts = [_READ, _GOLD] if self._gold else [_READ._replace(width=_WIDE_TEXT)]
+        if self.has_class("-wide"):
+            texts = [column._replace(width=_WIDE_TEXT) for column in texts]
+        self.query_one(Table).replace_columns([*heads, *texts, *extras, *columns, _QUESTION])
 
-    def _widths_of_tags(self, numbers: Sequence[int]) -> dict[str, int]:
-        """The tags that are shown, and the width that some samples from all parts need."""
-        some = numbers[:: 1 + len(numbers) // _LOOKED_AT]
-        lines = [line.sample.tags for line in self._samples.lines(some).values()]
-        names = list(lines[0])[:_MOST_TAGS] if lines else []
-        return {
-            name: min(_TAG_WIDTH, max(len(name), *(len(tags.get(name, "")) for tags in lines)))
+    def on_resize(self, event: events.Resize) -> None:
+        """Wide screens have wider columns."""
+        if self._all:
+            self._set_columns(self._all)
+
+    def _look_at(self, numbers: Sequence[int]) -> None:
+        """See in some samples from all parts whether they have right answers, and their tags."""
+        some = self._samples.lines(numbers[:: 1 + len(numbers) // _LOOKED_AT]).values()
+        self._gold = any(gold_text(line.sample, {}) for line in some)
+        tags = [line.sample.tags for line in some]
+        names = list(tags[0])[:_MOST_TAGS] if tags else []
+        self._tag_widths = {
+            name: min(_TAG_WIDTH, max(len(name), *(len(one.get(name, "")) for one in tags)))
             for name in names
         }
+        self._tags = tuple(self._tag_widths)
 
     def _value_columns(self) -> tuple[str, ...]:
         """The optional columns of single values; none while the journal cannot be read."""
@@ -291,6 +305,7 @@ class SamplesPage(SeekingPage):
                 self._tags,
                 extras=self._extras,
                 epochs=self._epochs,
+                gold=self._gold,
                 live=not self._watch.ended,
             )
         if not empty:
@@ -487,7 +502,7 @@ class SamplesPage(SeekingPage):
 
     @on(Table.HeadClicked)
     def _head_clicked(self, event: Table.HeadClicked) -> None:
-        place = event.index - 1 - len(_HEAD)
+        place = event.index - 1 - len(_HEAD) - (2 if self._gold else 1)
         if 0 <= place < len(self._extras):
             title = _order_name(self._extras[place])
         else:

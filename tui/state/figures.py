@@ -156,6 +156,14 @@ def amount(number: float, unit: str) -> str:
     return f"{number:.0f} B"
 
 
+def short(number: float) -> str:
+    """``950``, ``88 k``, ``2.5 M``: a large number in three digits."""
+    for size, name in ((1e9, " G"), (1e6, " M"), (1e4, " k")):
+        if number >= size:
+            return f"{number / (1e3 if size == 1e4 else size):.3g}{name}"
+    return count(number)
+
+
 def bytes_of(used: float, total: float) -> str:
     """``1.2 GB of 8.0 GB``."""
     return f"{amount(used, 'B')} of {amount(total, 'B')}"

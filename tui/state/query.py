@@ -41,11 +41,14 @@ class Fields(Generic[Row]):
     Attributes:
         words: text that plain words are searched in, in lower case; None: the caller searches.
         texts, numbers: fields by name. ``age`` is in seconds, and accepts ``2h`` and ``3d`` too.
+        kinds: those of the texts that take one of a few words, which match from their beginning:
+            ``outcome:parsed`` is not ``unparsed``.
     """
 
     words: Callable[[Row], str] | None
     texts: Mapping[str, Text[Row]]
     numbers: Mapping[str, Number[Row]]
+    kinds: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +88,9 @@ def parse_query(text: str, fields: Fields[Row]) -> Query[Row]:
                 continue
             term = _with_words(fields.words, wanted)
         elif how == ":" and name.lower() in fields.texts:
-            term = _with_text(fields.texts[name.lower()], wanted)
+            field = fields.texts[name.lower()]
+            kind = name.lower() in fields.kinds
+            term = _with_kind(field, wanted) if kind else _with_text(field, wanted)
         elif how != ":" and name.lower() in fields.numbers:
             number = _number(wanted)
             if number is None:
@@ -105,6 +110,10 @@ def _with_words(words: Callable[[Row], str], wanted: str) -> Callable[[Row], boo
 
 def _with_text(field: Text[Row], wanted: str) -> Callable[[Row], bool]:
     return lambda row: any(wanted in text for text in field(row))
+
+
+def _with_kind(field: Text[Row], wanted: str) -> Callable[[Row], bool]:
+    return lambda row: any(text.startswith(wanted) for text in field(row))
 
 
 def _with_number(

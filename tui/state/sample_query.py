@@ -10,13 +10,16 @@ from typing import TYPE_CHECKING
 
 from evalbench.engine.runs.browse import WAITING, Filter, SampleBrowser, SampleFacts
 from evalbench.tui.state.query import Fields, Query, parse_query
-from evalbench.tui.state.sample_words import STATE_WORDS, value_word
+from evalbench.tui.state.sample_words import STATE_WORDS, score_word
 
 if TYPE_CHECKING:
     from evalbench.tui.state.query import Number, Text
 
 _TOOK = frozenset({"latency", "tokens", "in", "out", "cost"})
 """Fields that need a scan of all replies."""
+
+_KINDS = frozenset({"outcome", "score"})
+"""Fields that take one of a few words."""
 
 _OUTCOME = re.compile(r'(?<!\S)outcome:"?([^\s"]+)')
 
@@ -44,12 +47,18 @@ class SampleFilter(Filter):
         typed = _OUTCOME.findall(self.typed.lower())
         if self.outcome or len(typed) != 1:
             return self.outcome
-        found = [name for name, word in STATE_WORDS.items() if typed[0] in word]
+        words = STATE_WORDS | {WAITING: WAITING}
+        found = [name for name, word in words.items() if word.startswith(typed[0])]
         return found[0] if len(found) == 1 else ""
 
 
-def sample_fields(tags: Sequence[str], values: Sequence[str]) -> Fields[SampleFacts]:
-    """The fields of samples with these tags and values; built-in ones come first."""
+def sample_fields(
+    tags: Sequence[str], values: Sequence[str], *, graded: bool = False
+) -> Fields[SampleFacts]:
+    """The fields of samples with these tags and values; built-in ones come first.
+
+    Scores that are ``graded`` are no words, but numbers to compare.
+    """
     texts: dict[str, Text[SampleFacts]] = {tag.lower(): _tag(tag) for tag in _named(tags)}
     numbers: dict[str, Number[SampleFacts]] = {
         value.lower(): _value(value) for value in _named(values)
@@ -57,8 +66,9 @@ def sample_fields(tags: Sequence[str], values: Sequence[str]) -> Fields[SampleFa
     texts |= {
         "outcome": lambda one: [STATE_WORDS[name] for name in one.outcomes] or [WAITING],
         "error": lambda one: [error.lower() for error in one.errors],
-        "score": lambda one: [] if one.score is None else [value_word(one.score)],
     }
+    if not graded:
+        texts["score"] = lambda one: [] if one.score is None else [score_word(one.score)]
     numbers |= {
         "number": lambda one: one.row,
         "score": lambda one: one.score,
@@ -68,7 +78,7 @@ def sample_fields(tags: Sequence[str], values: Sequence[str]) -> Fields[SampleFa
         "out": lambda one: one.took.output_tokens or None,
         "cost": lambda one: one.took.cost,
     }
-    return Fields(None, texts, numbers)
+    return Fields(None, texts, numbers, _KINDS)
 
 
 def fields_of(samples: SampleBrowser) -> Fields[SampleFacts]:
@@ -77,7 +87,8 @@ def fields_of(samples: SampleBrowser) -> Fields[SampleFacts]:
     Raises:
         JournalError: the journal cannot be read.
     """
-    return sample_fields(tuple(samples.facets().tags), samples.value_names())
+    facets = samples.facets()
+    return sample_fields(tuple(facets.tags), samples.value_names(), graded=facets.graded)
 
 
 def _named(names: Sequence[str]) -> list[str]:

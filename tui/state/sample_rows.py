@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from evalbench.engine.errors import JournalError
 from evalbench.engine.runs.browse import VALUE, SampleBrowser, SampleLine, Took
+from evalbench.engine.runs.headline import Headline
 from evalbench.engine.runs.rows import gold_text, read_text
 from evalbench.tui.state import figures
 from evalbench.tui.state.sample_words import outcome_word, question_words, value_word, verdict
@@ -21,19 +22,21 @@ _LONGEST = 400
 """Maximum characters of a text in one cell."""
 
 
-def _ratings(line: SampleLine) -> str:
+def _ratings(line: SampleLine, headline: Headline) -> str:
     """All values of the first score, such as those of several judges."""
     values = line.scores[0].values if line.scores else {}
-    return ", ".join(f"{name} {value_word(number)}" for name, number in values.items())
+    return ", ".join(
+        f"{name} {value_word(value, name, headline)}" for name, value in values.items()
+    )
 
 
-EXTRAS: Mapping[str, tuple[int, Callable[[SampleLine, Took, int], str]]] = {
-    "latency": (9, lambda _, took, __: figures.duration(took.seconds) if took.seconds else ""),
-    "tokens in": (11, lambda _, took, __: figures.count(took.input_tokens)),
-    "out": (7, lambda _, took, __: figures.count(took.output_tokens)),
-    "cost": (10, lambda _, took, __: figures.dollars(took.cost) if took.cost else ""),
-    "epochs": (7, lambda line, _, epochs: f"{len(line.scores)} of {epochs}"),
-    "values": (26, lambda line, _, __: _ratings(line)),
+EXTRAS: Mapping[str, tuple[int, Callable[[SampleLine, Took, int, Headline], str]]] = {
+    "latency": (9, lambda _, took, *__: figures.duration(took.seconds) if took.seconds else ""),
+    "tokens in": (11, lambda _, took, *__: figures.count(took.input_tokens)),
+    "out": (7, lambda _, took, *__: figures.count(took.output_tokens)),
+    "cost": (10, lambda _, took, *__: figures.dollars(took.cost) if took.cost else ""),
+    "epochs": (7, lambda line, _, epochs, __: f"{len(line.scores)} of {epochs}"),
+    "values": (26, lambda line, _, __, headline: _ratings(line, headline)),
 }
 """Optional columns: width, and the content of a cell. Those of one value each are further ones,
 called :data:`VALUE` and the value's name."""
@@ -42,13 +45,13 @@ VALUE_WIDTH = 14
 """Width of a column that shows one value."""
 
 
-def _extra(name: str, line: SampleLine, took: Took, epochs: int) -> str:
+def _extra(name: str, line: SampleLine, took: Took, epochs: int, headline: Headline) -> str:
     """The content of an optional column's cell; of a value, that of every epoch."""
     if not name.startswith(VALUE):
-        return EXTRAS[name][1](line, took, epochs)
+        return EXTRAS[name][1](line, took, epochs, headline)
     value = name.removeprefix(VALUE)
     values = (score.values[value] for score in line.scores if value in score.values)
-    return ", ".join(map(value_word, values))
+    return ", ".join(value_word(number, value, headline) for number in values)
 
 
 class SampleRows:
@@ -67,15 +70,18 @@ class SampleRows:
         *,
         extras: Sequence[str] = (),
         epochs: int = 1,
+        gold: bool = True,
         live: bool = False,
     ) -> None:
-        """``tags`` and ``extras`` get one column each; a finished sample has ``epochs`` scores."""
+        """``tags``, ``extras`` and ``gold`` get a column each; a finished sample has ``epochs``
+        scores."""
         self._samples = samples
         self.numbers = numbers
         self.live = live
         self._tags = tags
         self._extras = extras
         self._epochs = epochs
+        self._gold = gold
         self._held: OrderedDict[int, list[Cells]] = OrderedDict()
         self._open: set[int] = set()
 
@@ -136,15 +142,16 @@ class SampleRows:
         if line is None:
             return ((f"{figures.count(number):>8}   no longer part of the run", "dim"),)
         detail = line.scores[0].detail if line.scores else {}
-        found = verdict(line.scores, self._samples.headline)
+        headline = self._samples.headline
+        found = verdict(line.scores, headline)
         return (
             (figures.count(number), "dim"),
             (found.glyph, found.tone),
             (outcome_word(line, live=self.live), "" if line.scores else "dim"),
             (found.word, found.tone),
             read_text(detail)[:_LONGEST],
-            gold_text(line.sample, detail, short=True)[:_LONGEST],
-            *((_extra(name, line, took, self._epochs), "") for name in self._extras),
+            *([gold_text(line.sample, detail, short=True)[:_LONGEST]] if self._gold else []),
+            *((_extra(name, line, took, self._epochs, headline), "") for name in self._extras),
             *((line.sample.tags.get(tag, "")[:_LONGEST], "dim") for tag in self._tags),
             question_words(line.sample.inputs).lstrip()[:_LONGEST],
         )

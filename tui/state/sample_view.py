@@ -16,12 +16,13 @@ from evalbench.engine.calls import MediaPart, Message, Reply
 from evalbench.engine.journal import CallRow, ScoreRow
 from evalbench.engine.runs.browse import SampleLine
 from evalbench.engine.runs.headline import Headline
-from evalbench.engine.runs.rows import as_text, gold_text
+from evalbench.engine.runs.rows import gold_text
 from evalbench.engine.terminal_text import visible
 from evalbench.tui.state import figures
 from evalbench.tui.state.reuse_words import taken_words
 from evalbench.tui.state.sample_words import (
     Verdict,
+    notes,
     outcome_word,
     question_words,
     readings,
@@ -113,23 +114,20 @@ def sample_view(
         question_words(line.sample.inputs),
         gold_text(line.sample, detail),
         list(line.sample.tags.items()),
-        [score_view(score, alone=len(line.scores) == 1) for score in line.scores],
+        [score_view(score, headline, alone=len(line.scores) == 1) for score in line.scores],
         list(_call_views(calls, live=live)),
         last,
     )
 
 
-def score_view(score: ScoreRow, *, alone: bool) -> ScoreView:
+def score_view(score: ScoreRow, headline: Headline, *, alone: bool) -> ScoreView:
     """A score; its epoch is named unless it is the only one."""
-    notes = [
-        (name, as_text(value)) for name, value in score.detail.items() if value and name != "parsed"
-    ]
     return ScoreView(
         "" if alone else f"epoch {score.epoch + 1}",
         figures.OUTCOME_WORDS[score.outcome],
         readings(score.detail),
-        [(name, value_word(number)) for name, number in score.values.items()],
-        notes,
+        [(name, value_word(number, name, headline)) for name, number in score.values.items()],
+        notes(score.detail),
     )
 
 
@@ -335,10 +333,12 @@ def marked(text: str) -> str:
 
 def raw_words(calls: Sequence[CallRow]) -> str:
     """Each call as sent, and the body of its reply as the provider returned it."""
-    return "\n\n".join(_raw_call(call) for call in calls) or "Nothing was asked yet."
+    epochs = any(call.key.epoch for call in calls)
+    parts = [_raw_call(call, _short_title(call, epochs=epochs)) for call in calls]
+    return "\n\n".join(parts) or "Nothing was asked yet."
 
 
-def _raw_call(call: CallRow) -> str:
+def _raw_call(call: CallRow, title: str) -> str:
     prompt = call.prompt
     asked: dict[str, Any] = {
         "model": call.key.model,
@@ -347,7 +347,7 @@ def _raw_call(call: CallRow) -> str:
     if prompt.continuations:
         asked["continuations"] = list(prompt.continuations)
     asked |= prompt.params.asked()
-    parts = [f"# {call_title(call)}", "## request, as evalbench asks for it", _json(asked)]
+    parts = [f"# {title}", "## request, as evalbench asks for it", _json(asked)]
     reply = call.reply
     if reply is None:
         parts += ["## no reply"]

@@ -10,7 +10,7 @@ from evalbench.engine.benchmark import Sample
 from evalbench.engine.journal import ScoreRow
 from evalbench.engine.runs.browse import WAITING, SampleLine
 from evalbench.engine.runs.headline import Headline
-from evalbench.engine.runs.rows import as_text, shown_order
+from evalbench.engine.runs.rows import as_text, reading_text, shown_order
 from evalbench.tui.state.figures import OUTCOME_WORDS
 
 _QUESTIONS = ("question", "prompt", "instruction", "text")
@@ -50,8 +50,14 @@ def _judged(number: float) -> Verdict:
     return Verdict("•" if number > 1 else "~", f"{number:.3g}", "" if number > 1 else "warn")
 
 
-def value_word(number: float) -> str:
-    """One value of a score: right, wrong, or the number."""
+def value_word(number: float, name: str, headline: Headline) -> str:
+    """One value of a score: right or wrong if its name says that it is, otherwise the number."""
+    alike = f"{name}_".startswith(f"{headline.name}_")  # accuracy, and accuracy_strict
+    return score_word(number) if alike and not headline.graded else f"{number:.3g}"
+
+
+def score_word(number: float) -> str:
+    """A headline value that is no grade: right, wrong, or the number in between."""
     return _judged(number).word
 
 
@@ -91,11 +97,16 @@ def choice_words(sample: Sample, detail: Mapping[str, Any]) -> str:
 
 
 def readings(detail: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """What every parser read, by parser name; ``nothing`` if it could read nothing."""
+    """What every parser read, with the parser's name; ``nothing`` if it could read nothing."""
     parsed = detail.get("parsed")
     if not isinstance(parsed, Mapping):
         return []
     return [
-        (name, "nothing" if reading is None else as_text(reading))
+        (name, reading_text(reading, nothing="nothing", names=True))
         for name, reading in parsed.items()
     ]
+
+
+def notes(detail: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """What else a score says, such as its error, by name."""
+    return [(name, as_text(value)) for name, value in detail.items() if value and name != "parsed"]

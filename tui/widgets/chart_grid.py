@@ -90,8 +90,6 @@ class ChartGrid(Container):
         if (across, rows, most) == (self._across, self._rows, self._most):
             return
         self._across, self._rows, self._most = across, rows, most
-        if across:
-            self.styles.grid_size_columns = across
         self.display = bool(across)
         self.call_after_refresh(self._draw)
 
@@ -115,10 +113,15 @@ class ChartGrid(Container):
 
     async def _draw(self) -> int:
         """Draw what was read, each chart in a widget of its own; returns their number."""
-        width = (self.size.width - _GUTTER * (self._across - 1)) // max(1, self._across)
-        if self._history is None or not self.is_attached or width < 1 or not self._across:
+        if self._history is None or not self.is_attached or not self._across:
             return 0
-        blocks = list(self._blocks(self._history, width))[: self._most or None]
+        across = self._across
+        blocks = self._blocks(self._history, across)
+        if 0 < len(blocks) < self._most:
+            # Fewer charts than there is room for are wider, in as many lines.
+            across = -(-len(blocks) // (self._most // self._across))
+            blocks = self._blocks(self._history, across)
+        self.styles.grid_size_columns = across
         widgets = list(self.query(Lines))
         if len(widgets) != len(blocks):
             await self.remove_children()
@@ -128,7 +131,12 @@ class ChartGrid(Container):
             widget.show(lines)
         return len(blocks)
 
-    def _blocks(self, history: History, width: int) -> Iterator[list[Line]]:
+    def _blocks(self, history: History, across: int) -> list[list[Line]]:
+        """The charts that are shown, ``across`` of them in a line."""
+        width = (self.size.width - _GUTTER * (across - 1)) // across
+        return list(self._all(history, width))[: self._most or None] if width > 0 else []
+
+    def _all(self, history: History, width: int) -> Iterator[list[Line]]:
         """All charts of a run, the most important first."""
         status, rows = self._status, self._rows
         found = charts(history, status, live=self._live)

@@ -24,7 +24,8 @@ class Column(NamedTuple):
     """A column. Width 0: shares the remaining width; ``drop``: dropped first if space is tight.
 
     Columns with a higher ``drop`` are dropped before those with a lower one; 0 is always kept.
-    Space is tight while a sharing column would get less than its ``least``.
+    Space is tight while a sharing column would get less than its ``least``. It gets no more than
+    its ``most``, so that figures stay near their names; what no column takes is left at the end.
     """
 
     title: str
@@ -32,6 +33,7 @@ class Column(NamedTuple):
     right: bool = False
     drop: int = 0
     least: int = 8
+    most: int = 0
 
 
 Cell = str | tuple[str, str]
@@ -440,8 +442,14 @@ def _fit(columns: Sequence[Column], width: int) -> list[int]:
             kept[number] = False
     fixed = sum(c.width + 1 for c, keep in zip(columns, kept, strict=True) if keep)
     flexible = [n for n, c in enumerate(columns) if kept[n] and not c.width]
-    share, rest = divmod(max(0, width - fixed), len(flexible) or 1)
+    spare = max(0, width - fixed)
+    shares: dict[int, int] = {}
+    # Those with the smallest limit first: others share what they leave.
+    for place, number in enumerate(sorted(flexible, key=lambda n: columns[n].most or width)):
+        share = -(-spare // (len(flexible) - place))
+        shares[number] = max(1, min(share, columns[number].most or share))
+        spare -= shares[number]
     return [
-        0 if not keep else column.width or max(1, share + (1 if number in flexible[:rest] else 0))
+        column.width or shares[number] if keep else 0
         for number, (column, keep) in enumerate(zip(columns, kept, strict=True))
     ]

@@ -14,6 +14,7 @@ from evalbench.engine.benchmark import (
     CallFailed,
     Sample,
     Score,
+    error_kind,
     repeat_of,
 )
 from evalbench.engine.benchmarks.custom.benchmark import Custom
@@ -171,6 +172,7 @@ def test_what_one_judge_says_counts_although_the_other_failed(case: str, tmp_pat
     score = asyncio.run(bench.solve(sample, Asking(says, JUDGES[0])))
     assert score.outcome is Outcome.ERROR
     assert score.note == "x/one: its call failed: overloaded"
+    assert error_kind(score.note) == "overloaded"
     assert not any("x/one" in name and value for name, value in score.values.items())
     found = metrics(bench, sample, score)[name]
     assert (found.value, found.n) == (value, n)

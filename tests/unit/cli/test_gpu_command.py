@@ -135,7 +135,7 @@ def test_watching_goes_on_until_it_is_interrupted(
     assert main(["gpu", "--watch", "--every", "0.5"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert pauses == [0.5] * 3
-    assert lines.count("   ▁▅█ busy, the last 3 readings") == 3
+    assert lines.count("   ▁▅█ busy in the last 3 readings") == 3
 
 
 @pytest.mark.parametrize("every", ["0.1", "often"])

@@ -141,3 +141,11 @@ def test_negative_numbers_have_a_minus_sign() -> None:
     kappa = _metric(value=-0.125, low=-0.25, high=0.5, share=False)
     assert figures.score(kappa) == "−0.125 (−0.250–0.500)"
     assert [figures.signed(number, 1) for number in (-3.14, 2, -0.04)] == ["−3.1", "+2.0", "+0.0"]
+
+
+@pytest.mark.parametrize(
+    ("number", "words"),
+    [(0, "0"), (9_999, "9,999"), (88_000, "88 k"), (1_000_000, "1 M"), (2.5e9, "2.5 G")],
+)
+def test_large_numbers_take_three_digits(number: float, words: str) -> None:
+    assert figures.short(number) == words

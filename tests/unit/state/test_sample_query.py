@@ -54,6 +54,31 @@ async def test_conditions(engine: PretendEngine, typed: str, rows: list[int]) ->
     assert list(matching(samples, SampleFilter(typed=typed), fields)) == rows
 
 
+@pytest.mark.parametrize(
+    ("typed", "rows"),
+    [
+        ("outcome:parsed", [1]),
+        ("outcome:un", [2]),
+        ("-outcome:parsed", [2]),
+        ("score:w", [2]),
+    ],
+)
+async def test_one_of_a_few_words_matches_from_its_beginning(
+    home: Path, typed: str, rows: list[int]
+) -> None:
+    engine = pretend(total=2)
+    await engine.answer(1, "Q1")
+    await engine.answer(2, "Q2", read="C", gold="B", outcome=Outcome.UNPARSED)
+    samples = SampleBrowser(engine.folder.journal, "accuracy")
+    assert list(matching(samples, SampleFilter(typed=typed), fields_of(samples))) == rows
+
+
+async def test_grades_are_compared_and_are_no_words(home: Path) -> None:
+    fields = sample_fields((), (), graded=True)
+    assert parse_query("score:right", fields).problem.startswith("no score: here")
+    assert parse_query("score<=1", fields).problem == ""
+
+
 async def test_it_narrows_what_other_filters_leave(engine: PretendEngine) -> None:
     samples = SampleBrowser(engine.folder.journal, "accuracy")
     fields = fields_of(samples)
@@ -106,6 +131,8 @@ def test_a_journal_that_cannot_be_read_is_an_error(tmp_path: Path) -> None:
         (SampleFilter(typed='outcome:"failed"'), "error"),
         (SampleFilter(typed="-outcome:refused"), ""),
         (SampleFilter(typed="outcome:refused outcome:truncated"), ""),
+        (SampleFilter(typed="outcome:parsed"), "ok"),
+        (SampleFilter(typed="outcome:waiting"), "waiting"),
         (SampleFilter(typed="outcome:e"), ""),
         (SampleFilter(typed="outcome:"), ""),
     ],

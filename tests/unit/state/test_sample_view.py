@@ -249,8 +249,25 @@ def test_scores_tell_readings_values_and_notes() -> None:
     assert told.title == ""
     assert told.outcome == "parsed"
     assert told.readings == [("letter", "A")]
-    assert told.values == [("accuracy", "wrong"), ("strict", "right")]
+    assert told.values == [("accuracy", "wrong"), ("strict", "1")]
     assert told.notes == [("note", "by the second line")]
+
+
+def test_values_of_a_graded_run_are_numbers_and_each_judges_reading_is_told() -> None:
+    read = {"one, turn 1": 7, "one, turn 2": None}
+    verdicts = {"one": ["A", "tie"], "two": {"compliant": True, "confidence": None}}
+    detail = {"parsed": {"rating/1": read, "rating-lenient/2": verdicts}}
+    line = SampleLine(1, CHOICE, (score(1.0, 7.0, detail=detail),), True)
+    graded = headline()
+    graded.follow({"accuracy": {"value": 5.5}})
+    (told,) = sample_view(line, [], graded, live=False).scores
+    assert told.values == [("accuracy", "1"), ("strict", "7")]
+    assert told.readings == [
+        ("rating/1", "one, turn 1: 7; one, turn 2: nothing"),
+        ("rating-lenient/2", "one: A, tie; two: compliant: true, confidence: nothing"),
+    ]
+    assert read_text(detail) == "A, tie; true, –"
+    assert read_text({"parsed": {"rating/1": read}}) == "7, –"
 
 
 def test_choices_are_a_table_of_log_likelihoods_and_shares() -> None:
