@@ -547,6 +547,37 @@ async def test_the_end_of_a_very_long_reply_is_reached_at_once(
             assert "\n".join(parts) == f"{text}the very end"
 
 
+async def test_the_end_is_reached_although_its_text_is_laid_out_late(
+    engine: PretendEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await put(engine, 1, (generate("Q"), Reply("line\n" * 3500 + "the very end")))
+    async with one(engine, 1) as pilot:
+        await until_shown(pilot, "reply")
+        (long,) = pilot.app.screen.query(LongText)
+        # As on a busy machine: what waits for a refresh does not see what was just mounted.
+        monkeypatch.setattr(Everything, "call_after_refresh", Everything.call_next)
+        await pilot.press("end")
+        await until_shown(pilot, "the very end")
+        assert long.left > 0
+
+
+async def test_the_end_stays_in_view_until_one_scrolls(engine: PretendEngine) -> None:
+    await put(engine, 1, (generate("Q"), Reply("line\n" * 3500 + "the very end")))
+    async with one(engine, 1) as pilot:
+        await until_shown(pilot, "reply")
+        whole = pilot.app.screen.query_one(Everything)
+        await pilot.press("end")
+        await until_shown(pilot, "the very end")
+        await whole.mount(Plain("and more\n" * 50 + "the end after that"))
+        await until_shown(pilot, "the end after that")
+        await pilot.press("up")
+        await until(pilot, lambda: whole.scroll_y < whole.max_scroll_y, "the line above")
+        place = whole.scroll_y
+        await whole.mount(Plain("yet more\n" * 50))
+        await until(pilot, lambda: whole.max_scroll_y > place + 50, "what is below")
+        assert whole.scroll_y == place
+
+
 async def test_the_end_is_laid_out_only_once(engine: PretendEngine) -> None:
     await put(engine, 1, (generate("Q"), Reply("line\n" * 9000 + "the very end")))
     async with one(engine, 1) as pilot:

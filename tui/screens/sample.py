@@ -94,13 +94,20 @@ class Fold(Vertical, can_focus=True):
 class Everything(Scroll):
     """A sample's content. Long texts are laid out as the user scrolls to them."""
 
-    _at_work = _upwards = False
+    _at_work = _upwards = _ends = False
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
         """Prepare the next part before the end of the last one is reached."""
         super().watch_scroll_y(old_value, new_value)
         if not self._at_work:
             self._upwards = new_value < old_value
+            self._ends = self._ends and not self._upwards
+        self.call_after_refresh(self._go_on)
+
+    def watch_virtual_size(self) -> None:
+        """Stay at the end: what was mounted for it may get its height only after a refresh."""
+        if self._ends:
+            self.scroll_end(animate=False, immediate=True)
         self.call_after_refresh(self._go_on)
 
     async def _go_on(self) -> None:
@@ -109,6 +116,9 @@ class Everything(Scroll):
         for text in self.query(LongText):
             gap = text.gap
             if self._at_work or gap is None or not above <= gap.region.y <= below:
+                continue
+            if self._ends and (text.tail is None or text.tail >= self.size.height):
+                # That is where it was before the end came into view.
                 continue
             if self._upwards and text.ends:
                 await self._keeping_place(text)
@@ -137,6 +147,7 @@ class Everything(Scroll):
         for text in self.query(LongText):
             if text.gap and not text.ends and text.region.bottom >= last:
                 await text.before()
+        self._ends = True
         self.call_after_refresh(self.scroll_end, animate=False, immediate=True)
 
 

@@ -142,6 +142,13 @@ class LongText(Column):
         return self._end < len(self._text)
 
     @property
+    def tail(self) -> int | None:
+        """Rows between the gap and the end; None while they do not have their places."""
+        parts = list(self.children)
+        rows = [part.size.height for part in parts[parts.index(self.gap) + 1 :]] if self.gap else []
+        return sum(rows) if all(rows) else None
+
+    @property
     def gap(self) -> Plain | None:
         """The line that says how much is left, between the two ends; None if nothing is."""
         return next(iter(self.query(".left").results(Plain)), None)
