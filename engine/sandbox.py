@@ -7,8 +7,9 @@ Time, memory, processes and output are limited. Without either, nothing is run, 
 explicitly allows programs to run with the user's rights.
 
 A program has *finished* if it ran to its end. One that exits early, for example by
-``os._exit(0)``, has not: the secret word that is written at the end is missing. A program that
-looks for the word can forge it, as it can any test in its own process; it cannot do harm.
+``os._exit(0)``, has not: the secret word that is written at the end is missing. A program written
+to cheat this very launcher can find the word, as it can cheat any test in its own process; it
+cannot do harm.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ from typing import ClassVar
 
 from evalbench.engine.compat import override
 from evalbench.engine.errors import EvalbenchError
+from evalbench.engine.syscall_filter import syscall_filter
 
 BUBBLEWRAP, PODMAN, DOCKER = "bubblewrap", "podman", "docker"
 UNCONFINED = "none"
@@ -51,31 +53,37 @@ _UIDS = 4000
 """User ids that root assigns to programs: systemd's range for transient users."""
 
 _LAUNCHER = """
-import json, os, resource, sys
-orders = json.loads(sys.argv[1])
-for name, most in orders["limits"].items():
-    limit = getattr(resource, name)
-    hard = resource.getrlimit(limit)[1]
-    most = most if hard == resource.RLIM_INFINITY else min(most, hard)
-    try:
-        resource.setrlimit(limit, (most, most))
-    except (OSError, ValueError):
-        pass
-if orders["uid"]:
-    os.setgroups([])
-    os.setgid(orders["uid"])
-    os.setuid(orders["uid"])
-source = sys.stdin.buffer.read().decode("utf-8", "replace")
-proof, end, exit = orders["proof"], os.write, os._exit
-del orders, resource, json
-sys.argv = ["program.py"]
-def run():
+import os, sys
+def begin():
+    import json, resource
+    orders = json.loads(sys.stdin.buffer.readline())
+    for name, most in orders["limits"].items():
+        limit = getattr(resource, name)
+        hard = resource.getrlimit(limit)[1]
+        most = most if hard == resource.RLIM_INFINITY else min(most, hard)
+        try:
+            resource.setrlimit(limit, (most, most))
+        except (OSError, ValueError):
+            pass
+    if orders["uid"]:
+        os.setgroups([])
+        os.setgid(orders["uid"])
+        os.setuid(orders["uid"])
+    kept, end = os.pipe()
+    os.write(end, orders["proof"].encode())
+    os.close(end)
+    return kept, sys.stdin.buffer.read().decode("utf-8", "replace")
+def run(read, write):
+    kept, source = begin()
     names = {"__name__": "__main__", "__builtins__": __builtins__}
     exec(compile(source, "program.py", "exec", dont_inherit=True), names)
-run()
-sys.stdout.flush()
-end(1, proof.encode())
+    sys.stdout.flush()
+    write(1, read(kept, 64))
+sys.argv = ["program.py"]
+run(os.read, os.write)
 """
+"""Reads what it may do, in one line, and then the program. The secret word waits in a pipe, where
+the program finds it neither among its variables nor in its command line."""
 
 
 @dataclass(frozen=True)
@@ -179,8 +187,10 @@ class Sandbox(ABC):
     async def _run(self, program: str, limits: Limits, name: str) -> Ran:
         proof = secrets.token_hex(16)
         instructions = {"limits": limits.of_process(), "uid": self.uid(), "proof": proof}
-        words = [*self.command(limits, name), "-c", _LAUNCHER, json.dumps(instructions)]
-        starting = asyncio.ensure_future(self._start(words))
+        given = json.dumps(instructions).encode() + b"\n" + program.encode("utf-8", "replace")
+        starting = asyncio.ensure_future(
+            self._start([*self.command(limits, name), "-c", _LAUNCHER])
+        )
         try:
             process = await asyncio.shield(starting)
         except asyncio.CancelledError:
@@ -189,7 +199,7 @@ class Sandbox(ABC):
             raise
         watch = _Watch(process, limits)
         try:
-            stopped_for = await watch.over(program.encode("utf-8", "replace"))
+            stopped_for = await watch.over(given)
         finally:
             await self._kill(process, name)
         out, told_errors = watch.out, watch.errors.decode("utf-8", "replace")
@@ -199,9 +209,12 @@ class Sandbox(ABC):
             stopped_for = "memory"
         return Ran(finished, stopped_for, out.decode("utf-8", "replace"), told_errors)
 
-    async def _start(self, words: Sequence[str]) -> asyncio.subprocess.Process:
+    async def _start(
+        self, words: Sequence[str], files: Sequence[int] = ()
+    ) -> asyncio.subprocess.Process:
         return await asyncio.create_subprocess_exec(
             *words,
+            pass_fds=files,
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
@@ -239,15 +252,15 @@ class _Watch:
         self._too_much = asyncio.Event()
         self.out = self.errors = b""
 
-    async def over(self, program: bytes) -> str:
-        """The limit that was reached, if any."""
+    async def over(self, given: bytes) -> str:
+        """The limit that was reached, if any; ``given`` is its standard input."""
         process, limits = self._process, self._limits
         assert process.stdin
         done = asyncio.create_task(self._read())
         waits = {done, asyncio.create_task(self._too_much.wait())}
         try:
             with contextlib.suppress(ConnectionError):
-                process.stdin.write(program)
+                process.stdin.write(given)
                 process.stdin.close()
             loop = asyncio.get_running_loop()
             begun = loop.time()
@@ -338,13 +351,30 @@ class Bubblewrap(Sandbox):
             for parent in list(prefix.parents)[-2::-1]:
                 words += ["--perms", "0755", "--dir", str(parent)]
             words += ["--ro-bind", str(prefix), str(prefix)]
-        words += ["--proc", "/proc", "--dev", "/dev"]
+        # /dev is a folder in memory too, and without a limit.
+        words += ["--proc", "/proc", "--dev", "/dev", "--remount-ro", "/dev"]
         size = limits.megabytes << 16  # a sixteenth
         words += ["--perms", "1777"] + ["--size", str(size)] * ("--size" in _help())
         words += ["--tmpfs", _FOLDER, "--chdir", _FOLDER]
         # Root could still write to the sandbox's own folders; make all of them read-only.
         words += ["--remount-ro", "/", "--", _python()]
         return [*words, "-s", "-B", "-X", "utf8"]
+
+    @override
+    async def _start(
+        self, words: Sequence[str], files: Sequence[int] = ()
+    ) -> asyncio.subprocess.Process:
+        rules = syscall_filter()
+        if not rules:
+            return await super()._start(words, files)
+        taken, given = os.pipe()
+        try:
+            with os.fdopen(given, "wb") as pipe:
+                pipe.write(rules)
+            words = [words[0], "--seccomp", str(taken), *words[1:]]
+            return await super()._start(words, [*files, taken])
+        finally:
+            os.close(taken)
 
     def uid(self) -> int:
         """Root has no process limit, so a program started by root gets another user id."""

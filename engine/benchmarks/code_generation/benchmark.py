@@ -172,7 +172,10 @@ class ProgramBenchmark(Benchmark):
         sandbox = await self._sandboxed()
         seconds = self.opt.program_seconds
         ran = await sandbox.run(self.program(sample, answer), Limits(seconds=seconds))
-        return ran.why or "passed"
+        if ran.finished:
+            return "passed"
+        # What a program writes as its last words may look like any result.
+        return ran.why if ran.stopped_for else f"failed: {ran.why}"
 
     async def _sandboxed(self) -> Sandbox:
         # One for all samples: it limits how many programs run at once.

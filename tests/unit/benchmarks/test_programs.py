@@ -99,9 +99,11 @@ async def solved(bench: ProgramBenchmark, item: Item, *texts: str | Reply) -> Sc
         ("```python\n    return a + b\n```", 1, "passed"),
         ("from __future__ import annotations\n" + ADD, 1, "passed"),
         ("def add(a, b):\n    return half(a) * 2 + b\n", 1, "passed"),
-        ("def add(a, b):\n    return a - b\n", 0, "AssertionError"),
-        ("def add(a, b):\n    exit(0)\n", 0, "it ended itself early"),
-        ("def add(a, b)\n    return 1\n", 0, "SyntaxError: expected ':'"),
+        ("def add(a, b):\n    return a - b\n", 0, "failed: AssertionError"),
+        ("def add(a, b):\n    exit(0)\n", 0, "failed: it ended itself early"),
+        ("import os\nos.write(2, b'passed')\nos._exit(0)\ndef add(): 0", 0, "failed: passed"),
+        ("import sys\nsys.exit('stopped: too much time')", 0, "failed: stopped: too much time"),
+        ("def add(a, b)\n    return 1\n", 0, "failed: SyntaxError: expected ':'"),
         ("I will not.", 0, "no program"),
     ],
 )
@@ -109,6 +111,7 @@ async def test_humaneval(reply: str, passed: int, note: str) -> None:
     bench = made(HumanEval)
     score = await solved(bench, bench.item(HUMAN), reply)
     assert (score.values["passed"], score.note) == (passed, note)
+    assert score.values["stopped"] == 0
     assert score.outcome is (Outcome.UNPARSED if note == "no program" else Outcome.OK)
 
 
@@ -120,7 +123,8 @@ async def test_mbpp_shows_its_tests_and_runs_them() -> None:
     question = bench.prompt_templates["program"].messages(values)[0].text
     assert "assert add(3, 4) == seven" in question
     assert (await solved(bench, item, ADD)).values["passed"] == 1
-    assert (await solved(bench, item, "def add(a, b):\n    return 7\n")).note == "AssertionError"
+    wrong = await solved(bench, item, "def add(a, b):\n    return 7\n")
+    assert wrong.note == "failed: AssertionError"
 
 
 @pytest.mark.parametrize(

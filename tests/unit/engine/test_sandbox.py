@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import platform
 import shutil
 import stat
 import time
@@ -18,6 +19,16 @@ pytestmark = pytest.mark.sandbox
 
 LIMITS = Limits(seconds=4, megabytes=256, processes=16, output=10_000)
 FORK = "import os, time\nfor _ in range(12):\n    if os.fork() == 0:\n        {}\n"
+
+LIBC = "import ctypes, os\nlibc = ctypes.CDLL(None, use_errno=True)\n"
+ALL_MUST_FAIL = "for one in tries:\n    try: one()\n    except OSError: continue\n    assert 0\n"
+FORGED = (
+    "import __main__, gc, os, re, sys\nframes = [sys._getframe()]\n"
+    "while frames[-1].f_back: frames.append(frames[-1].f_back)\n"
+    "words = re.findall('[0-9a-f]{{32}}', open('/proc/self/cmdline').read())\n"
+    "for names in ({}):\n    words += [v for v in list(names) if re.fullmatch('[0-9a-f]{{32}}',"
+    " str(v))]\nos.write(1, words[-1].encode() if words else b'passed')\nos._exit(0)"
+)
 
 HOSTILE = {
     # name: program, what stops it, a word of its last line
@@ -86,6 +97,104 @@ HOSTILE = {
         "refused",
     ),
     "a deep recursion": ("import sys\nsys.setrecursionlimit(10**9)\ndef f(): f()\nf()", "", ""),
+    "memory of no process": (
+        LIBC + "assert libc.shmget(0, 1 << 26, 0o1600) >= 0, 'refused'",
+        "",
+        "refused",
+    ),
+    "memory in no file": ("import os\nos.memfd_create('x')", "", "not permitted"),
+    "memory in namespaces of its own": (
+        LIBC + "assert not libc.unshare(0x10000000 | 0x20000), 'refused'",
+        "",
+        "refused",
+    ),
+    "namespaces by clone": (
+        LIBC + "child = libc.syscall({clone}, 0x10000000 | 17, 0, 0, 0, 0)\n"
+        "assert child >= 0, os.strerror(ctypes.get_errno())\nos._exit(0)",
+        "",
+        "not permitted",
+    ),
+    "fills the devices' folder": (
+        "tries = [lambda: open('/dev/shm/x', 'w'), lambda: open('/dev/x', 'w')]\n"
+        + ALL_MUST_FAIL
+        + "raise SystemExit('refused')",
+        "",
+        "refused",
+    ),
+    "writes to the kernel": (
+        "tries = [lambda p=p: open(p, 'w').write('1') for p in ('/proc/sys/kernel/hostname',"
+        " '/proc/sysrq-trigger', '/proc/1/mem', '/proc/1/oom_score_adj', '/dev/kmsg', '/dev/tty')]"
+        "\n" + ALL_MUST_FAIL + "raise SystemExit('refused')",
+        "",
+        "refused",
+    ),
+    "follows links out": (
+        "import os\ndef use(to):\n    os.symlink(to, '/tmp/' + str(len(os.listdir('/tmp'))))\n"
+        "    open('/tmp/' + str(len(os.listdir('/tmp')) - 1)).read()\n"
+        "tries = [lambda p=p: use(p) for p in ('/etc/shadow', '/proc/1/root/etc/shadow',"
+        " '../../../../etc/shadow', '/proc/self/cwd/../etc/passwd')]\n"
+        + ALL_MUST_FAIL
+        + "raise SystemExit('refused')",
+        "",
+        "refused",
+    ),
+    "deletes Python": (
+        "import os, shutil, sys\nshutil.rmtree(os.path.dirname(os.__file__), ignore_errors=True)\n"
+        "os.remove(os.__file__)",
+        "",
+        "OSError",
+    ),
+    "descendants that outlive it": (
+        "import os, time\nfor _ in range(4):\n    if os.fork() == 0:\n        os.setsid()\n"
+        "        if os.fork() == 0:\n            while True: time.sleep(1)\n"
+        "        os._exit(0)\nos._exit(0)",
+        "",
+        "early",
+    ),
+    "closes every file": ("import os\nos.closerange(0, 256)\nwhile True: pass", "time", ""),
+    "names without end": (
+        "import os\nos.chdir('/tmp')\nwhile True: os.mkdir('d' * 255); os.chdir('d' * 255)",
+        "",
+        "",
+    ),
+    "a file full of holes": (
+        "open('/tmp/x', 'w')\nimport os\nos.truncate('/tmp/x', 1 << 40)",
+        "",
+        "too large",
+    ),
+    "says at its end that it passed": (
+        "import atexit, os\natexit.register(lambda: (os.write(1, b'passed'), os._exit(0)))\n"
+        "raise SystemExit(0)",
+        "",
+        "early",
+    ),
+    "hides its failure": (
+        "import os, sys\nsys.excepthook = lambda *_: os._exit(0)\nassert False",
+        "",
+        "early",
+    ),
+    "replaces the words of tests": (
+        "import builtins, os\nbuiltins.AssertionError = SystemExit\nbuiltins.exec = print\n"
+        "os.write = os.read = lambda *_: b''\nassert False",
+        "",
+        "AssertionError",
+    ),
+    "forges from variables": (FORGED.format("vars(__main__).values(),"), "", "early"),
+    "forges from frames": (
+        FORGED.format(
+            "one for frame in frames for one in (frame.f_locals.values(), frame.f_globals.values())"
+        ),
+        "",
+        "early",
+    ),
+    "forges from all objects": (
+        FORGED.format(
+            "list(one.values()) if type(one) is dict else one"
+            " for one in gc.get_objects() if type(one) in (dict, list, tuple)"
+        ),
+        "",
+        "early",
+    ),
     "no Python": ("def f(:", "", "SyntaxError"),
     "a NUL and half a letter": ("x = '\x00\ud800'", "", ""),
 }
@@ -107,7 +216,9 @@ async def test_a_hostile_program_ends_in_time_and_harms_nothing(name: str) -> No
     reached: list[str] = []
     async with await asyncio.start_server(served, "127.0.0.1", 0) as server:
         port = server.sockets[0].getsockname()[1]
-        ran = await Bubblewrap().run(program.replace("{port}", str(port)), LIMITS)
+        clone = "56" if platform.machine() == "x86_64" else "220"
+        filled = program.replace("{port}", str(port)).replace("{clone}", clone)
+        ran = await Bubblewrap().run(filled, LIMITS)
     assert not ran.finished
     assert not reached
     if stopped_for:
