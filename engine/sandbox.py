@@ -457,6 +457,15 @@ _ALL: dict[str, type[Bubblewrap | Podman | Docker]] = {
 }
 
 
+INSTALL = "install bubblewrap (apt install bubblewrap, dnf install bubblewrap), or podman"
+"""What to do without a sandbox."""
+
+
+def installed_sandboxes() -> list[str]:
+    """Those whose programs are installed, the preferred one first. Whether they work is unknown."""
+    return [name for name in _ALL if _where("bwrap" if name == BUBBLEWRAP else name)]
+
+
 async def find_sandbox(*, unsafe: bool = False) -> Sandbox:
     """The first sandbox that works here: bubblewrap, podman, docker.
 
@@ -469,10 +478,8 @@ async def find_sandbox(*, unsafe: bool = False) -> Sandbox:
     if unsafe:
         return Unconfined()
     why = []
-    for name, kind in _ALL.items():
-        if not _where("bwrap" if name == BUBBLEWRAP else name):
-            continue
-        sandbox = kind()
+    for name in installed_sandboxes():
+        sandbox = _ALL[name]()
         ran = await sandbox.run("", Limits(seconds=_GRACE_S * (1 if name == BUBBLEWRAP else 6)))
         if ran.finished:
             return sandbox
@@ -480,8 +487,7 @@ async def find_sandbox(*, unsafe: bool = False) -> Sandbox:
     raise SandboxMissing(
         "this benchmark runs code that models write, and there is no sandbox to run it in",
         why="; ".join(why) or "neither bubblewrap nor podman nor docker is installed",
-        hint="install bubblewrap (apt install bubblewrap, dnf install bubblewrap), or podman; "
-        "to run the code as you, without any protection: --unsafe-run-code",
+        hint=f"{INSTALL}; to run the code as you, without any protection: --unsafe-run-code",
     )
 
 

@@ -26,6 +26,7 @@ from evalbench.engine.journal.schema import on_network_disk
 from evalbench.engine.keys import KeychainState, KeyRef, list_keys, probe
 from evalbench.engine.paths import cache_dir, config_dir, runs_dir
 from evalbench.engine.process.launch import logout_warning
+from evalbench.engine.sandbox import INSTALL, installed_sandboxes
 from evalbench.engine.terminal_text import one_line
 from evalbench.tui.cli.output import stdout
 from evalbench.tui.cli.parser import Parser
@@ -79,7 +80,8 @@ def declare(parser: Parser, words: Sequence[str]) -> None:
 def execute(args: argparse.Namespace) -> int:
     """Print all checks."""
     out = stdout()
-    checks = [*_system(), *_places(), *_plugins(), *_providers(), *_extras(), _keychain()]
+    checks = [*_system(), *_places(), *_plugins(), *_providers(), *_extras()]
+    checks += [_sandbox(), _keychain()]
     checks += [Check(*finding) for finding in gpu_findings()]
     for check in checks:
         out.paragraph(f"{check.mark:<5}{one_line(check.what)}", 5)
@@ -236,6 +238,12 @@ def _extras() -> Iterator[Check]:
             f"extras that are not installed: {', '.join(absent)}",
             f"{installed.install_command(absent[0])}, if you need {absent[0]}, say",
         )
+
+
+def _sandbox() -> Check:
+    if found := installed_sandboxes():
+        return Check("ok", f"sandbox for programs that models write: {found[0]}")
+    return Check("note", "no sandbox for programs that models write (humaneval, mbpp)", INSTALL)
 
 
 def _version(package: str) -> str:

@@ -58,6 +58,20 @@ def test_a_base_installation(
     assert set(told) == set(doctor._EXTRAS) - set(doctor._OF_PROVIDERS)
 
 
+def test_where_programs_of_models_would_run(
+    home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert main(["doctor"]) == 0
+    out = capsys.readouterr().out
+    assert "note no sandbox for programs that models write" in out
+    assert "try: install bubblewrap (apt install bubblewrap" in out
+    for name in ("docker", "bwrap"):
+        (tmp_path / name).touch(0o755)
+    assert main(["doctor"]) == 0
+    assert "ok   sandbox for programs that models write: bubblewrap" in capsys.readouterr().out
+
+
 # -- cards, in a process of its own, since the library is found once by a process ---------------
 
 
