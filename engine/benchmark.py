@@ -289,10 +289,14 @@ class DataSource:
         return data
 
 
+FirstScore = tuple[Sample, Mapping[str, float], Mapping[str, Any]]
+"""A sample with the values of its first score, and what they were read from."""
+
+
 def metrics_of(
     benchmark: Benchmark,
     tally: Tally,
-    scored: Iterable[tuple[Sample, Mapping[str, Any]]] | None = None,
+    scored: Iterable[FirstScore] | None = None,
 ) -> list[Metric]:
     """The metrics of stored scores, which may have been edited.
 
@@ -472,15 +476,12 @@ class Benchmark(ABC):
     def metrics(self, tally: Tally) -> list[Metric]:
         """The run's metrics; the first is the headline. ``tally`` is additive over samples."""
 
-    def final_metrics(
-        self, tally: Tally, scored: Iterable[tuple[Sample, Mapping[str, Any]]]
-    ) -> list[Metric]:
+    def final_metrics(self, tally: Tally, scored: Iterable[FirstScore]) -> list[Metric]:
         """The metrics of a complete run: those of :meth:`metrics`, unless some need all samples.
 
         Args:
             tally: as for :meth:`metrics`.
-            scored: every sample with what its first score was read from (:attr:`Score.parsed`), in
-                order; read only if asked for.
+            scored: every sample with its first score, in order; read only if asked for.
         """
         return self.metrics(tally)
 

@@ -15,7 +15,7 @@ from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar
 
 import orjson
 
-from evalbench.engine.benchmark import Sample
+from evalbench.engine.benchmark import FirstScore, Sample
 from evalbench.engine.calls import Outcome, Prompt, Reply
 from evalbench.engine.calls.replies import reply_from_json
 from evalbench.engine.errors import JournalError
@@ -409,8 +409,8 @@ class JournalReader:
         return found.input_tokens, found.output_tokens
 
 
-def first_scores(path: Path) -> Iterator[tuple[Sample, Mapping[str, Any]]]:
-    """Every scored sample, with what its first score was read from, in row order.
+def first_scores(path: Path) -> Iterator[FirstScore]:
+    """Every scored sample with its first score, in row order.
 
     The journal is opened when the first one is asked for.
     """
@@ -420,7 +420,7 @@ def first_scores(path: Path) -> Iterator[tuple[Sample, Mapping[str, Any]]]:
             while score and score.row < one.row:
                 score = next(scores, None)
             if score and score.row == one.row:
-                yield one.sample, score.detail.get("parsed") or {}
+                yield one.sample, score.values, score.detail.get("parsed") or {}
 
 
 def _fact(key: str, raw: bytes) -> Any:

@@ -265,14 +265,14 @@ async def ours(
     samples = [one for one in sample_ids(data.items) if one.inputs["doc_id"] < (docs or math.inf)]
     bench = LmEval.named(task)(options, shared=json.loads(json.dumps(data.shared)))
     bench._harness = child
-    values, tally, parsed = {}, Tally(), []
+    values, tally, scored = {}, Tally(), []
     for sample in samples:
         score = await bench.solve(sample, ask)
-        parsed.append((sample, json.loads(json.dumps(score.parsed))))
+        scored.append((sample, score.values, json.loads(json.dumps(score.parsed))))
         tally.add(sample.tags, score.outcome, score.values)
         values[sample.inputs["task"], sample.inputs["doc_id"]] = score.values
     child.close()
-    metrics = bench.final_metrics(tally, reversed(parsed))  # its own order is that of documents
+    metrics = bench.final_metrics(tally, reversed(scored))  # its own order is that of documents
     return values, {one.name: one.value for one in metrics}
 
 
@@ -298,7 +298,6 @@ def compare(
         docs: only the first documents of every task.
         given: further options.
     """
-    exact = 1e-14
     for task in ASKED[chat]:
         values, found = asyncio.run(
             ours(
@@ -329,7 +328,7 @@ def compare(
             at = f"/group={name}" if name.endswith("inner") else at
             for key, value in results.items():
                 if "," in key and isinstance(value, int | float):
-                    wanted = pytest.approx(value, rel=rounding or exact, abs=rounding or 1e-15)
+                    wanted = pytest.approx(value, rel=rounding, abs=rounding)
                     assert found.get(key + at) == wanted, (task, key, at)
                 elif "," in key:
                     assert (value, found.get(key + at)) == ("N/A", None), (task, key, at)

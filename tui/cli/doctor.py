@@ -38,8 +38,8 @@ _EXTRAS = {
     "lm-eval": ("lm-eval",),
     "data": ("datasets", "pandas", "pyarrow"),
     "scorers": (
-        *("jsonschema", "langdetect", "math-verify", "nltk", "openpyxl", "rapidfuzz"),
-        *("rouge-score", "sacrebleu"),
+        *("antlr4-python3-runtime", "jsonschema", "langdetect", "math-verify", "nltk"),
+        *("openpyxl", "rapidfuzz", "rouge-score", "sacrebleu"),
     ),
     "stats": ("numpy", "scipy"),
     "anthropic": ("anthropic",),

@@ -27,16 +27,17 @@ class Aggregate:
 
 
 def rows_of(tally: Tally, name: str) -> list[tuple[tuple[float, ...], int]]:
-    """The numbers of a metric, ``name`` or ``name#0``, ``name#1`` and so on, by document."""
+    """The numbers of a metric by document, in no order."""
     found: dict[tuple[float, ...], int] = {}
     for row in tally:
-        numbers = _numbers(row.values, name)
+        numbers = numbers_of(row.values, name)
         if numbers:
             found[numbers] = found.get(numbers, 0) + row.count
     return list(found.items())
 
 
-def _numbers(values: Mapping[str, float], name: str) -> tuple[float, ...]:
+def numbers_of(values: Mapping[str, float], name: str) -> tuple[float, ...]:
+    """The numbers of a metric of one document: ``name``, or ``name#0``, ``name#1`` and so on."""
     if name in values:
         return (values[name],)
     out: list[float] = []

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -23,6 +23,7 @@ from evalbench.engine.benchmark import (
     Benchmark,
     DataSet,
     DataSource,
+    FirstScore,
     Item,
     Sample,
     Score,
@@ -115,6 +116,16 @@ class LmEvalOptions:
         "let tasks such as humaneval run code that models write, without a sandbox",
         affects_data=True,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Document:
+    """A scored document: its values, the number of its requests, and what was read."""
+
+    doc_id: int
+    values: Mapping[str, float]
+    requests: int
+    parsed: Mapping[str, Any]
 
 
 class LmEval(Benchmark):
@@ -280,48 +291,52 @@ class LmEval(Benchmark):
 
     def metrics(self, tally: Tally) -> list[Metric]:
         """The task's or group's metrics, then those of each task, and the library's errors."""
-        return self._metrics(tally, {})
+        return self._metrics(tally, {}, {})
 
-    def final_metrics(
-        self, tally: Tally, scored: Iterable[tuple[Sample, Mapping[str, Any]]]
-    ) -> list[Metric]:
+    def final_metrics(self, tally: Tally, scored: Iterable[FirstScore]) -> list[Metric]:
         """Also what the library alone can aggregate, and the standard errors that it bootstraps.
+
+        Sums are made in the order of documents, as the library makes them, so that they are
+        rounded alike.
 
         Raises:
             DataError: the tasks can no longer be loaded, or a task's own aggregation failed.
         """
-        tasks = (self.shared or {}).get("tasks", {})
-        wanted = {name for name, task in tasks.items() if set(_hows(task)) - aggregation.SUMMED}
-        if not wanted:
-            return self.metrics(tally)
-        documents: dict[str, list[Any]] = {name: [] for name in wanted}
-        for sample, parsed in scored:
+        documents: dict[str, list[_Document]] = {}
+        for sample, values, parsed in scored:
             inputs = sample.inputs
-            if inputs["task"] in wanted and parsed:
-                document = [inputs["doc_id"], len(inputs["requests"]), parsed]
-                documents[inputs["task"]].append(document)
-        self._harness.folder, self._harness.offline = self.shared["folder"], True
+            one = _Document(inputs["doc_id"], values, len(inputs["requests"]), parsed)
+            documents.setdefault(inputs["task"], []).append(one)
+        for listed in documents.values():
+            listed.sort(key=lambda one: one.doc_id)
+        return self._metrics(tally, self._by_the_library(documents), documents)
+
+    def _by_the_library(
+        self, documents: Mapping[str, Sequence[_Document]]
+    ) -> dict[str, Mapping[str, tuple[float | None, float | None]]]:
+        """Values and standard errors of whole tasks that only the library computes."""
+        found = {}
         try:
-            found = {
-                name: self._harness.aggregate(
-                    self._settings_now,
-                    {
-                        "task": name,
-                        "documents": sorted(listed, key=lambda one: one[0]),
-                        "iterations": aggregation.ITERATIONS,
-                    },
-                )
-                for name, listed in documents.items()
-                if listed
-            }
+            for name, task in ((self.shared or {}).get("tasks") or {}).items():
+                listed = [one for one in documents.get(name, ()) if one.parsed]
+                if not listed or not set(_hows(task)) - aggregation.SUMMED:
+                    continue
+                self._harness.folder, self._harness.offline = self.shared["folder"], True
+                request = {
+                    "task": name,
+                    "documents": [[one.doc_id, one.requests, one.parsed] for one in listed],
+                    "iterations": aggregation.ITERATIONS,
+                }
+                found[name] = self._harness.aggregate(self._settings_now, request)
         finally:
             self._harness.close()
-        return self._metrics(tally, found)
+        return found
 
     def _metrics(
         self,
         tally: Tally,
         final: Mapping[str, Mapping[str, tuple[float | None, float | None]]],
+        documents: Mapping[str, Sequence[_Document]],
     ) -> list[Metric]:
         """The metrics, with values and standard errors of whole tasks where they are known."""
         if not self.shared:
@@ -329,7 +344,9 @@ class LmEval(Benchmark):
         tasks = self.shared["tasks"]
         parts = tally.groups("task")
         found = {
-            name: _task_metrics(parts.get(name, Tally()), tasks[name], final.get(name, {}))
+            name: _task_metrics(
+                parts.get(name, Tally()), tasks[name], final.get(name, {}), documents.get(name, ())
+            )
             for name in tasks
         }
         values = {name: {key: one for key, (one, _) in own.items()} for name, own in found.items()}
@@ -524,6 +541,7 @@ def _task_metrics(
     part: Tally,
     task: Mapping[str, Any],
     final: Mapping[str, tuple[float | None, float | None]],
+    documents: Sequence[_Document],
 ) -> dict[str, tuple[Aggregate, Metric]]:
     """The metrics of one task by ``metric,filter``."""
     seen = {key.partition("#")[0]: None for row in part for key in row.values}
@@ -534,7 +552,11 @@ def _task_metrics(
         if key not in seen and (seen or key not in declared):
             continue
         how = _how(task, key.rpartition(",")[0])
-        value = aggregation.aggregate(aggregation.rows_of(part, key), how)
+        rows = aggregation.rows_of(part, key)
+        if len(documents) == sum(row.count for row in part):  # asked once each
+            numbers = (aggregation.numbers_of(one.values, key) for one in documents)
+            rows = [(one, 1) for one in numbers if one]
+        value = aggregation.aggregate(rows, how)
         own, stderr = final.get(key, (None, None))
         if own is not None:
             scored = sum(row.count for row in part if row.outcome is not Outcome.ERROR)
@@ -548,7 +570,12 @@ def _task_metrics(
 def _metric(part: Tally, key: str, how: str, aggregate: Aggregate) -> Metric:
     if how in aggregation.SHARES:
         flags = all(row.values.get(key, 0.0) in (0.0, 1.0) for row in part)
-        return (metrics.rate if flags else metrics.mean)(part, key, key)
+        if flags:
+            return metrics.rate(part, key, key)
+        made = metrics.mean(part, key, key)
+        if made.bound_low == made.value == made.bound_high:
+            made = replace(made, bound_low=aggregate.value, bound_high=aggregate.value)
+        return replace(made, value=aggregate.value)
     return Metric(key, aggregate.value, n=aggregate.n, share=False)
 
 

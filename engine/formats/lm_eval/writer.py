@@ -16,6 +16,7 @@ from typing import IO, Any
 
 import orjson
 
+from evalbench.engine.benchmarks.lm_eval.aggregation import CORPUS_METRICS
 from evalbench.engine.benchmarks.lm_eval.benchmark import LmEval
 from evalbench.engine.benchmarks.recorded import Recorded
 from evalbench.engine.calls import Outcome
@@ -188,7 +189,7 @@ def _stderr(metric: Mapping[str, Any]) -> float | str:
     return float((metric["high"] - metric["low"]) / (2 * Z95))
 
 
-def _values(run: RunReader, record: SampleRecord) -> dict[str, float] | None:
+def _values(run: RunReader, record: SampleRecord) -> dict[str, Any] | None:
     """Means over the scored epochs, the headline's first; None if none is scored."""
     found: dict[str, list[float]] = {}
     scored = False
@@ -196,8 +197,7 @@ def _values(run: RunReader, record: SampleRecord) -> dict[str, float] | None:
         if _is_its_own(run):
             if score.outcome is Outcome.ERROR:
                 continue
-            # What is added up over documents, such as a length, is no metric of one.
-            numbers = {name: one for name, one in score.values.items() if "#" not in name}
+            numbers = dict(score.values)
         else:
             value = run.grade(score, run.headline)
             if value is None:
@@ -206,14 +206,31 @@ def _values(run: RunReader, record: SampleRecord) -> dict[str, float] | None:
         scored = True
         for name, number in numbers.items():
             found.setdefault(_named(run, name), []).append(number)
-    return {name: sum(own) / len(own) for name, own in found.items()} if scored else None
+    if not scored:
+        return None
+    means = {name: sum(own) / len(own) for name, own in found.items()}
+    return _with_lists(run, record, means) if _is_its_own(run) else means
+
+
+def _with_lists(run: RunReader, record: SampleRecord, means: Mapping[str, float]) -> dict[str, Any]:
+    """With the numbers of one metric, such as a log-likelihood and a length, in a list again."""
+    how = run.meta["shared"]["tasks"][record.sample.inputs["task"]]["aggregation"]
+    found: dict[str, Any] = {}
+    for name, number in means.items():
+        metric, several, _ = name.partition("#")
+        if not several:
+            found[name] = number
+        # The counts of BLEU and the like are ours; the texts that the library has are in the line.
+        elif how.get(metric.rpartition(",")[0]) not in CORPUS_METRICS:
+            found.setdefault(metric, []).append(int(number) if number.is_integer() else number)
+    return found
 
 
 def _lines(
-    run: RunReader, record: SampleRecord, values: Mapping[str, float]
+    run: RunReader, record: SampleRecord, values: Mapping[str, Any]
 ) -> Iterator[dict[str, Any]]:
     """The lines of a document: one per filter that its values belong to."""
-    by_filter: dict[str, dict[str, float]] = {}
+    by_filter: dict[str, dict[str, Any]] = {}
     if _is_its_own(run):
         by_filter = {filtered: {} for filtered in _parsed(record)}
     for name, value in values.items():
@@ -230,18 +247,21 @@ def _parsed(record: SampleRecord) -> Mapping[str, Any]:
 
 
 def _document(
-    run: RunReader, record: SampleRecord, filtered: str, values: Mapping[str, float]
+    run: RunReader, record: SampleRecord, filtered: str, values: Mapping[str, Any]
 ) -> dict[str, Any]:
     """A line of the samples file; epochs become repeats of its requests."""
     sample = record.sample
     doc = sample.inputs.get("doc") if _is_its_own(run) else {**sample.tags, **sample.inputs}
     if run.spec.benchmark != Recorded.name and not _is_its_own(run):
         doc = {"sample_id": sample.id, **sample.tags, "answer": sample.gold, **sample.inputs}
+    own = run.meta["shared"]["tasks"][sample.inputs["task"]] if _is_its_own(run) else {}
+    settings = own.get("config", {}).get("generation_kwargs")
     requests: dict[tuple[str, int, int], tuple[Any, Any, list[Any]]] = {}
     for epoch in sorted(record.scores):
         for call in record.answers(epoch):
             if role_of(call) == CANDIDATE:
                 for number, (context, wanted, response) in enumerate(_asked(call)):
+                    wanted = settings if call.prompt.kind == "generate" and settings else wanted
                     place = (call.key.step, call.key.repeat, number)
                     requests.setdefault(place, (context, wanted, []))[2].append(response)
     asked = list(requests.values())

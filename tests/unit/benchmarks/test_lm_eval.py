@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from evalbench.engine.benchmark import Asked, Item, Sample, Score, SequentialAsk
+from evalbench.engine.benchmark import Asked, FirstScore, Item, Sample, Score, SequentialAsk
 from evalbench.engine.benchmarks.lm_eval import benchmark, index
 from evalbench.engine.benchmarks.lm_eval.aggregation import (
     AGGREGATIONS,
@@ -209,6 +209,29 @@ def test_metrics_of_a_group_and_of_its_tasks() -> None:
     assert bench.metrics(Tally())[0].value is None
 
 
+def test_complete_runs_are_summed_in_the_order_of_documents() -> None:
+    """As the library sums, so that nothing is rounded otherwise."""
+    tasks = {"t": facts("generate_until", f1="mean", acc="mean")}
+    bench = LmEval.named("t")(OPTIONS, shared={"tasks": tasks, "groups": []})
+    source = random.Random(1)
+    values = [
+        {"f1,none": source.random(), "acc,none": float(source.random() < 0.7)} for _ in range(99)
+    ]
+    tally = Tally()
+    scored: list[FirstScore] = []
+    for number in source.sample(range(99), 99):
+        inputs = {"task": "t", "doc_id": number, "requests": [{}]}
+        tally.add({"task": "t"}, Outcome.OK, values[number])
+        scored.append((Sample(str(number), inputs, None, {"task": "t"}), values[number], {}))
+    found = {one.name: one for one in bench.final_metrics(tally, scored)}
+    for name in ("f1", "acc"):
+        row = [one[f"{name},none"] for one in values]
+        mean = sum(row) / len(row)
+        stderr = math.sqrt(sum([(one - mean) ** 2 for one in row]) / 98) / math.sqrt(99)
+        assert (found[f"{name},none"].value, found[f"{name}_stderr,none"].value) == (mean, stderr)
+    assert found["f1,none"].bound_low == found["f1,none"].bound_high == found["f1,none"].value
+
+
 def test_names_and_what_they_need(monkeypatch: pytest.MonkeyPatch) -> None:
     assert index.needs_of(INDEX, "ai2_arc") == {"choose"}
     assert index.needs_of(INDEX, "all") == {"choose", "generate"}
@@ -273,13 +296,16 @@ def test_a_group_is_exported_as_the_library_writes_it(
         right = request["doc_id"] % 2
         values = {"acc,none": right} if request["task"] == "one" else {"em,first": right}
         filtered = next(iter(values)).split(",")[1]
-        return {"values": values | {"x#0": 2.0}, "parsed": {filtered: "A"}}
+        pair = {f"pair,{filtered}#0": -1.5, f"pair,{filtered}#1": 2.0}
+        pair |= {f"bleu,{filtered}#{number}": 3.0 for number in range(10)}
+        return {"values": values | pair, "parsed": {filtered: "A"}}
 
     monkeypatch.setattr(Harness, "score", score)
     own = {
-        name: facts("generate_until", **{metric: "mean"})
+        name: facts("generate_until", **{metric: "mean", "bleu": "bleu"})
         | {"alias": name.title(), "version": 1.0, "num_fewshot": 2, "filters": [filtered]}
-        | {"higher_is_better": {metric: True}, "config": {"task": name}}
+        | {"higher_is_better": {metric: True}}
+        | {"config": {"task": name, "generation_kwargs": {"until": ["Q:"]}}}
         for name, metric, filtered in (("one", "acc", "none"), ("two", "em", "first"))
     }
     metrics = [{"metric": "acc", "filters": ["none"], "weight_by_size": True}]
@@ -313,7 +339,9 @@ def test_a_group_is_exported_as_the_library_writes_it(
     }
     assert {name: len(held) for name, held in lines.items()} == {"one": 4, "two": 2}
     last = lines["two"][1]
-    assert (last["doc_id"], last["filter"], last["em"], last["metrics"]) == (1, "first", 1, ["em"])
+    assert (last["doc_id"], last["filter"], last["em"]) == (1, "first", 1)
+    assert (last["metrics"], last["pair"]) == (["em", "pair"], [-1.5, 2])
+    assert last["arguments"]["gen_args_0"] == {"arg_0": "two 1?", "arg_1": {"until": ["Q:"]}}
     assert (last["filtered_resps"], last["resps"]) == (["A"], [["A"]])
     [path] = [path for path in out.files if path.name.startswith("results")]
     told = json.loads(path.read_text())
