@@ -42,7 +42,7 @@ def main() -> None:
     found = lm_eval.simple_evaluate(
         model=Given(),
         tasks=tasks,
-        task_manager=TaskManager(include_path=str(folder)),
+        task_manager=TaskManager(include_path=str(folder), include_defaults=False),
         bootstrap_iters=0,
     )
     scored: dict[str, list[dict[str, Any]]] = {}

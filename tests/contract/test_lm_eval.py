@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import importlib.metadata
 import json
 import math
 import os
@@ -20,6 +21,7 @@ from evalbench.engine.benchmark import Asked, DataSource, SequentialAsk, repeat_
 from evalbench.engine.benchmarks.lm_eval import aggregation, benchmark
 from evalbench.engine.benchmarks.lm_eval.benchmark import LmEval
 from evalbench.engine.benchmarks.lm_eval.harness import Harness
+from evalbench.engine.benchmarks.lm_eval.index import Entry
 from evalbench.engine.calls import Prompt, Reply
 from evalbench.engine.calls.options import parse_options
 from evalbench.engine.errors import DataError
@@ -375,6 +377,123 @@ def test_so_they_are_with_the_embedded_model(
                 docs=EMBEDDED_DOCS,
                 gen_kwargs=f"max_gen_toks={EMBEDDED_TOKENS}",
             )
+
+
+FORMS = (
+    "So it is.\nFinal Answer: The final answer is ${}$. I hope it is correct.",
+    "Hence \\boxed{{{}}}.",
+    "The answer is ${}$.",
+    "It is not known.",
+)
+MATHEMATICS = (
+    ("\\frac{3}{4}", "0.75"),
+    ("x^2+2x+1", "(x+1)^2"),
+    ("[2,5)", "(2,5]"),
+    ("1,200", "1200"),
+    ("50\\%", "50"),
+    ("12", "13"),
+)
+INSTRUCTIONS: dict[str, tuple[dict[str, Any], list[str]]] = {
+    "punctuation:no_comma": ({}, ["No comma", "One, two", ""]),
+    "length_constraints:number_words": (
+        {"relation": "at least", "num_words": 3},
+        ["one two three", "one", "Hi.\none two\nthree"],
+    ),
+    "detectable_format:json_format": ({}, ['```json\n{"a": 1}\n```', "{a: 1}"]),
+    "keywords:existence": ({"keywords": ["apple", "pear"]}, ["Pear and apple", "apple"]),
+    "startend:end_checker": ({"end_phrase": "The end."}, ["So. The end.", "*The end.*", "The"]),
+    "detectable_format:number_bullet_lists": ({"num_bullets": 2}, ["* a\n* b", "* a\n\n* b", "-"]),
+    "combination:two_responses": ({}, ["one******two", "one"]),
+}
+
+
+def _of_the_library(folder: Path) -> dict[str, list[str]]:
+    """Its own minerva_math and ifeval over local rows, and a reply to each row."""
+    library = Path(str(importlib.metadata.distribution("lm_eval").locate_file("lm_eval/tasks")))
+    rows: dict[str, list[dict[str, Any]]] = {"mathematics": [], "instructions": []}
+    replies: dict[str, list[str]] = {"mathematics": [], "instructions": []}
+    for right, other in MATHEMATICS:
+        for form in FORMS:
+            for answer in (right, other):
+                number = len(replies["mathematics"])
+                solution = f"It is $\\boxed{{{right}}}$."
+                rows["mathematics"].append({"problem": f"No. {number}?", "solution": solution})
+                replies["mathematics"].append(form.format(answer))
+    for name, (given, said) in INSTRUCTIONS.items():
+        for one in said:
+            number = len(replies["instructions"])
+            row = {"key": number, "prompt": f"No. {number}?", "instruction_id_list": [name]}
+            names = {key: None for own, _ in INSTRUCTIONS.values() for key in own}
+            rows["instructions"].append({**row, "kwargs": [{**names, **given}]})
+            replies["instructions"].append(one)
+    files = {"mathematics": "minerva_math/minerva_math_algebra", "instructions": "ifeval/ifeval"}
+    for task, file in files.items():
+        table = folder / f"{task}.jsonl"
+        table.write_text("".join(json.dumps(row) + "\n" for row in rows[task]))
+        (folder / f"{task}.replies.json").write_text(json.dumps(replies[task]))
+        (folder / f"{task}.yaml").write_text(
+            f"include: {library}/{file}.yaml\ntask: {task}\ntag: null\ndataset_path: json\n"
+            "dataset_name: null\n"
+            f"dataset_kwargs: {{data_files: {{train: {table}, test: {table}}}}}\n"
+        )
+    return replies
+
+
+class Replying(SequentialAsk):
+    """Answers the question of a number with the reply of that number."""
+
+    def __init__(self, replies: list[str]) -> None:
+        self._replies = replies
+
+    async def __call__(
+        self, role: str, prompt: Prompt, *, step: str = "answer", repeat: int = 0
+    ) -> Reply:
+        numbers = re.findall(r"No\. (\d+)\?", prompt.messages[-1].text)
+        return Reply(text=self._replies[int(numbers[-1])])
+
+
+def test_the_library_s_own_scorers_of_mathematics_and_instructions(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(benchmark, "all_tasks", dict)
+    (tmp_path / "nltk" / "tokenizers" / "punkt_tab").mkdir(parents=True)
+    # Else ifeval downloads it, which these instructions do not need.
+    monkeypatch.setenv("NLTK_DATA", str(tmp_path / "nltk"))
+    replies = _of_the_library(tmp_path)
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.lm_eval_scorers", str(tmp_path)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        env={**os.environ, "HF_HUB_OFFLINE": "1", "TQDM_DISABLE": "1"},
+    )
+    assert done.returncode == 0, done.stderr
+    theirs = json.loads(done.stdout)
+    child = Warm()
+    try:
+        for task, texts in replies.items():
+            values, _ = asyncio.run(ours(child, task, Replying(texts), include_path=str(tmp_path)))
+            for number, wanted in enumerate(theirs[task]):
+                for metric, value in wanted.items():
+                    found = values[task, number]
+                    own = [found[f"{metric}#0"]] if isinstance(value, list) else found[metric]
+                    assert own == value, (task, texts[number], metric)
+            numbers = [one for row in theirs[task] for one in row.values()]
+            assert len({str(one) for one in numbers}) > 1
+    finally:
+        Harness.close(child)
+
+
+@pytest.mark.parametrize("file", ["humaneval/humaneval", "mbpp/mbpp_plus_instruct"])
+def test_the_library_s_tasks_that_run_code_are_refused_before_they_do(
+    file: str, warm: Warm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    task = file.partition("/")[2]
+    entry = Entry("TASK", f"{file}.yaml", "generate_until", "", "", [])
+    monkeypatch.setattr(benchmark, "all_tasks", lambda: {task: entry})
+    with pytest.raises(DataError, match=f"{task} runs code that models write") as refused:
+        asyncio.run(ours(warm, task, Ask(), include_path=str(tmp_path)))
+    assert "--unsafe-run-code" in refused.value.hint
 
 
 def test_loading_tasks_loads_no_torch(folder: Path) -> None:

@@ -94,6 +94,29 @@ def _forbid_code(base: Path) -> None:
     utils.env.filters.update(plain.filters)
 
 
+def _forbid_running() -> None:
+    """Refuse tasks that run code of models before their own modules are loaded, which may do so."""
+    from lm_eval.tasks._factory import TaskFactory
+    from lm_eval.tasks._yaml_loader import load_yaml
+
+    build = TaskFactory._build_task
+
+    def checked(factory: Any, entry: Any, overrides: Any) -> Any:
+        if entry.yaml_path and load_yaml(entry.yaml_path, resolve_func=False).get("unsafe_code"):
+            raise _runs_code(entry.name)
+        return build(factory, entry, overrides)
+
+    TaskFactory._build_task = checked
+
+
+def _runs_code(task: str) -> Refused:
+    return Refused(
+        f"{task} runs code that models write, without a sandbox",
+        hint="humaneval and mbpp of evalbench itself run it in one; if you accept to run it as"
+        " you, without any protection: --unsafe-run-code",
+    )
+
+
 @contextmanager
 def _named(task: str) -> Iterator[None]:
     """Name the task that the library, or the task's own code, fails to load."""
@@ -144,6 +167,8 @@ class Session:
             _forbid_code(library_tasks())
         if given["unsafe_run_code"]:
             os.environ["HF_ALLOW_CODE_EVAL"] = "1"
+        else:
+            _forbid_running()
         random.seed(0)
         np.random.seed(_SEED)
         manager = TaskManager(
@@ -159,10 +184,7 @@ class Session:
 
     def _check(self, name: str, task: Any) -> None:
         if getattr(task, "UNSAFE_CODE", False) and not self._settings["unsafe_run_code"]:
-            raise Refused(
-                f"{name} runs code that models write, without a sandbox",
-                hint="if you accept that: --unsafe-run-code",
-            )
+            raise _runs_code(name)
         if getattr(task, "MULTIMODAL", False):
             raise Refused(f"{name} shows pictures or plays sounds, which is not supported here")
         if task.get_config("process_results") is None:
