@@ -8,6 +8,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -241,26 +242,96 @@ def test_a_downloaded_copy_is_read_in_every_form(benchmark: str, tmp_path: Path)
 LANGUAGES = ("bn", "de", "en", "es", "fr", "ja", "ru", "sw", "te", "th", "zh")
 
 
+TASKS: dict[str, dict[str, Any]] = {
+    "date_understanding": {
+        "question": "When?",
+        "choices": {"label": ["A)", "B)"], "text": ["x", "y"]},
+        "target": "B",
+    },
+    "navigate": {
+        "question": "Back?\nOptions:\n- Yes\n- No",
+        "choices": {"label": [], "text": []},
+        "target": "Yes ",
+    },
+    "web_of_lies": {"question": "Lies?", "choices": {"label": [], "text": []}, "target": "No"},
+    "word_sorting": {"question": "Sort.", "target": "a b"},
+}
+"""A row of each kind of BIG-Bench Hard's tasks."""
+ASKED = {
+    "date_understanding": ("When?\nOptions:\n(A) x\n(B) y", "(B)"),
+    "navigate": ("Back?\nOptions:\n- Yes\n- No", "Yes"),
+    "web_of_lies": ("Lies?", "No"),
+    "word_sorting": ("Sort.", "a b"),
+}
+READ = """
+import json, sys
+from pathlib import Path
+from evalbench.engine.config.registry import benchmark_class
+from evalbench.engine.config.spec import make_spec
+from evalbench.engine.data.dataset import prepare, read_header, read_samples
+
+spec = make_spec(sys.argv[2], "answers/x", options=json.loads(sys.argv[3]))
+path = prepare(spec, Path(sys.argv[1]))
+header = read_header(path)
+samples = read_samples(path, spec, benchmark_class(spec.benchmark))
+rows = [[one.tags["group"], str(one.inputs["prompt"]), str(one.gold)] for one in samples]
+print(json.dumps([header.count, header.origin, header.revision, rows]))
+"""
+
+
+def read_from(hub: DatasetHub, folder: Path, benchmark: str, **options: Any) -> Any:
+    """Count, origin, revision, and (group, prompt, gold) of each sample."""
+    done = subprocess.run(
+        [sys.executable, "-c", READ, str(folder / "cache"), benchmark, json.dumps(options)],
+        env={**os.environ, "HF_ENDPOINT": hub.url, "HF_HOME": str(folder / "hf")},
+        capture_output=True, text=True, timeout=200,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def described(configs: Mapping[str, Sequence[str]]) -> bytes:
+    """The beginning of a README that says where the splits of each configuration are."""
+    lines = ["---", "configs:"]
+    for config, splits in configs.items():
+        lines += [f"- config_name: {config}", "  data_files:"]
+        lines += [f"  - split: {one}\n    path: {config}/{one}-*" for one in splits]
+    return "\n".join([*lines, "---", ""]).encode()
+
+
 @pytest.mark.slow
-def test_a_set_of_many_configurations_is_read_from_its_pinned_commit(tmp_path: Path) -> None:
+def test_mgsm_is_read_from_its_pinned_commit(tmp_path: Path) -> None:
+    """Its layout there: a configuration for each language, with the splits train and test."""
     known = build_benchmark(make_spec("mgsm", "answers/x"))._file()  # type: ignore[attr-defined]
-    splits = "".join(f"  - split: {one}\n    path: {{0}}/{one}-*\n" for one in ("train", "test"))
-    configs = "".join(
-        f"- config_name: {one}\n  data_files:\n{splits.format(one)}" for one in LANGUAGES
-    )
-    row = {"question": "q", "answer": None, "answer_number": 1}
-    files = {"README.md": f"---\nconfigs:\n{configs}---\n".encode()}
+    row = {"question": "q", "answer": None, "answer_number": 1, "equation_solution": None}
+    files = {"README.md": described(dict.fromkeys(LANGUAGES, ("train", "test")))}
     for one in LANGUAGES:
         files[f"{one}/test-00000-of-00001.parquet"] = parquet(row, {**row, "answer_number": 2})
         files[f"{one}/train-00000-of-00001.parquet"] = parquet(row)
     with DatasetHub(known.hub, known.revision, files) as hub:
-        done = subprocess.run(
-            [sys.executable, "-c", PREPARE, str(tmp_path / "cache"), "mgsm", "", "{}"],
-            env={**os.environ, "HF_ENDPOINT": hub.url, "HF_HOME": str(tmp_path / "hf")},
-            capture_output=True, text=True, timeout=200,
-        )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout) == [22, known.hub, known.revision]
+        count, origin, revision, rows = read_from(hub, tmp_path, "mgsm")
+    assert (count, origin, revision) == (22, known.hub, known.revision)
+    assert [(group, gold) for group, _, gold in rows[:2]] == [("bn", "['1']"), ("bn", "['2']")]
+
+
+@pytest.mark.slow
+def test_big_bench_hard_is_read_from_its_pinned_commit(tmp_path: Path) -> None:
+    """Its layout there: a configuration for each task, whose only split has the task's name."""
+    bench = build_benchmark(make_spec("bbh", "answers/x"))
+    known, tasks = bench._file(), bench.about.configs  # type: ignore[attr-defined]
+    assert len(tasks) == 27
+    names = [*tasks, "few_shot_prompts"]
+    files = {"README.md": described({one: (one,) for one in names})}
+    for one in names:
+        row = TASKS.get(one, TASKS["word_sorting"])
+        files[f"{one}/{one}-00000-of-00001.parquet"] = parquet(row)
+    with DatasetHub(known.hub, known.revision, files) as hub:
+        count, origin, revision, rows = read_from(hub, tmp_path, "bbh", shots=0)
+    assert (count, origin, revision) == (27, known.hub, known.revision)
+    for task, prompt, gold in rows:
+        question, target = ASKED.get(task, ASKED["word_sorting"])
+        assert f"Q: {question}\n" in prompt, task
+        assert gold == str([target]), task
 
 
 @pytest.mark.parametrize(

@@ -130,18 +130,17 @@ def truthfulqa_judged(row: Row) -> Row:
 def bbh(row: Row) -> Row:
     """A task's question and its answer."""
     task = row.get("config") or row.get("task") or row.get("dataset_name") or "all"
-    options = row.get("choices")
     question = str(row.get("input") or row["question"])
-    if options and "Options:" not in question:
-        if isinstance(options, str):
-            options = json.loads(options)
-        labels, texts = list_in(options["label"]), list_in(options["text"])
+    options = _object(row.get("choices")) or {}
+    # Tasks without options have an empty list of them, or none.
+    labels, texts = (list_in(options.get(name) or []) for name in ("label", "text"))
+    if texts and "Options:" not in question:
         lines = [
             f"({str(label).strip('()')}) {text}" for label, text in zip(labels, texts, strict=True)
         ]
-        question = "\n".join([question, "Options:", *lines])
+        question = "\n".join([question.rstrip("\n"), "Options:", *lines])
     target = str(row["target"]).strip()
-    if options and re.fullmatch(r"[A-Z]", target):
+    if texts and re.fullmatch(r"[A-Z]", target):
         target = f"({target})"
     found = {"question": question, "target": target, "task": str(task)}
     return {**found, "description": "", "reasoning": ""}
