@@ -15,6 +15,7 @@ from pathlib import Path
 from evalbench.engine.benchmark import DataSource
 from evalbench.engine.benchmarks.custom.rows import Numbered, Tables
 from evalbench.engine.data.fetching import fetch_once
+from evalbench.engine.data.reading import read_json
 from evalbench.engine.errors import DataError
 from evalbench.engine.files import read_plain
 
@@ -70,6 +71,19 @@ def with_examples(tables: Tables, tasks: Sequence[str], source: DataSource) -> T
     )
 
 
+def authors_rows(path: Path) -> Iterator[Numbered]:
+    """The questions of a task, as the authors publish them: the list ``examples`` of an object.
+
+    Raises:
+        DataError: the file has another form.
+    """
+    body = read_json(path)
+    rows = body.get("examples") if isinstance(body, dict) else None
+    if not isinstance(rows, list):
+        raise DataError("this is no file of the authors of BIG-Bench Hard", path=str(path))
+    return iter(list(enumerate(rows, 1)))
+
+
 def parse_prompt(text: str, task: str) -> TaskPrompt:
     """A file of the folder: a warning, a line of dashes, the description, and the examples.
 
@@ -88,9 +102,10 @@ def _texts(tasks: Sequence[str], source: DataSource) -> Mapping[str, str]:
     """The text of each task's file."""
     if source.path:
         folder = source.path if source.path.is_dir() else source.path.parent
-        if (folder / FOLDER).is_dir():
-            return {task: _text(folder / FOLDER / f"{task}.txt") for task in tasks}
-    found = {}
+        for near in (folder, folder.parent):
+            if (near / FOLDER).is_dir():
+                return {task: _text(near / FOLDER / f"{task}.txt") for task in tasks}
+    found: dict[str, str] = {}
     sums = json.loads(_SUMS.read_text(encoding="utf-8"))
     for number, task in enumerate(tasks):
         kept = source.cache / "bbh" / FOLDER / f"{task}.txt"

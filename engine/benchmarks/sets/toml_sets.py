@@ -158,10 +158,10 @@ class KnownSet(Custom):
                 examples = partial(self._hub, replace(file, split=file.shots_split), source)
             tables = Tables(file.hub, None, self._hub(file, source), self._own(file, examples))
             return tables, file.hub, file.revision
-        if folders := self._configs_in(source.path):
+        if places := self._configs_in(source.path):
             every = chain.from_iterable(
-                self.flat(partial(read_rows, self._table_in(folder)), config, str(folder))
-                for config, folder in folders
+                self.flat(partial(self._rows_in, place), config, str(place))
+                for config, place in places
             )
             return Tables(str(source.path), source.path, every), source.path.name, ""
         table = self._table_in(source.path)
@@ -172,8 +172,19 @@ class KnownSet(Custom):
         return Tables(str(table), folder, rows, self._own(file, examples)), table.name, ""
 
     def _configs_in(self, path: Path) -> list[tuple[str, Path]]:
-        """The configurations that a downloaded data set has in folders, and these folders."""
-        return [(one, path / one) for one in self.about.configs if (path / one).is_dir()]
+        """The configurations that a downloaded data set has in folders, and these folders.
+
+        Those of the authors of :mod:`bbh` are JSON files.
+        """
+        end = ".json" if self.about.examples else ""
+        if end and path.suffix == end:
+            return [(path.stem, path)]
+        places = [(one, path / f"{one}{end}") for one in self.about.configs] if end else []
+        places += [(one, path / one) for one in self.about.configs]
+        return [(config, place) for config, place in places if place.exists()]
+
+    def _rows_in(self, place: Path) -> Iterator[Numbered]:
+        return bbh.authors_rows(place) if place.is_file() else read_rows(self._table_in(place))
 
     def _table_in(self, path: Path) -> Path:
         return find_table(path, self.about.tables, "table of the set", "--data FILE")

@@ -20,6 +20,7 @@ from evalbench.engine.benchmarks.sets import bbh, instructions, toml_sets
 from evalbench.engine.calls import MediaPart, Outcome, Prompt, Reply
 from evalbench.engine.calls.options import parse_options
 from evalbench.engine.config.registry import benchmark_class, benchmark_names
+from evalbench.engine.config.spec import build_benchmark, make_spec
 from evalbench.engine.errors import DataError, UsageError
 from evalbench.engine.scoring.letters_many import read_many
 from evalbench.engine.scoring.tally import Tally
@@ -314,6 +315,33 @@ Then y. So the answer is y.
 Q: And then?
 A: Let's think step by step. z. So the answer is z.
 """
+
+
+def test_the_authors_files_of_bbh_are_read(tmp_path: Path) -> None:
+    """Their repository's folders ``bbh`` and ``cot-prompts``, and single files of the former."""
+    tasks: Any = benchmark_class("bbh").about.configs  # type: ignore[attr-defined]
+    for name in ("bbh", "cot-prompts"):
+        (tmp_path / name).mkdir()
+    for task in tasks:
+        (tmp_path / "cot-prompts" / f"{task}.txt").write_text(COT)
+    for task in ("navigate", "snarks"):
+        rows = [{"input": f"{task}?", "target": "Yes"}, {"input": "And?", "target": "No"}]
+        body = {"canary": "BENCHMARK DATA", "examples": rows}
+        (tmp_path / "bbh" / f"{task}.json").write_text(json.dumps(body))
+
+    def items(path: Path) -> list[Any]:
+        bench = build_benchmark(make_spec("bbh", "answers/x", data=str(path)))
+        return list(bench.prepare(DataSource(path, tmp_path / "cache")).items)
+
+    found = items(tmp_path / "bbh")
+    assert [item.tags["group"] for item in found] == ["navigate"] * 2 + ["snarks"] * 2
+    assert "navigate?" in str(found[0].inputs)
+    assert "What day is it?" in str(found[0].inputs)
+    alone = items(tmp_path / "bbh" / "snarks.json")
+    assert [item.tags["group"] for item in alone] == ["snarks"] * 2
+    (tmp_path / "bbh" / "snarks.json").write_text("[]")
+    with pytest.raises(DataError, match="no file of the authors"):
+        items(tmp_path / "bbh")
 
 
 @pytest.mark.parametrize("beside", [True, False])
