@@ -100,19 +100,16 @@ def connect(path: Path, *, readonly: bool = False) -> sqlite3.Connection:
     _check_file(path)
     if _ends_in_a_page(path):
         raise _unreadable(path, "the file ends in the middle of a page: its end was cut off")
-    mode = "ro" if readonly else "rw"
     try:
-        connection = sqlite3.connect(
-            f"{path.absolute().as_uri()}?mode={mode}",
-            uri=True,
-            isolation_level=None,
-            check_same_thread=False,
-            timeout=5,
-        )
-        # The file may come from someone else: its schema must not call anything harmful.
-        connection.execute("PRAGMA trusted_schema = OFF")
-        version = connection.execute("PRAGMA user_version").fetchone()[0]
-        connection.execute("SELECT 1 FROM run LIMIT 1").fetchone()
+        try:
+            connection, version = _opened(path, "ro" if readonly else "rw")
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorname != "SQLITE_READONLY_ROLLBACK":
+                raise
+            # An engine was killed while it changed the file itself, as at its end or on a network
+            # disk. Only who may write can undo that; SQLite does so when the file is opened.
+            _opened(path, "rw")[0].close()
+            connection, version = _opened(path, "ro")
     except sqlite3.Error as error:
         raise understand(error, path) from error
     if version > VERSION:
@@ -123,6 +120,22 @@ def connect(path: Path, *, readonly: bool = False) -> sqlite3.Connection:
             hint="upgrade evalbench",
         )
     return connection
+
+
+def _opened(path: Path, mode: str) -> tuple[sqlite3.Connection, int]:
+    """A connection, and the version of the schema."""
+    connection = sqlite3.connect(
+        f"{path.absolute().as_uri()}?mode={mode}",
+        uri=True,
+        isolation_level=None,
+        check_same_thread=False,
+        timeout=5,
+    )
+    # The file may come from someone else: its schema must not call anything harmful.
+    connection.execute("PRAGMA trusted_schema = OFF")
+    version = connection.execute("PRAGMA user_version").fetchone()[0]
+    connection.execute("SELECT 1 FROM run LIMIT 1").fetchone()
+    return connection, version
 
 
 def _check_file(path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
 import sqlite3
 import tempfile
 from contextlib import closing
@@ -53,6 +54,23 @@ async def test_a_file_that_is_no_journal(tmp_path: Path, body: bytes) -> None:
     for opens in (JournalReader, Journal):
         with pytest.raises(JournalError, match="is not a readable journal"):
             opens(path)
+
+
+async def test_one_whose_engine_was_killed_while_it_changed_the_file_itself(
+    resting: Path, tmp_path: Path
+) -> None:
+    """As at the end of a run, or on a network disk: half a transaction, and what undoes it."""
+    with closing(sqlite3.connect(resting, isolation_level=None)) as killed:
+        killed.execute("PRAGMA cache_size = 1")
+        killed.execute("BEGIN IMMEDIATE")
+        killed.execute("DELETE FROM sample")
+        left = tmp_path / "left"
+        left.mkdir()
+        for file in resting.parent.glob("journal.db*"):
+            shutil.copy(file, left)
+    assert (left / "journal.db-journal").stat().st_size > 0
+    assert read_all(left / "journal.db") == 300
+    assert read_all(left / "journal.db") == 300
 
 
 async def test_a_newer_journal_is_refused_by_both_and_left_alone(resting: Path) -> None:
