@@ -177,3 +177,13 @@ def test_a_suite_names_lists_and_a_budget_of_all(cli: CommandLine, tmp_path: Pat
     suite.write_text(suite.read_text().replace("budget = 2", 'budget = "much"'))
     assert cli("run", str(suite)).code == 1
     assert cli("run", "quickstart", "quickstart").code == 1
+    for words in (
+        ("quickstart", "--model", "scripted/good", "--model", "scripted/good"),
+        (str(suite),),
+    ):
+        suite.write_text(
+            '[[run]]\nbenchmark = "quickstart"\nmodel = ["scripted/a", "scripted/a"]\n'
+        )
+        twice = cli("run", *words, "--yes")
+        assert (twice.code, "is named twice" in twice.err) == (1, True), twice.err
+    assert len(cli.runs()) == 4

@@ -157,7 +157,18 @@ def wanted_specs(args: argparse.Namespace) -> tuple[list[RunSpec], tuple[str, ..
 
     Raises:
         SpecError: a value is invalid.
+        UsageError: a model would be asked the same twice.
     """
+    specs, remarks = _named_specs(args)
+    if twice := next((spec for spec in specs if specs.count(spec) > 1), None):
+        raise UsageError(
+            f"{twice.label} × {twice.model} is named twice",
+            hint="name it once; to ask each sample several times: --epochs N",
+        )
+    return specs, remarks
+
+
+def _named_specs(args: argparse.Namespace) -> tuple[list[RunSpec], tuple[str, ...]]:
     more: Sequence[str] = getattr(args, "more", None) or ()
     if more and not any(names_file(word) for word in (args.target, *more)):
         return _grid_specs(args, [args.target, *more])
