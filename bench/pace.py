@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import contextlib
 import random
 import tempfile
 import time
@@ -36,6 +37,8 @@ from tests.unit.engine.virtual_time import VirtualTimeLoop
 
 FIXED = (2, 3, 8, 16, 32, 64, 128, 256)
 _BARE = 64
+_LOOK_S = 0.1
+"""An engine looks this often whether more calls may be sent."""
 _LEAST = 0.9
 """Of the best fixed setting's answers a second: the target."""
 
@@ -234,7 +237,9 @@ class Tokens(Server):
     def limits(self) -> RateLimits | None:
         left = int(self.bucket.level)
         reset = (self.bucket.burst - left) / self.bucket.rate
-        return RateLimits(tokens_remaining=left, tokens_reset_s=reset)
+        return RateLimits(
+            tokens_remaining=left, tokens_reset_s=reset, tokens_limit=int(self.bucket.burst)
+        )
 
 
 class Loaded(Server):
@@ -381,8 +386,9 @@ async def _engine(
             task = asyncio.create_task(one())
             tasks.add(task)
             task.add_done_callback(tasks.discard)
-        answered += await ended.get()
-        working -= 1
+        with contextlib.suppress(TimeoutError):
+            answered += await asyncio.wait_for(ended.get(), _LOOK_S)
+            working -= 1
         if not seen or _now() - seen[-1][0] > 2:
             seen.append((round(_now()), realtime.gauges()["concurrency"]))
     await realtime.close()

@@ -11,13 +11,14 @@ import asyncio
 import contextlib
 import itertools
 from collections import deque
-from math import inf
+from math import inf, log
 
 from evalbench.engine.calls import RateLimits
+from evalbench.engine.dispatch.headroom import Headroom
 from evalbench.engine.dispatch.load_trial import TOLERATED
 from evalbench.engine.dispatch.retry import LONGEST_OUTAGE_S
 from evalbench.engine.dispatch.shared_limits import BURST_S, MOST, SharedLimits
-from evalbench.engine.dispatch.steering import SHRINK, Refusal, Steering
+from evalbench.engine.dispatch.steering import SHRINK, Refusal, Sent, Steering
 from evalbench.engine.errors import Overloaded, ProviderError, RateLimited
 
 START = 6
@@ -29,9 +30,12 @@ _LAST = 20
 _SHARE_S = 0.25
 _MOMENT_S = 0.001
 _LOOK_S = 0.05
-_LONGEST_KEPT_S = 5.0
-_KEPT_S = 0.5
-"""How long to keep a refused call's permit before it is known how long an answer takes."""
+_DOUBLES_S = 1.0
+"""How long the first calls in flight take to double while none is refused or answered."""
+_UNANSWERED = 16
+"""Most calls in flight before the first answers show that they are not only queued."""
+_LONGEST_QUEUE_S = 120.0
+"""Calls queue for no longer than this at the rate of answers so far."""
 _WEIGHT = 0.1
 """Weight of the latest reply in the moving average of tokens."""
 _BYTES_IN_FLIGHT = 256 * 1024 * 1024
@@ -134,12 +138,16 @@ class Limiter:
         self._shared_limits = shared_limits
         self._next = 0.0
         self._paused_until = 0.0
-        self._in_flight: dict[object, float] = {}
+        self._in_flight: dict[object, Sent] = {}
+        self._undecided: dict[object, Sent] = {}
         self._steering = Steering(self._in_flight)
+        self._rising: asyncio.TimerHandle | None = None
+        self._began = 0.0
+        self._answers = 0
         self._takes_s = 0.0
         self._answered = False
         self._refused = False
-        self._left = inf
+        self._headroom = Headroom()
         self.reported: RateLimits | None = None
         self._numbers = itertools.count()
         self._kept: dict[int, tuple[asyncio.TimerHandle, int]] = {}
@@ -173,7 +181,7 @@ class Limiter:
             Whether the rate that was found held it back.
         """
         limited = self._qps is not None or self._tpm is not None
-        if not limited and not self._paced and not (self._refused and self._counts_left):
+        if not limited and not self._paced and not self._counts_left:
             if self.paused_for() > 0:
                 await self._until_unpaused(unless)
             return False
@@ -199,9 +207,11 @@ class Limiter:
         Returns:
             0 if it was taken, else seconds until a retry.
         """
-        if self._counts_left and self._left < 1 and self._in_flight:
-            self._held_by = "headroom"
-            return _LOOK_S
+        if self._counts_left and self._in_flight:
+            wait = self._headroom.wait(self._tokens, now)
+            if wait > 0:
+                self._held_by = "headroom"
+                return min(wait, _LOOK_S)
         if self._paced and (wait := self._steering.pace.wait(now)) > 0:
             self._held_by = "rate"
             return wait
@@ -227,9 +237,9 @@ class Limiter:
     def _counts_left(self) -> bool:
         """Whether calls wait for what the provider says is left, as it does refuse.
 
-        The next answer will tell how much there is then; without a call in flight one is sent.
+        Without a call in flight one is sent all the same: its answer will tell what is left.
         """
-        return self._refused and self._left < inf and not self.fixed
+        return self._refused and self.reported is not None and not self.fixed
 
     @property
     def _paced(self) -> bool:
@@ -283,11 +293,19 @@ class Limiter:
         """Whether more concurrency would let more calls be sent."""
         return self.limited_by == "concurrency" and self._level < MOST
 
+    @property
+    def _has_room(self) -> bool:
+        """Whether more calls in flight would not queue for long, as far as is known."""
+        took = asyncio.get_running_loop().time() - self._began
+        queued = self._answers / max(took, _MOMENT_S) * _LONGEST_QUEUE_S
+        return self.semaphore.size < max(_UNANSWERED, queued)
+
     def succeeded(
         self, limits: RateLimits | None, took_s: float = 0.0, tokens: int | None = None
     ) -> None:
         """Record an answered attempt: its headers, duration and tokens."""
         self._note(answered=True)
+        self._answers += 1
         if tokens:
             weight = _WEIGHT if self._answered else 1.0
             self._tokens += weight * (tokens - self._tokens)
@@ -297,28 +315,65 @@ class Limiter:
             self._learn(limits)
         if self.fixed:
             return
-        if self._gentle:
-            if self._wanted:
+        if self._wanted:
+            if self._gentle:
                 self._grow(self._step())
-        else:
-            self._steer(answered=True)
+            elif self._steering.ramping and not self._has_room:
+                self._grow(1)
         if self._shared_limits is not None:
             self.share()
 
-    def _steer(self, *, answered: bool) -> None:
+    def _steer(self, sent: float, *, accepted: bool) -> None:
         """Adjust the concurrency to an outcome."""
         size = self.semaphore.size
         now = asyncio.get_running_loop().time()
         change = self._steering.heard(
-            answered=answered,
+            accepted=accepted,
+            sent=sent,
             size=size,
-            wanted=self._wanted,
+            wanted=self._wanted and self._has_room,
             now=now,
+            undecided=len(self._undecided) + len(self._kept),
             kept=len(self._kept),
             paced=self._held_back,
         )
         if change:
             self._changed(size, change)
+
+    def _decide(self) -> None:
+        """Count the calls that were accepted by now: refusals of the same age have come back."""
+        accepted = asyncio.get_running_loop().time() - self._steering.decided_s
+        while self._undecided:
+            permit, sent = next(iter(self._undecided.items()))
+            if sent.at > accepted:
+                return
+            self._accepted(permit)
+
+    def _accepted(self, permit: object) -> None:
+        if (sent := self._undecided.pop(permit, None)) is None:
+            return
+        self._steering.was_accepted(sent.beside, paced=sent.paced or self._held_back)
+        if not (self.fixed or self._gentle):
+            self._steer(sent.at, accepted=True)
+
+    def rise(self) -> None:
+        """Let one more call be sent at times, while none is refused and many wait.
+
+        So the first calls in flight double each second, however long an answer takes.
+        """
+        if self._rising is None and self._steering.ramping and not (self.fixed or self._gentle):
+            delay = _DOUBLES_S / log(2) / self.semaphore.size
+            self._rising = asyncio.get_running_loop().call_later(delay, self._rise)
+
+    def _rise(self) -> None:
+        self._rising = None
+        self._decide()
+        if self._steering.ramping and self._wanted:
+            if not self._kept and self._has_room and not self.paused_for():
+                self._grow(1)
+            self.share()
+        if self.semaphore.waiting and self._level < MOST:
+            self.rise()
 
     def _changed(self, size: int, change: int) -> None:
         if change > 0:
@@ -389,36 +444,36 @@ class Limiter:
         enough = self._whole_rounds
         return len(self._recent) == enough and self._recent.count(False) > enough // 2
 
-    def keep(self, weight: int, beside: int, sent: float, paced: bool) -> None:
-        """Keep the permit of a refused call unused for as long as an answer takes.
+    def keep(self, weight: int, sent: Sent) -> None:
+        """Keep the permit of a refused call unused until others of its age were accepted.
 
-        The refusal counts only then, as answers do: otherwise refusals of the latest calls would
-        count before their answers.
+        The refusal counts only then: otherwise refusals of the latest calls would count before
+        the calls beside them that were accepted.
 
         Args:
             weight: the call's size in bytes.
-            beside: how many others were in flight when it was sent.
-            sent: when that was.
-            paced: whether the rate held it back.
+            sent: what was so when it was sent.
         """
         if self.fixed or self._gentle:
             self.semaphore.give(weight)
             return
         loop = asyncio.get_running_loop()
         number = next(self._numbers)
-        wait = min(self._takes_s or _KEPT_S, _LONGEST_KEPT_S)
-        timer = loop.call_later(wait, self._give, number, True)
+        wait = min(self._takes_s or inf, self._steering.decided_s)
+        timer = loop.call_later(wait, self._give, number, sent.at)
         self._kept[number] = timer, weight
-        size, paced = self.semaphore.size, paced or self._held_back
-        refused, of = len(self._kept), size
+        size, paced = self.semaphore.size, sent.paced or self._held_back
+        refused = len(self._kept)
+        of = refused + len(self._undecided)
         if not self._alone and self._shared_limits:
             if paced:
                 # Another engine may have heard of the same limit just now.
                 self._agree_on_rate()
             else:
-                refused, of = self._shared_limits.refusals(refused), self._level
+                of = of * self._level // size
+                refused = self._shared_limits.refusals(refused)
         rate = self._steering.pace.rate
-        refusal = Refusal(sent, beside, refused, of)
+        refusal = Refusal(sent.at, sent.beside, refused, of)
         change = self._steering.was_refused(refusal, size, loop.time(), paced)
         self._changed(size, change)
         if rate != self._steering.pace.rate and not self._alone:
@@ -428,18 +483,19 @@ class Limiter:
     def _held_back(self) -> bool:
         return self._line.locked() and self._paced
 
-    def _give(self, number: int, count: bool = False) -> None:
+    def _give(self, number: int, sent: float | None = None) -> None:
+        """Stop keeping a permit; the refusal counts if it is said when the call was sent."""
         _, weight = self._kept.pop(number)
         self.semaphore.give(weight)
-        if count and not self.fixed:
-            self._steer(answered=False)
+        if sent is not None and not self.fixed:
+            self._decide()
+            self._steer(sent, accepted=False)
 
-    def answered(self, sent: float, beside: int, paced: bool) -> None:
-        """Record that a call was answered; the arguments are those of :meth:`keep`.
+    def answered(self, sent: float) -> None:
+        """Record that a call was answered which was sent then.
 
         If it is the first that was accepted after an outage, what was known before holds again.
         """
-        self._steering.was_answered(beside, paced or self._held_back)
         now = asyncio.get_running_loop().time()
         known = self._steering.outage_before(sent, now)
         if known is None:
@@ -511,10 +567,7 @@ class Limiter:
     def _learn(self, limits: RateLimits) -> None:
         self.reported = limits
         now = asyncio.get_running_loop().time()
-        self._left = min(
-            _calls_left(limits.requests_remaining, limits.requests_reset_s, 1),
-            _calls_left(limits.tokens_remaining, limits.tokens_reset_s, self._tokens),
-        )
+        self._headroom.learn(limits, now)
         for left, reset, what in (
             (limits.requests_remaining, limits.requests_reset_s, "requests"),
             (limits.tokens_remaining, limits.tokens_reset_s, "tokens"),
@@ -525,7 +578,7 @@ class Limiter:
 
     def _pause(self, now: float, seconds: float, why: str) -> None:
         self._paused_until = max(self._paused_until, now + seconds)
-        self._steering.paused(self.semaphore.size)
+        self._steering.paused(now)
         self.why = why
         if self._shared_limits:
             self._shared_limits.pause(self._paused_until - now, why)
@@ -553,13 +606,6 @@ class Limiter:
         self._alone = True
 
 
-def _calls_left(remaining: int | None, reset_s: float | None, each: float) -> float:
-    """Calls that may still be sent until a limit renews; infinite if that is not known."""
-    if remaining is None or not reset_s or reset_s > LONGEST_OUTAGE_S or each <= 0:
-        return inf
-    return remaining / each
-
-
 async def _sleep(seconds: float, unless: asyncio.Event) -> None:
     """Sleep, or return early when ``unless`` is set."""
     with contextlib.suppress(TimeoutError):
@@ -570,41 +616,47 @@ async def _sleep(seconds: float, unless: asyncio.Event) -> None:
 class Permit:
     """A permit held for one attempt, as a context manager."""
 
-    __slots__ = ("_beside", "_limiter", "_paced", "_sent", "_unless", "_weight")
+    __slots__ = ("_limiter", "_paced", "_unless", "_weight")
 
     def __init__(self, limiter: Limiter, weight: int, unless: asyncio.Event) -> None:
         self._limiter = limiter
         self._weight = weight
         self._unless = unless
-        self._beside = 0
-        self._sent: float | None = None
         self._paced = False
 
     async def __aenter__(self) -> Permit:
-        await self._limiter.semaphore.take(self._weight)
+        limiter = self._limiter
+        limiter.share()
+        if limiter.semaphore.taken >= limiter.semaphore.size:
+            limiter.rise()
+        await limiter.semaphore.take(self._weight)
         try:
-            self._paced = await self._limiter.until_allowed(self._unless)
+            self._paced = await limiter.until_allowed(self._unless)
         except BaseException:
-            self._limiter.semaphore.give(self._weight)
+            limiter.semaphore.give(self._weight)
             raise
-        self._limiter._left -= 1
+        limiter._headroom.use(limiter._tokens)
         return self
 
     def sent(self) -> None:
         """Record that the call is sent now: it is in flight until the permit is given back."""
         limiter = self._limiter
-        self._beside = limiter.in_flight
-        self._sent = asyncio.get_running_loop().time()
-        limiter._in_flight[self] = self._sent
-        limiter._steering.sent(self._sent)
+        sent = Sent(asyncio.get_running_loop().time(), limiter.in_flight, self._paced)
+        limiter._began = limiter._began or sent.at
+        limiter._in_flight[self] = limiter._undecided[self] = sent
+        limiter._steering.sent(sent.at)
+        limiter._decide()
 
     async def __aexit__(self, _kind: object, error: BaseException | None, _where: object) -> None:
         limiter = self._limiter
-        if self._sent is not None:
-            del limiter._in_flight[self]
+        sent = limiter._in_flight.pop(self, None)
+        if sent is not None:
             if isinstance(error, RateLimited | Overloaded):
-                limiter.keep(self._weight, self._beside, self._sent, self._paced)
+                limiter._undecided.pop(self, None)
+                limiter.keep(self._weight, sent)
                 return
             if error is None:
-                limiter.answered(self._sent, self._beside, self._paced)
+                limiter._accepted(self)
+                limiter.answered(sent.at)
+            limiter._undecided.pop(self, None)
         limiter.semaphore.give(self._weight)

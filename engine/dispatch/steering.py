@@ -45,10 +45,14 @@ _MISSED = 6
 """So many calls are several."""
 _MUCH_LONGER = 3.0
 """A call that is in flight for so many times as long as refusals take was accepted."""
+_DECIDED_S, _LONGEST_DECIDED_S = 0.5, 5.0
+"""It was accepted in any case after this many seconds at least, at most."""
 _MOST_REFUSALS = 1024
 _PROVED = 20
 """After this many answers, another outage is believed: a low limit refuses at times as well."""
 _MOST_ALWAYS = 0.4
+_FEWEST_OVER = 3
+"""So many were refused beside more than any accepted one before it is their number."""
 _LONGEST_REST = 16
 _FEWEST_TIMED = 3
 _TIMED_S = 0.25
@@ -69,13 +73,27 @@ class _Level(NamedTuple):
     answered: int
 
 
+class Sent(NamedTuple):
+    """A call in flight.
+
+    Attributes:
+        at: when it was sent.
+        beside: how many others were in flight then.
+        paced: whether the rate held it back.
+    """
+
+    at: float
+    beside: int
+    paced: bool
+
+
 class Refusal(NamedTuple):
     """A refused call, when that is known.
 
     Attributes:
         sent: when it was sent.
         beside: how many others were in flight then.
-        refused, of: how many of the calls in flight are known to be refused; by all engines on
+        refused, of: how many of the calls sent lately are known to be refused; by all engines on
             the key, where there are several.
     """
 
@@ -111,8 +129,8 @@ class Steering:
         pace: the request rate that was found.
     """
 
-    def __init__(self, in_flight: Mapping[object, float] | None = None) -> None:
-        """``in_flight``: when each of the calls in flight was sent."""
+    def __init__(self, in_flight: Mapping[object, Sent] | None = None) -> None:
+        """``in_flight``: the calls that were sent and have not returned."""
         self._in_flight = {} if in_flight is None else in_flight
         self.pace = Pace()
         self.ramping = True
@@ -134,53 +152,55 @@ class Steering:
         self._rate = 0.0
         self._held = 0
         self._proof = _PROVED
-        self._passed_over = 0
+        self._judged_from = -inf
         self._judged = 0
         self._most = self._most_before = self._counted = 0
-        self._least = inf
-        self._by_number = False
+        self._full: Refusal | None = None
+        self._over = 0
+        self._round = 0
         self._accepted = 0
         self._since: tuple[float, int] | None = None
-        self._cut_at: tuple[float, int] | None = None
 
     def heard(
         self,
         *,
-        answered: bool,
+        accepted: bool,
+        sent: float,
         size: int,
         wanted: bool,
         now: float,
+        undecided: int,
         kept: int = 0,
         paced: bool = False,
     ) -> int:
         """By how many calls to change the concurrency after another outcome.
 
         Args:
-            answered: whether the call was answered; if not, it was refused for load.
+            accepted: whether the call was accepted; if not, it was refused for load.
+            sent: when it was sent.
             size: the current concurrency limit.
             wanted: whether more calls are waiting than the limit allows.
             now: seconds, on any clock.
-            kept: how many calls were refused that have not been heard of yet.
+            undecided: how many calls were sent that have not been heard of yet.
+            kept: how many of them were refused.
             paced: whether calls are held back by the pace.
         """
-        if self._passed_over > 0:
-            # It was sent before the last cut.
-            self._passed_over -= 1
-            self._begun = self._counted_since = now
+        if sent < self._judged_from:
             return 0
+        self._round = undecided
         if self._nobody_answers(now):
             self._answered = self._refused = 0
             self._begun = now
             return 0
         if self._begun is None:
             self._begun = now
-        if answered:
+        if accepted:
             self._answered += 1
             self._times.append(now)
         else:
             self._refused += 1
         count = self._answered + self._refused
-        many = count >= size // 4 and self._are_many(self._refused, count)
+        many = count >= undecided // 4 and self._are_many(self._refused, count)
         if count >= self._due or many:
             took = max(now - self._begun, 1e-6)
             some = self._refused > 0
@@ -191,20 +211,31 @@ class Steering:
             long = self.pace.found and not self._trial and some
             self._due = max(
                 _FEWEST_PACED if long else _FEWEST,
-                0 if self._is_paced else (size + change) * (1 if self.ramping else 2),
+                0 if self._is_paced(now) else size + change if self.ramping else 2 * undecided,
             )
             least = self._trial.rate / self.pace.part if self._trial else 0.0
             self.pace.judged(least * _LEAST_LEFT_TRIED)
             return change
-        rises = self.ramping or size < self._held
-        return 1 if answered and rises and wanted and 3 * kept <= size else 0
+        rises = self.ramping or size < self._held or self.pace.found
+        rises = rises and not self._is_number(now) and 3 * kept <= undecided
+        return 1 if accepted and rises and wanted else 0
 
-    def paused(self, size: int) -> None:
+    def paused(self, now: float) -> None:
         """Note a pause of all calls: the next outcomes do not reflect a single concurrency."""
         self._trial = None
+        self._judge_from(now)
+
+    def _judge_from(self, now: float) -> None:
+        """Count anew, and only outcomes of calls that are sent from now on."""
+        self._judged_from = now
         self._times.clear()
         self._answered = self._refused = 0
-        self._passed_over = max(size, self._passed_over)
+        self._begun = self._counted_since = None
+
+    @property
+    def decided_s(self) -> float:
+        """Seconds after which a call that was not refused was accepted."""
+        return min(max(_DECIDED_S, _MUCH_LONGER * self._refusing_s), _LONGEST_DECIDED_S)
 
     def sent(self, now: float) -> None:
         """Note that a call was sent."""
@@ -212,14 +243,16 @@ class Steering:
             self._counted_since = now
         self._accepted += 1
 
-    def was_answered(self, beside: int, paced: bool) -> None:
-        """Note that a call was answered.
+    def was_accepted(self, beside: int, *, paced: bool) -> None:
+        """Note that a call was accepted.
 
         Args:
             beside: how many others were in flight when it was sent.
             paced: whether calls are held back by the pace.
         """
         self._proof += 1
+        if self._full is not None and beside >= self._full.beside:
+            self._full = None
         if paced:
             self.pace.answered(self.always)
         self._most, self._counted = max(self._most, beside), self._counted + 1
@@ -241,10 +274,9 @@ class Steering:
 
         The concurrency begins at half of what it was and grows as in the first seconds.
         """
-        self.paused(0)
-        self._passed_over = self._proof = 0
-        self._begun = self._counted_since = now
-        self._least, self._since = inf, None
+        self.paused(now)
+        self._proof = 0
+        self._full = self._since = None
         self._refusals.clear()
         self.always, self.ramping = known.always, known.ramping
         self._too_much = known.too_much
@@ -266,7 +298,7 @@ class Steering:
         if not _lasts(first, last.sent):
             return False
         until = now - _MUCH_LONGER * self._refusing_s
-        accepted = (sent for sent in self._in_flight.values() if first.sent < sent < until)
+        accepted = (sent.at for sent in self._in_flight.values() if first.sent < sent.at < until)
         return _lasts(first, min(accepted, default=last.sent))
 
     @property
@@ -281,28 +313,34 @@ class Steering:
         is lowered at once, and where many calls in flight are refused, the others need not be
         waited for.
         """
+        self._round = refusal.of
         self._refusing_s = max(now - refusal.sent, 0.9 * self._refusing_s)
-        if len(self._refusals) < _MOST_REFUSALS:
-            self._rate = self._answer_rate(size, now) or self._rate
+        many_beside = refusal.beside > self._most_beside
+        if not many_beside:
+            self._full = None
+        elif self._full is None:
+            self._full, self._over = refusal, 1
+        else:
+            self._over += 1
+        if not many_beside and len(self._refusals) < _MOST_REFUSALS:
+            self._rate = self._answer_rate(now) or self._rate
             taken = self.pace.rate * self.pace.part if self.pace.found else self._rate
             self._refusals.append(
                 Known(refusal.sent, taken, size, self.pace.rate, self.always, self.ramping,
                       self._too_much)
             )  # fmt: skip
-        self._least = min(self._least, refusal.beside)
         self._accepted -= 1
         if refusal.refused == 1 or self._since is None:
             self._since = refusal.sent, self._accepted
+        if many_beside and (paced or self._is_number(now)):
+            return self._keep_to(refusal.beside, size) if refusal.beside < size else 0
         if paced:
-            if refusal.beside > self._most_beside:
-                # It is their number that is limited, as far as is known.
-                return self._keep_to(refusal.beside, size) if refusal.beside < size else 0
             self.pace.refused(now, refusal.sent, self.always)
             return 0
         many = self._are_many(refusal.refused, refusal.of)
-        if not many or self._passed_over > 0 or self._nobody_answers(now):
+        if not many or refusal.sent < self._judged_from or self._nobody_answers(now):
             return 0
-        rate = self._taken(size, now)
+        rate = self._taken(now)
         requests, were = self._pooled(refusal.of, refusal.refused)
         self._trial = None
         if rate and were < requests:
@@ -310,13 +348,23 @@ class Steering:
             self._trial = Trial(requests, were, sent, rate, size, self.always)
         self._answered = self._refused = 0
         change = self._cut(size, min(1.0, refusal.refused / refusal.of), now)
-        self._due = max(_FEWEST, 0 if self._is_paced else 2 * (size + change))
+        self._due = max(_FEWEST, 0 if self._is_paced(now) else 2 * refusal.of)
         return change
 
-    @property
-    def _is_paced(self) -> bool:
+    def _is_paced(self, now: float) -> bool:
         """Whether it is a rate that was exceeded, as far as is known."""
-        return self.pace.found and not self._by_number
+        return self.pace.found and not self._is_number(now)
+
+    def _is_number(self, now: float) -> bool:
+        """Whether it is the number of calls in flight that is limited.
+
+        One was refused beside more others than any that was accepted, and by now it is known of
+        those sent since.
+        """
+        full = self._full
+        if full is None or self._over < _FEWEST_OVER:
+            return False
+        return now - full.sent > 2 * self.decided_s
 
     def _are_many(self, refused: int, count: int) -> bool:
         """Whether that many are surely more than come at any load."""
@@ -403,12 +451,12 @@ class Steering:
             self.always = max(self.always, min(share, last.share))
         return True
 
-    def _answer_rate(self, size: int, now: float) -> float:
+    def _answer_rate(self, now: float) -> float:
         """Answers a second in the last round, and for a while at least; 0: too few."""
         times = self._times
         if len(times) < _FEWEST_TIMED * self.pace.part or self._counted_since is None:
             return 0.0
-        first = max(0, len(times) - max(_FEWEST // 2, size))
+        first = max(0, len(times) - max(_FEWEST // 2, self._round))
         while first > 0 and now - times[first] < _TIMED_S:
             first -= 1
         full = len(times) == times.maxlen
@@ -416,23 +464,19 @@ class Steering:
         return (len(times) - first) / max(now - since, 1e-6)
 
     def _cut(self, size: int, share: float, now: float, *, elsewhere: bool = False) -> int:
-        rate = self._taken(size, now)
-        self._by_number = self._most_beside < self._least < inf
-        if self._by_number:
-            change = self._keep_to(int(self._least), size)
+        rate = self._taken(now)
+        if self._full is not None and self._is_number(now):
+            change = self._keep_to(self._full.beside, size)
         else:
             by_rate = rate > 0 and self.always <= TOLERATED
             if by_rate and not elsewhere:
                 self.pace.begin(min(self.pace.rate, rate / self.pace.part), now)
-            change = (
-                0 if by_rate and not self.ramping else self._less(size, share, up=not elsewhere)
-            )
+            # Calls in flight need not be fewer where their rate is kept.
+            change = 0 if by_rate else self._less(size, share, up=not elsewhere)
             self._search_below(size)
-        self._passed_over = size
-        self._cut_at = now, self._accepted
         self.ramping, self._held = False, 0
-        self._times.clear()
-        self._least, self._since = inf, None
+        self._judge_from(now)
+        self._since = None
         return change
 
     def _keep_to(self, number: int, size: int) -> int:
@@ -448,37 +492,31 @@ class Steering:
         self._patience = min(_LONGEST_REST, 2 * self._patience) if near else 1
         self._too_much, self._rest, self._step = too_much, self._patience, 1
 
-    def _taken(self, size: int, now: float) -> float:
+    def _taken(self, now: float) -> float:
         """Calls a second that the model takes; 0 if that is not known.
 
         Those taken since the first refusal, if they tell: more were taken before it if a limit
         had been saved up.
         """
-        rate = self._answer_rate(size, now)
-        if self._cut_at is not None:
-            # Answers of what was sent in bursts are yet to come, all at once.
-            began, accepted = self._cut_at
-            accepted = self._accepted - accepted
-            bursts = accepted / max(now - began, 1.0) if accepted >= _FEWEST else 0.0
-            rate = bursts if bursts > 2 * rate else rate
+        rate = self._answer_rate(now)
         if self._since is not None:
             began, accepted = self._since
-            took = now - began
-            if took * rate >= _FEWEST_TAKEN:
-                rate = min(rate, max(1, self._accepted - accepted) / took)
+            took, accepted = max(now - began, 1e-6), self._accepted - accepted
+            if max(accepted, took * rate) >= _FEWEST_TAKEN:
+                rate = max(1, accepted) / took
         return rate
 
     def _send_less(self, size: int, now: float, paced: bool) -> int:
         """Send clearly less, to see what comes of it."""
         if paced:
             self.pace.begin(self.pace.rate * SHRINK, now)
-            self._passed_over = size
+            self._judge_from(now)
             return 0
+        self._judge_from(now)
         return self._less(size, 1 - SHRINK)
 
     def _less(self, size: int, share: float, *, up: bool = False) -> int:
         """Cut to what was answered, which is what the model can take if load is to blame."""
-        self._passed_over = size
         left = size * min(_MOST_LEFT, max(_LEAST_LEFT, 1 - share))
         return max(1, ceil(left) if up else int(left)) - size
 

@@ -300,7 +300,7 @@ async def test_a_gateway_with_nobody_behind_it_fails_calls() -> None:
 @virtual_time
 async def test_a_call_that_is_always_cut_fails_alone() -> None:
     weather = Weather(lambda: ConnectionFailed("cut", possibly_billed=True), lasts=HOUR, begins=1.5)
-    replies = await asyncio.gather(*weather.ask(30))
+    replies = await asyncio.gather(*weather.ask(60))
     assert now() < 10 * MINUTE
     assert {reply.outcome for reply in replies} == {Outcome.OK, Outcome.ERROR}
     assert "provider-down" not in dict(weather.events)

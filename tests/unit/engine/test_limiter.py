@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import itertools
 import random
 
@@ -232,31 +233,66 @@ class Crowd:
         await asyncio.gather(*self.tasks)
 
 
+async def answer(limiter: Limiter, until: float, takes_s: float) -> None:
+    """Two thousand workers that send calls of such a length, one after another."""
+
+    async def worker() -> None:
+        while now() < until:
+            async with limiter.turn() as permit:
+                permit.sent()
+                await asyncio.sleep(takes_s)
+                limiter.succeeded(None, takes_s)
+
+    await asyncio.gather(*(worker() for _ in range(2000)))
+
+
+async def sizes_at(limiter: Limiter, takes_s: float, *moments: float) -> list[int]:
+    """The concurrency at these moments, while all calls are answered."""
+    calls = asyncio.create_task(answer(limiter, moments[-1] + 1, takes_s))
+    sizes = []
+    for moment in moments:
+        await asyncio.sleep(moment - now())
+        sizes.append(limiter.semaphore.size)
+    calls.cancel()
+    return sizes
+
+
 @virtual_time
 async def test_it_starts_small_and_doubles_each_round_while_calls_wait() -> None:
     limiter = Limiter(concurrency=None)
-    crowd = Crowd(limiter, 100)
-    await settle()
-    sizes = [limiter.semaphore.size]
-    for _ in range(2):
-        for _ in range(limiter.semaphore.size):
-            limiter.succeeded(None)
-        sizes.append(limiter.semaphore.size)
-        await settle()
-    assert sizes == [START, 2 * START, 4 * START]
-    assert limiter.semaphore.taken == 4 * START
-    await crowd.end()
+    assert await sizes_at(limiter, 0.1, 0.05, 0.15, 0.22) == [START, 2 * START, 4 * START]
 
 
 @virtual_time
 async def test_it_never_grows_beyond_reason() -> None:
-    limiter = Limiter(concurrency=None)
-    crowd = Crowd(limiter)
-    await settle()
-    for _ in range(1000):
-        limiter.succeeded(None)
-    assert limiter.semaphore.size == MOST
-    await crowd.end()
+    assert await sizes_at(Limiter(concurrency=None), 0.1, 10) == [MOST]
+
+
+@virtual_time
+async def test_it_does_not_wait_for_slow_answers_to_grow() -> None:
+    # Ten seconds for an answer would be a minute until it has grown.
+    unanswered, all_sent = await sizes_at(Limiter(concurrency=None), 10, 9.9, 16)
+    assert unanswered == 16, "they may all be in one queue"
+    assert all_sent > 150
+
+
+@virtual_time
+async def test_it_does_not_grow_ahead_of_a_server_that_answers_one_after_another() -> None:
+    limiter, server = Limiter(concurrency=None), asyncio.Lock()
+
+    async def call() -> None:
+        async with limiter.turn() as permit:
+            permit.sent()
+            async with server:
+                await asyncio.sleep(10)
+            limiter.succeeded(None, 10)
+
+    calls = [asyncio.create_task(call()) for _ in range(100)]
+    await asyncio.sleep(61)
+    # Two minutes' work at that rate would be less.
+    assert limiter.semaphore.size <= 16 + 6
+    for task in calls:
+        task.cancel()
 
 
 @virtual_time
@@ -292,52 +328,55 @@ async def test_it_does_not_grow_while_something_else_limits_it(limit: str) -> No
         task.cancel()
 
 
-async def refuse(limiter: Limiter, calls: int) -> None:
-    """Send calls of which each is refused."""
+async def refuse(limiter: Limiter, calls: int, of: int) -> None:
+    """Send ``of`` calls at once, of which so many are refused; the others are in flight then."""
 
-    async def one() -> None:
+    async def one(number: int) -> None:
         async with limiter.turn() as permit:
             permit.sent()
+            await asyncio.sleep(0.01)
+            if number >= calls:
+                await asyncio.sleep(10)
+                return
             error = Overloaded("full")
             limiter.refused(error)
             raise error
 
-    for _ in range(calls):
-        with pytest.raises(Overloaded):
-            await one()
+    for number in range(of):
+        asyncio.create_task(one(number)).add_done_callback(lambda task: task.exception())
+    await asyncio.sleep(0.02)
 
 
 @virtual_time
 async def test_many_refusals_shrink_it_and_a_few_do_not() -> None:
-    limiter = Limiter(concurrency=None)
-    limiter.semaphore.resize(100)
-    await refuse(limiter, 36)
-    assert limiter.semaphore.size == 100
-    await refuse(limiter, 1)
-    assert limiter.semaphore.size == 63
+    for refused, size in ((36, 100), (37, 63)):
+        limiter = Limiter(concurrency=None)
+        limiter.semaphore.resize(100)
+        await refuse(limiter, refused, 100)
+        assert limiter.semaphore.size == size
 
 
 @virtual_time
-async def test_a_refused_call_keeps_its_place_for_as_long_as_an_answer_takes() -> None:
-    limiter = Limiter(concurrency=None)
-    limiter.semaphore.resize(1)
-    limiter.succeeded(None, 2.0)
+async def test_a_refused_call_keeps_its_place_until_others_of_its_age_were_accepted() -> None:
+    async def refused_call(limiter: Limiter) -> float:
+        """Seconds for which its place stays taken."""
+        limiter.semaphore.resize(1)
+        with contextlib.suppress(RateLimited):
+            async with limiter.turn() as permit:
+                permit.sent()
+                limiter.refused(RateLimited("slow down"))
+                raise RateLimited("slow down")
+        assert (limiter.in_flight, limiter.semaphore.taken) == (0, 1)
+        return await left_at(limiter) - began
 
-    async def refused_call() -> None:
-        async with limiter.turn() as permit:
-            permit.sent()
-            limiter.refused(RateLimited("slow down"))
-            raise RateLimited("slow down")
-
-    with pytest.raises(RateLimited):
-        await refused_call()
-    assert (limiter.in_flight, limiter.semaphore.taken) == (0, 1)
-    assert await left_at(limiter) == 2.0
+    for takes_s, kept_s in ((0.2, 0.2), (2.0, 0.5)):
+        began, limiter = now(), Limiter(concurrency=None)
+        limiter.succeeded(None, takes_s)
+        assert await refused_call(limiter) == pytest.approx(kept_s)
     # Where the run is to stop, nobody waits for it.
-    with pytest.raises(RateLimited):
-        await refused_call()
-    limiter.wake()
-    assert await left_at(limiter) == 2.0
+    began = now()
+    asyncio.get_running_loop().call_later(0.1, limiter.wake)
+    assert await refused_call(limiter) == pytest.approx(0.1)
 
 
 @virtual_time
@@ -367,7 +406,7 @@ async def test_a_size_that_is_let_go_changes_again_from_where_it_was() -> None:
     limiter = Limiter(concurrency=12)
     limiter.resize(None)
     assert limiter.semaphore.size == 12
-    await refuse(limiter, 8)
+    await refuse(limiter, 8, 12)
     assert limiter.semaphore.size == 4
 
 

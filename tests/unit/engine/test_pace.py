@@ -18,7 +18,7 @@ LIMITS: dict[type[pace.Server], tuple[float, float, float]] = {
     pace.Rate50: (50, 0.95, 0.11),
     pace.Rate500: (500, 0.95, 0.05),
     pace.Three: (50, 0.95, 0.06),
-    pace.ThreeSlow: (5, 0.93, 0.07),
+    pace.ThreeSlow: (5, 0.9, 0.05),
     pace.Tokens: (10, 0.95, 0.01),
     pace.Cap: (32, 0.85, 0.05),
     pace.Queue: (40, 0.9, 0.0),

@@ -417,8 +417,7 @@ async def test_two_engines_find_together_what_the_key_bears(engine: Engines) -> 
     assert min(done) > 0.7 * max(done), "neither starves"
     assert sum(done) > 0.8 * lone, "the key is used as well as by one"
     assert alone.refused < 0.05 * lone
-    assert shared.refused < 0.25 * sum(done)
-    assert one.semaphore.size + two.semaphore.size < 60
+    assert shared.refused < 0.05 * sum(done)
 
 
 @with_one_clock

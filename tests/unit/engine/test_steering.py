@@ -40,7 +40,7 @@ class World:
                 self.refused += not answered
                 self.steering.sent(now)
                 if answered:
-                    self.steering.was_answered(size, paced)
+                    self.steering.was_accepted(size, paced=paced)
                     if known := self.steering.outage_before(now, now):
                         self.change(self.steering.resume(known, self.size, now))
                 elif paced:
@@ -49,8 +49,8 @@ class World:
                     )
                 self.change(
                     self.steering.heard(
-                        answered=answered, size=self.size, wanted=self.size < 256, now=now,
-                        paced=paced,
+                        accepted=answered, sent=now, size=self.size, wanted=self.size < 256,
+                        now=now, undecided=size, paced=paced,
                     )
                 )  # fmt: skip
             self.now += 1
@@ -140,7 +140,7 @@ def test_a_limit_on_calls_in_flight_is_told_from_one_on_their_rate() -> None:
     steering = Steering()
     steering.pace.begin(30.0, 0.0)
     for beside in range(16):
-        steering.was_answered(beside, paced=False)
+        steering.was_accepted(beside, paced=False)
     # Beside fewer than were answered before: it is the rate.
     assert steering.was_refused(Refusal(1.0, 12, 1, 24), 24, 1.0, paced=True) == 0
     assert steering.pace.rate < 30.0
