@@ -34,6 +34,7 @@ _DOUBLES_S = 1.0
 """How long the first calls in flight take to double while none is refused or answered."""
 _UNANSWERED = 16
 """Most calls in flight before the first answers show that they are not only queued."""
+_NEARLY_ALL = 0.9
 _LONGEST_QUEUE_S = 120.0
 """Calls queue for no longer than this at the rate of answers so far."""
 _WEIGHT = 0.1
@@ -291,6 +292,8 @@ class Limiter:
     @property
     def _wanted(self) -> bool:
         """Whether more concurrency would let more calls be sent."""
+        if self._paced and self.in_flight + len(self._kept) < _NEARLY_ALL * self.semaphore.size:
+            return False  # the others wait for the pace
         return self.limited_by == "concurrency" and self._level < MOST
 
     @property

@@ -63,7 +63,7 @@ class Trial:
         if sure < -least:
             return True
         cost = rate < self.rate * (1 + sent / self.sent) / 2
-        if sure > least and cost:
+        if sure > least and cost and self.share > 2 * TOLERATED:
             return False
         return True if count >= 2 * _ENOUGH else None
 

@@ -281,7 +281,8 @@ class Steering:
         self.always, self.ramping = known.always, known.ramping
         self._too_much = known.too_much
         self._held = known.size
-        if known.rate == inf and known.taken and not known.ramping:
+        unknown = known.rate == inf and known.too_much is None
+        if unknown and known.taken and not known.ramping:
             # Not all that waited are sent at once.
             self.pace.begin(known.taken / self.pace.part, now)
         else:
@@ -332,7 +333,7 @@ class Steering:
         self._accepted -= 1
         if refusal.refused == 1 or self._since is None:
             self._since = refusal.sent, self._accepted
-        if many_beside and (paced or self._is_number(now)):
+        if many_beside and self._is_number(now):
             return self._keep_to(refusal.beside, size) if refusal.beside < size else 0
         if paced:
             self.pace.refused(now, refusal.sent, self.always)
@@ -358,13 +359,16 @@ class Steering:
     def _is_number(self, now: float) -> bool:
         """Whether it is the number of calls in flight that is limited.
 
-        One was refused beside more others than any that was accepted, and by now it is known of
-        those sent since.
+        Some were refused beside more others than any that was accepted, and none of those sent
+        since beside as many was accepted.
         """
-        full = self._full
-        if full is None or self._over < _FEWEST_OVER:
+        full, wait = self._full, _MUCH_LONGER * self._refusing_s
+        if full is None or self._over < _FEWEST_OVER or now - full.sent <= self.decided_s + wait:
             return False
-        return now - full.sent > 2 * self.decided_s
+        return not any(
+            full.sent < sent.at < now - wait and sent.beside >= full.beside
+            for sent in self._in_flight.values()
+        )
 
     def _are_many(self, refused: int, count: int) -> bool:
         """Whether that many are surely more than come at any load."""
@@ -404,7 +408,7 @@ class Steering:
             if to_blame is False:
                 since = trial.answered + trial.refused, trial.refused
                 self._trial = Trial(*since, sent, rate, trial.size, trial.floor, again=True)
-                return self._send_less(size, now, paced)
+                return self._send_less(size, now)
             if to_blame:
                 if trial.floor < self.always:
                     self.always = min(self.always, trial.share)
@@ -412,7 +416,7 @@ class Steering:
         self._judged += 1
         if self.always > TOLERATED and self._judged % _EXAMINED_EVERY == 0:
             self._trial = Trial(*self._pooled(0, 0), sent, rate, size, 0.0, again=True)
-            return self._send_less(size, now, paced)
+            return self._send_less(size, now)
         if self.ramping and self._grows(size, rate, share):
             return 1 if wanted else 0
         usual = count * self.always
@@ -481,7 +485,10 @@ class Steering:
 
     def _keep_to(self, number: int, size: int) -> int:
         """Keep to so many calls in flight: another one was refused, and fewer never were."""
-        self._held = 0
+        self.ramping, self._held = False, 0
+        if self.pace.part == 1:
+            # Engines know only of their own calls in flight: together they are less sure.
+            self.forget_pace()
         self._search_below(number + 1)
         return max(1, min(number, size - 1)) - size
 
@@ -506,9 +513,9 @@ class Steering:
                 rate = max(1, accepted) / took
         return rate
 
-    def _send_less(self, size: int, now: float, paced: bool) -> int:
+    def _send_less(self, size: int, now: float) -> int:
         """Send clearly less, to see what comes of it."""
-        if paced:
+        if self._is_paced(now):
             self.pace.begin(self.pace.rate * SHRINK, now)
             self._judge_from(now)
             return 0

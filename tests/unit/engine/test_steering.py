@@ -137,14 +137,25 @@ def test_a_model_that_answers_nobody_gets_back_what_it_had() -> None:
 
 
 def test_a_limit_on_calls_in_flight_is_told_from_one_on_their_rate() -> None:
-    steering = Steering()
-    steering.pace.begin(30.0, 0.0)
-    for beside in range(16):
-        steering.was_accepted(beside, paced=False)
-    # Beside fewer than were answered before: it is the rate.
-    assert steering.was_refused(Refusal(1.0, 12, 1, 24), 24, 1.0, paced=True) == 0
-    assert steering.pace.rate < 30.0
-    rate = steering.pace.rate
-    # Beside more: it is the number.
-    assert steering.was_refused(Refusal(2.0, 16, 1, 24), 24, 2.0, paced=True) == 16 - 24
-    assert steering.pace.rate == rate
+    for accepted_since in (False, True):
+        steering = Steering()
+        steering.pace.begin(30.0, 0.0)
+        for beside in range(16):
+            steering.was_accepted(beside, paced=False)
+
+        def refuse(at: float, beside: int, steering: Steering = steering) -> int:
+            refusal = Refusal(at, beside, refused=1, of=24)
+            return steering.was_refused(refusal, 24, at + 0.01, paced=True)
+
+        # Beside fewer than were accepted before: it is the rate.
+        assert refuse(1.0, 12) == 0
+        assert steering.pace.rate < 30.0
+        # Beside more it may be their number, or chance, as in a rate that is about kept.
+        assert [refuse(at, 16) for at in (2.0, 2.2, 2.4)] == [0, 0, 0]
+        if accepted_since:
+            steering.was_accepted(16, paced=True)
+            assert refuse(2.6, 16) == 0
+            assert steering.pace.found
+        else:
+            assert refuse(2.6, 16) == 16 - 24
+            assert not steering.pace.found
