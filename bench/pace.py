@@ -291,6 +291,42 @@ class QuickOutage(SlowOutage):
     latency = 0.02
 
 
+class Slow(Server):
+    """Answers take ten seconds on average, some one and some forty."""
+
+    latency = 10.0
+
+    async def serve(self) -> None:
+        await asyncio.sleep(self.latency * min(4.0, self.dice.lognormvariate(-0.32, 0.8)))
+
+
+class SlowRate5(Slow, Rate5):
+    """A second's worth of the limit is answered long after many seconds' worth was sent."""
+
+
+class SlowRate20(Slow, Rate):
+    rate = 20.0
+    calls = 1500
+
+
+class SlowThree(SlowRate5):
+    engines = 3
+
+
+class SlowCap(Slow, Cap):
+    calls = 600
+
+
+class SlowTokens(Slow, Tokens):
+    pass
+
+
+class Unlimited(Slow):
+    """No limit is met with as many calls in flight as are ever tried."""
+
+    calls = 3000
+
+
 REGIMES: dict[str, type[Server]] = {
     "a fifth 429 at random, a twentieth 500": Random429,
     "a fifth 503 and 529 at random": Random529,
@@ -309,6 +345,12 @@ REGIMES: dict[str, type[Server]] = {
     "down for nine seconds": ShortOutage,
     "20 a second of 3 s, down for nine seconds": SlowOutage,
     "20 a second of 20 ms, down for nine seconds": QuickOutage,
+    "5 a second, uneven answers of 10 s": SlowRate5,
+    "20 a second, uneven answers of 10 s": SlowRate20,
+    "5 a second of 10 s for three engines": SlowThree,
+    "16 at once of 10 s, the rest refused": SlowCap,
+    "tokens in headers, uneven answers of 10 s": SlowTokens,
+    "no limit, uneven answers of 10 s": Unlimited,
 }
 
 

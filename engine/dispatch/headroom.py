@@ -7,30 +7,36 @@ from math import inf
 from evalbench.engine.calls import RateLimits
 from evalbench.engine.dispatch.retry import LONGEST_OUTAGE_S
 
+_SAME = 1.05
+_SPAN_S = 5.0
+"""A refill is believed that was the same for as long."""
+
 
 class Allowance:
     """What is left of one limit, on requests or on tokens, and how fast it refills."""
 
     def __init__(self) -> None:
         self._left = inf
-        self._at = 0.0
-        self._refill = inf
+        self._at = self._since = 0.0
+        self._least, self._most = inf, 0.0
 
     def learn(
-        self, remaining: int | None, reset_s: float | None, most: int | None, now: float
+        self, remaining: int | None, reset_s: float | None, limit: int | None, now: float
     ) -> None:
         """Record what a response said: what is left, of how much, and when it is all again.
 
-        A bucket refills evenly, a window all at once, when it ends. Which of them it is is not
-        said, but what was used, divided by the time until it is all again, is a bucket's
-        refill, and a window's least is at most its mean. It tells nothing while little is used.
+        A bucket refills evenly, a window all at once, when it ends; which of them it is is not
+        said. But what was used, divided by the time until it is all again, is a bucket's refill
+        and stays the same, while it grows with a window's age. Little use tells nothing.
         """
         if remaining is None or not reset_s or reset_s > LONGEST_OUTAGE_S:
             self._left = inf
             return
         self._left, self._at = remaining, now
-        if most and remaining < most / 2:
-            self._refill = min(self._refill, (most - remaining) / reset_s)
+        if limit and remaining < limit / 2:
+            refill = (limit - remaining) / reset_s
+            self._since = self._since if self._most else now
+            self._least, self._most = min(self._least, refill), max(self._most, refill)
 
     def use(self, amount: float) -> None:
         """Record that a call of this size was sent."""
@@ -38,11 +44,10 @@ class Allowance:
 
     def wait(self, amount: float, now: float) -> float:
         """Seconds until so much is left; infinite if only the next response will tell."""
-        if not amount:
-            return 0.0
-        refill = self._refill if self._refill < inf else 0.0
+        steady = self._at - self._since >= _SPAN_S and self._most <= _SAME * self._least
+        refill = self._least if steady else 0.0
         missing = amount - self._left - refill * (now - self._at)
-        return 0.0 if missing <= 0 else missing / refill if refill else inf
+        return 0.0 if missing <= 0 or not amount else missing / refill if refill else inf
 
 
 class Headroom:

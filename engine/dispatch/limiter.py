@@ -577,7 +577,8 @@ class Limiter:
         ):
             # A longer pause is about a daily quota: the next call is allowed before it ends.
             if left is not None and left <= 0 and reset and reset <= LONGEST_OUTAGE_S:
-                self._pause(now, reset, f"no {what} left")
+                refills = self._headroom.wait(max(1.0, self._tokens), now)
+                self._pause(now, min(reset, refills), f"no {what} left")
 
     def _pause(self, now: float, seconds: float, why: str) -> None:
         self._paused_until = max(self._paused_until, now + seconds)

@@ -51,7 +51,7 @@ _MOST_REFUSALS = 1024
 _PROVED = 20
 """After this many answers, another outage is believed: a low limit refuses at times as well."""
 _MOST_ALWAYS = 0.4
-_FEWEST_OVER = 3
+_FEWEST_OVER = 5
 """So many were refused beside more than any accepted one before it is their number."""
 _LONGEST_REST = 16
 _FEWEST_TIMED = 3

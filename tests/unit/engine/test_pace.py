@@ -23,6 +23,13 @@ LIMITS: dict[type[pace.Server], tuple[float, float, float]] = {
     pace.Cap: (32, 0.85, 0.05),
     pace.Queue: (40, 0.9, 0.0),
     pace.ShortOutage: (83, 0.85, 0.12),
+    # What is sent last is answered after up to forty seconds.
+    pace.SlowRate5: (5, 0.6, 0.07),
+    pace.SlowRate20: (20, 0.6, 0.05),
+    pace.SlowThree: (5, 0.6, 0.06),
+    pace.SlowCap: (1.65, 0.85, 0.03),
+    pace.SlowTokens: (10, 0.8, 0.01),
+    pace.Unlimited: (26, 0.75, 0.0),
 }
 
 

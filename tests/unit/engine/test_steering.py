@@ -151,7 +151,7 @@ def test_a_limit_on_calls_in_flight_is_told_from_one_on_their_rate() -> None:
         assert refuse(1.0, 12) == 0
         assert steering.pace.rate < 30.0
         # Beside more it may be their number, or chance, as in a rate that is about kept.
-        assert [refuse(at, 16) for at in (2.0, 2.2, 2.4)] == [0, 0, 0]
+        assert [refuse(2 + n / 10, 16) for n in range(5)] == [0] * 5
         if accepted_since:
             steering.was_accepted(16, paced=True)
             assert refuse(2.6, 16) == 0
