@@ -37,6 +37,7 @@ from evalbench.engine.calls import (
     ModelRef,
     Provider,
     Reply,
+    ResultLine,
     generate,
 )
 from evalbench.engine.config import registry
@@ -149,12 +150,12 @@ class AtOnce(Provider, BatchApi):
         line: bytes = self._api.line(call, item)
         return line
 
-    def item(self, line: bytes) -> str:
-        item: str = self._api.item(line)
-        return item
+    def parse(self, line: bytes) -> ResultLine:
+        result: ResultLine = self._api.parse(line)
+        return result
 
-    def reply(self, line: bytes, call: Call) -> Reply:
-        reply: Reply = self._api.reply(line, call)
+    def reply(self, result: ResultLine, call: Call) -> Reply:
+        reply: Reply = self._api.reply(result, call)
         return reply
 
     async def cancel(self, job: str, model: str) -> None:

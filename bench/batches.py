@@ -96,13 +96,12 @@ async def measure_lines(lane: str, sim: InProcess, folder: Path, lines: int, rou
     asked = dict(zip(items, calls, strict=True))
     size = sum(map(len, got))
     bare = best(rounds, lambda: [orjson.loads(line) for line in got])
+    parse, reply = provider.batch_api.parse, provider.batch_api.reply
     show(lane, "batch_item", lines, size,
-         best(rounds, lambda: [provider.batch_api.item(line) for line in got]), bare)  # fmt: skip
+         best(rounds, lambda: [parse(line) for line in got]), bare)  # fmt: skip
     show(
         lane, "item + reply", lines, size,
-        best(rounds, lambda: [
-            provider.batch_api.reply(line, asked[provider.batch_api.item(line)]) for line in got
-        ]),
+        best(rounds, lambda: [reply(result, asked[result.item]) for result in map(parse, got)]),
         bare,
     )  # fmt: skip
     await provider.close()

@@ -4,7 +4,7 @@ Providers import this package (and the leaf modules it builds on) and nothing el
 engine.
 """
 
-from evalbench.engine.calls.batches import BatchApi, BatchJob, BatchTerms, JobState
+from evalbench.engine.calls.batches import BatchApi, BatchJob, BatchTerms, JobState, ResultLine
 from evalbench.engine.calls.messages import (
     Call,
     MediaPart,
@@ -67,6 +67,7 @@ __all__ = [
     "Published",
     "RateLimits",
     "Reply",
+    "ResultLine",
     "Reused",
     "TextPart",
     "Usage",

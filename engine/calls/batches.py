@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from evalbench.engine.calls.messages import Call
 from evalbench.engine.calls.replies import Reply
@@ -95,6 +95,20 @@ class BatchJob:
     results: Mapping[str, Any] = field(default_factory=dict)
 
 
+class ResultLine(NamedTuple):
+    """A parsed line of results.
+
+    Attributes:
+        item: the request that it answers.
+        content: for the provider that parsed it.
+        notes: oddities in the form of the line, and how it was read anyway.
+    """
+
+    item: str
+    content: Any
+    notes: tuple[str, ...] = ()
+
+
 class BatchApi(ABC):
     """The batches of a provider, its :attr:`batch_api`.
 
@@ -169,16 +183,16 @@ class BatchApi(ABC):
         """
 
     @abstractmethod
-    def item(self, line: bytes) -> str:
-        """The item that a result line answers.
+    def parse(self, line: bytes) -> ResultLine:
+        """A line of results, parsed.
 
         Raises:
             ValueError: the line cannot be read.
         """
 
     @abstractmethod
-    def reply(self, line: bytes, call: Call) -> Reply:
-        """A result line as a reply to its call.
+    def reply(self, result: ResultLine, call: Call) -> Reply:
+        """A result as a reply to its call.
 
         Raises:
             DeadlineExceeded: the batch ended (expired, cancelled) before its turn; not billed.

@@ -115,6 +115,7 @@ class Driver(ReplySink):
         self._backlog = Backlog(journal, options.epochs, options.rows)
         self._workers: set[asyncio.Task[None]] = set()
         self._starting = 0
+        self._hiring: asyncio.Handle | None = None
         self._dispatchers = [part.dispatcher for part in models.values()]
         self._parking: Sequence[ParkingDispatcher] = [
             part.dispatcher
@@ -179,6 +180,8 @@ class Driver(ReplySink):
         try:
             await self._until_done()
         finally:
+            if self._hiring:
+                self._hiring.cancel()
             for worker in self._workers:
                 worker.cancel()
             await asyncio.gather(*self._workers, return_exceptions=True)
@@ -288,6 +291,9 @@ class Driver(ReplySink):
 
     def _hire(self) -> None:
         """Start as many workers as the dispatchers want concurrent samples, up to what is left."""
+        if self._hiring:
+            self._hiring.cancel()
+            self._hiring = None
         workers, wanted = len(self._workers), self._backlog.read() - self._starting
         if self._backlog.next_is_woken:
             # One worker is enough for samples that have all their replies. Others are joined by as
@@ -313,8 +319,16 @@ class Driver(ReplySink):
             job = self._backlog.next()
             if job is None:
                 return
-            self._hire()
+            if self._hiring is None:
+                # Those hired now could not begin before the next turn of the loop either.
+                self._hiring = asyncio.get_running_loop().call_soon(self._hire_in_passing)
             await self._solve(job)
+
+    def _hire_in_passing(self) -> None:
+        try:
+            self._hire()
+        except EvalbenchError as error:
+            self.give_up(error)
 
     async def _solve(self, job: Job) -> None:
         progress = self.progress

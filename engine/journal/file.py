@@ -314,6 +314,7 @@ class JournalFile:
                 continue
             if self.broken:
                 future.set_exception(self.broken)
+                future.exception()  # not everyone waits
             else:
                 future.set_result(None)
 

@@ -34,7 +34,7 @@ from evalbench.providers.wire.batches import (
 from evalbench.providers.wire.exchange import Answered, Prepared
 from evalbench.providers.wire.failures import error_fields, error_response
 from evalbench.providers.wire.headers import server_time
-from evalbench.providers.wire.lenient import as_object, encode
+from evalbench.providers.wire.lenient import as_object
 from evalbench.providers.wire.sdk import SdkClient
 from evalbench.providers.wire.single_transport import CarriedProvider
 from evalbench.providers.wire.streams import ListBody
@@ -143,7 +143,7 @@ class MessageBatches(WireBatches):
         if kind == "errored" and isinstance(error := inner.get("error"), dict):
             told_kind = str(as_object(error.get("error")).get("type"))
             return self.read_error_line(STATUS.get(told_kind, 500), error, call, {})
-        raise self.broken_line(encode(result), "it holds neither answer nor error")
+        raise self.broken_line(result)
 
     def _job(self, entry: Mapping[str, Any]) -> BatchJob:
         """Parse a batch object.

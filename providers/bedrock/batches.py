@@ -23,7 +23,7 @@ from evalbench.providers.bedrock.prepare import as_json
 from evalbench.providers.bedrock.read import read_converse
 from evalbench.providers.wire.batches import WireBatches, moment, without_key
 from evalbench.providers.wire.exchange import Answered, Prepared
-from evalbench.providers.wire.lenient import as_object, encode
+from evalbench.providers.wire.lenient import as_object
 from evalbench.providers.wire.provider import NetworkProvider, wire_name
 
 LEAST_RECORDS = 100
@@ -232,7 +232,7 @@ class InvocationJobs(WireBatches):
             name = {"x-amzn-errortype": NAMES[status]} if status in NAMES else {}
             body = {"message": str(error.get("errorMessage") or "")}
             return self.read_error_line(status, body, call, name)
-        raise self.broken_line(encode(result), "it holds neither answer nor error")
+        raise self.broken_line(result)
 
     def _job(self, told_job: Mapping[str, Any]) -> BatchJob:
         try:

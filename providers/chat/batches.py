@@ -23,7 +23,7 @@ from evalbench.providers.wire.batches import WireBatches, entries, expired, with
 from evalbench.providers.wire.exchange import Answered, Prepared
 from evalbench.providers.wire.failures import error_response, json_body
 from evalbench.providers.wire.headers import server_time
-from evalbench.providers.wire.lenient import as_object, encode, status_number
+from evalbench.providers.wire.lenient import as_object, status_number
 
 TERMS = BatchTerms(most_requests=50_000, most_bytes=200_000_000)
 PAGE = 100
@@ -203,7 +203,7 @@ class FileBatches(WireBatches):
                 self.line_statuses.get(code, 500), {"error": error}, call, {}
             )
         if not body:
-            raise self.broken_line(encode(result), "it holds neither answer nor error")
+            raise self.broken_line(result)
         request_id = response.get("request_id") or ""
         status = self.true_status(response.get("status_code"), body)
         if status != 200:

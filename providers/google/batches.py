@@ -27,7 +27,7 @@ from evalbench.providers.google.sdk import GeminiClient
 from evalbench.providers.wire.batches import WireBatches, expired, moment, within, without_key
 from evalbench.providers.wire.exchange import Answered, Prepared
 from evalbench.providers.wire.failures import error_fields, error_response
-from evalbench.providers.wire.lenient import as_object, encode
+from evalbench.providers.wire.lenient import as_object
 from evalbench.providers.wire.provider import NetworkProvider
 
 LIFE_S = 172_800.0
@@ -174,7 +174,7 @@ class GeminiBatches(WireBatches):
                 raise expired(self.title, cancelled=True)
             status = _HTTP.get(code, code if 400 <= code < 600 else 500)
             return self.read_error_line(status, {"error": {**error, "code": status}}, call, {})
-        raise self.broken_line(encode(result), "it holds neither answer nor error")
+        raise self.broken_line(result)
 
     def _job(self, operation: Mapping[str, Any]) -> BatchJob:
         """Parse an operation as a batch.

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import asyncio
 from abc import abstractmethod
-from collections import deque
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from functools import wraps
 from pathlib import Path
 from typing import Any, ClassVar
 
-from evalbench.engine.calls import BatchApi, BatchJob, Call, Reply
+from evalbench.engine.calls import BatchApi, BatchJob, Call, Reply, ResultLine
 from evalbench.engine.compat import override
 from evalbench.engine.errors import (
     CallRejected,
@@ -40,8 +40,6 @@ from evalbench.providers.wire.streams import cannot_write
 CLOCKS_S = 60.0
 """Assumed maximum difference between the provider's and this machine's clock, if unknown."""
 _SHOWN = 2_000
-_MOST_KEPT = 2_000_000
-"""Bytes of lines: more than a page of results has."""
 
 
 class WireBatches(BatchApi):
@@ -57,9 +55,6 @@ class WireBatches(BatchApi):
     def __init__(self, provider: NetworkProvider) -> None:
         self.provider = provider
         self.title, self.scrub = provider.title, provider.scrub
-        self._read: deque[tuple[bytes, dict[str, Any], tuple[str, ...]]] = deque()
-        self._size = 0
-        self._notes: tuple[str, ...] = ()
 
     @abstractmethod
     def write_line(self, prepared: Prepared, item: str) -> bytes:
@@ -78,31 +73,23 @@ class WireBatches(BatchApi):
         return self.write_line(self.provider.prepare(call), item)
 
     @override
-    def item(self, line: bytes) -> str:
+    def parse(self, line: bytes) -> ResultLine:
         # What is fetched is searched for the key as a file, see `without_key`. Lines of an odd form
         # are searched again: in another encoding the key consists of other bytes.
-        result, notes = _object(*decode(line))
+        content, notes = decode(line)
         if notes:
-            result, notes = _object(*keyless(line, self.scrub))
-        # A page of items is read first and then its replies, so each line is parsed once.
-        self._read.append((line, result, notes))
-        self._size += len(line)
-        while self._size > _MOST_KEPT:
-            self._size -= len(self._read.popleft()[0])
-        item = result.get(self.item_field)
+            content, notes = keyless(line, self.scrub)
+        if not isinstance(content, dict):
+            raise ValueError("the line is not a JSON object")
+        item = content.get(self.item_field)
         if not isinstance(item, str):
             raise ValueError(f"the line has no {self.item_field}")
-        return item
+        return ResultLine(item, content, notes)
 
     @override
-    def reply(self, line: bytes, call: Call) -> Reply:
+    def reply(self, result: ResultLine, call: Call) -> Reply:
         try:
-            read = self._read_before(line) or _object(*keyless(line, self.scrub))
-        except ValueError as error:
-            raise self.broken_line(line, str(error)) from None
-        result, self._notes = read
-        try:
-            return self.scrub.reply(self.read_result(result, call))
+            reply = self.scrub.reply(self.read_result(result.content, call))
         except ProviderError as error:
             self.scrub.error(error)
             if isinstance(error, CallRejected | NoSuchModel):
@@ -112,23 +99,15 @@ class WireBatches(BatchApi):
                 self.provider.spoke = True
                 raise self.provider.if_it_spoke(error) from None
             raise
+        return replace(reply, notes=reply.notes + result.notes) if result.notes else reply
 
-    def _read_before(self, line: bytes) -> tuple[dict[str, Any], tuple[str, ...]] | None:
-        """What :meth:`item` has parsed of a line; it and the lines before are not kept any more."""
-        while self._read:
-            earlier, value, notes = self._read.popleft()
-            self._size -= len(earlier)
-            if earlier is line:
-                return value, notes
-        return None
-
-    def broken_line(self, line: bytes, why: str) -> ProviderError:
+    def broken_line(self, result: Mapping[str, Any]) -> ProviderError:
         """A line that cannot be interpreted."""
         return ServerFault(
             f"{self.title} sent a result that cannot be read",
-            why=why,
+            why="it holds neither answer nor error",
             possibly_billed=True,
-            body=self.scrub.text(line.decode("utf-8", "replace"), _SHOWN),
+            body=self.scrub.text(encode(result).decode(), _SHOWN),
         )
 
     def read_body(
@@ -144,7 +123,6 @@ class WireBatches(BatchApi):
             Arrival(
                 str(request_id)[:LONGEST_ID],
                 params=self.provider.notes(call),
-                notes=self._notes,
             ),
             self.provider.who,
             read,
@@ -244,17 +222,6 @@ class WireBatches(BatchApi):
         if not response.known:
             return self.provider.if_it_spoke(not_an_api(response, self.provider.who))
         return build(CallRejected, f"{self.title} has {what} no longer", response)
-
-
-def _object(value: Any, notes: tuple[str, ...]) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """A parsed line with its notes, if it is an object.
-
-    Raises:
-        ValueError: it is not.
-    """
-    if not isinstance(value, dict):
-        raise ValueError("the line is not a JSON object")
-    return value, notes
 
 
 Fetch = Callable[[Any, BatchJob, Path], Awaitable[None]]

@@ -23,6 +23,7 @@ class Collection:
 
     Attributes:
         next_id: the number of the next batch in the journal.
+        accepted: number of calls taken in so far.
     """
 
     def __init__(
@@ -51,6 +52,7 @@ class Collection:
         self._most = min(size or terms.most_requests, terms.most_requests)
         self._most_bytes = int(terms.most_bytes * SHARE)
         self.next_id = 1
+        self.accepted = 0
         self._open: tuple[Batch, RequestFile] | None = None
         self._quiet: asyncio.TimerHandle | None = None
         self._last = 0.0
@@ -84,6 +86,7 @@ class Collection:
         batch.tokens += tokens
         self._context.journal.put_in_batch(ident, batch.id, batch.requests)
         batch.requests += 1
+        self.accepted += 1
         self._context.meter.budget.merge(reservation, batch.reservation)
         self._context.pending.add(ident)
         self._last = asyncio.get_running_loop().time()

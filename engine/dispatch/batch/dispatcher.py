@@ -46,6 +46,8 @@ from evalbench.engine.record_schemas import BatchStatus, Gauges
 log = logging.getLogger("evalbench")
 
 _WINDOW = 256
+_AT_ONCE = 64
+"""Calls accepted before yielding to other tasks."""
 
 
 class BatchDispatcher(ParkingDispatcher):
@@ -192,7 +194,10 @@ class BatchDispatcher(ParkingDispatcher):
         if not taken:
             self._meter.budget.release(reservation)
             return None
-        await intend()
+        written = intend()
+        if self._collection.accepted % _AT_ONCE == 0:
+            # Nothing is sent before it is committed. Waiting only gives other tasks their turn.
+            await written
         raise Parked
 
     async def _admit(self, call: Call) -> Reservation:

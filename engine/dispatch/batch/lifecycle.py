@@ -398,12 +398,13 @@ class Lifecycle:
         again: list[int] = []
         async with context.reading:
             for page in results.pages():
-                new = [(ident, line) for ident, line in page if ident not in has_reply]
+                new = [(ident, result) for ident, result in page if ident not in has_reply]
                 samples = context.samples(ident for ident, _ in new)
                 self._reconciliation.preload(samples)
                 rows = {call.id: call for sample in samples for call in sample.calls}
-                for ident, line in new:
-                    if (row := rows.get(ident)) and not self._reconciliation.store_line(row, line):
+                for ident, result in new:
+                    row = rows.get(ident)
+                    if row and not self._reconciliation.store_result(row, result):
                         again.append(ident)
                 self._reconciliation.page_stored()
                 # Samples that have all their replies are scored before the next page is read.

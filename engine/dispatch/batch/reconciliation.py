@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable
 from decimal import Decimal
 from functools import lru_cache
 
-from evalbench.engine.calls import Call, JobState, ModelRef
+from evalbench.engine.calls import Call, JobState, ModelRef, ResultLine
 from evalbench.engine.calls.replies import Reply
 from evalbench.engine.dispatch.base import ZERO, ReplySink, failed_reply
 from evalbench.engine.dispatch.batch.context import BatchContext
@@ -50,11 +50,11 @@ class Reconciliation:
         self._context.journal.flush()
         self._sink.page_arrived()
 
-    def store_line(self, row: CallRow, line: bytes) -> bool:
-        """Store what a line says; False if the call should be asked again."""
+    def store_result(self, row: CallRow, result: ResultLine) -> bool:
+        """Store the reply in a line; False if the call should be asked again."""
         batch, call = self._batch, _call(row)
         try:
-            reply = self._context.api.reply(line, call)
+            reply = self._context.api.reply(result, call)
         except RunFatal as error:
             self.fatal = self.fatal or error
             return False

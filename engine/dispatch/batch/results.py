@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from evalbench.engine.calls import BatchApi
+from evalbench.engine.calls import BatchApi, ResultLine
 from evalbench.engine.dispatch.batch.state import NAME_LENGTH, Batch
 
 _MOST_BYTES = 1_000_000
@@ -52,32 +52,35 @@ class Results:
         count, owner, ours, last = 0, None, False, b""
         for last in self._lines():
             count += 1
-            if not ours and (item := self._item(last)) is not None:
-                owner = item[:NAME_LENGTH] if owner is None else owner
-                ours = self.batch.line(item) is not None
+            if not ours and (result := self._parsed(last)):
+                owner = result.item[:NAME_LENGTH] if owner is None else owner
+                ours = self.batch.line(result.item) is not None
             if count % _AT_ONCE == 0:
                 await asyncio.sleep(0)
-        cut = count > 0 and self._item(last) is None and self._answered() < self.batch.requests
+        cut = count > 0 and self._parsed(last) is None and self._answered() < self.batch.requests
         return Survey(count, owner, ours, cut)
 
     def _answered(self) -> int:
         """How many calls of the batch have a line."""
-        items = (self._item(line) for line in self._lines())
-        return len({item for item in items if item and self.batch.line(item) is not None})
+        results = map(self._parsed, self._lines())
+        return len({one.item for one in results if one and self.batch.line(one.item) is not None})
 
-    def _item(self, line: bytes) -> str | None:
+    def _parsed(self, line: bytes) -> ResultLine | None:
         try:
-            return self.api.item(line)
+            return self.api.parse(line)
         except ValueError:
             return None
 
-    def pages(self) -> Iterator[list[tuple[int, bytes]]]:
-        """Result lines with the call each answers, some at a time: 256, or a megabyte of them."""
-        page: list[tuple[int, bytes]] = []
+    def pages(self) -> Iterator[list[tuple[int, ResultLine]]]:
+        """Results with the call each answers, some at a time: 256, or a megabyte of lines."""
+        page: list[tuple[int, ResultLine]] = []
         size = 0
         for line in self._lines():
-            if call := self._call(line):
-                page.append((call, line))
+            result = self._parsed(line)
+            if result is None:
+                self._odd("unreadable")
+            elif call := self._call(result.item):
+                page.append((call, result))
                 size += len(line)
             if len(page) == _AT_ONCE or size >= _MOST_BYTES:
                 yield page
@@ -89,11 +92,8 @@ class Results:
         calls = self.batch.calls
         return [call for line, call in enumerate(calls) if call and line not in self.seen]
 
-    def _call(self, line: bytes) -> int:
-        """The call that a line answers; 0 if none."""
-        item = self._item(line)
-        if item is None:
-            return self._odd("unreadable")
+    def _call(self, item: str) -> int:
+        """The call that an item refers to; 0 if none."""
         number = self.batch.line(item)
         if number is None:
             return self._odd("unknown")

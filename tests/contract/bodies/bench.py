@@ -110,8 +110,9 @@ class Bench:
             # As is done with each file that is fetched.
             self.provider.scrub.file(results)
             line = results.read_bytes()
-        assert self.provider.batch_api.item(line) == "x"
-        reply: Reply = self.provider.batch_api.reply(line, Call(self.model, PROMPT))
+        result = self.provider.batch_api.parse(line)
+        assert result.item == "x"
+        reply: Reply = self.provider.batch_api.reply(result, Call(self.model, PROMPT))
         return reply
 
 

@@ -402,7 +402,8 @@ def test_a_line_with_an_odd_status_is_read_by_its_body(status: Any) -> None:
     result = {"response": {"status_code": status, "body": body("compatible")}, "error": {}}
     line = orjson.dumps({"custom_id": "x", **result})
     call = Call(ModelRef.parse("compatible/m"), PROMPT)
-    assert made("compatible").batch_api.reply(line, call).text == "Answer: B"
+    batches = made("compatible").batch_api
+    assert batches.reply(batches.parse(line), call).text == "Answer: B"
 
 
 @pytest.mark.parametrize("name", LANES)

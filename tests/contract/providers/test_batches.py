@@ -24,8 +24,6 @@ from evalbench.engine.config import registry
 from evalbench.providers.anthropic import batches as anthropic_batches
 from evalbench.providers.chat import batches as chat_batches
 from evalbench.providers.google import batches as google_batches
-from evalbench.providers.wire import batches as wire_batches
-from evalbench.providers.wire.lenient import decode
 from tests.contract.providers.conftest import KEY, Make
 from tests.contract.providers.test_answers import LANES
 from tests.simulator.handle import Handle
@@ -96,11 +94,11 @@ class Desk:
         """What each line says, by item."""
         found: dict[str, Reply | e.ProviderError] = {}
         for line in await self.lines(job):
-            item = self.provider.batch_api.item(line)
+            result = self.provider.batch_api.parse(line)
             try:
-                found[item] = self.provider.batch_api.reply(line, self.calls[item])
+                found[result.item] = self.provider.batch_api.reply(result, self.calls[result.item])
             except e.ProviderError as error:
-                found[item] = error
+                found[result.item] = error
         return found
 
     async def done(self, calls: Sequence[Call]) -> dict[str, Reply | e.ProviderError]:
@@ -238,18 +236,15 @@ async def test_disturbed_results(sim: Handle, sit: Sit, name: str) -> None:
     desk = sit(name)
     sim.batch(order="reversed", missing=[1], duplicated=[2], malformed=[3])
     job = await desk.poll(await desk.submit(questions(desk)))
-    items, broken = [], []
+    items, unreadable = [], 0
     for line in await desk.lines(job):
         try:
-            items.append(desk.provider.batch_api.item(line))
+            items.append(desk.provider.batch_api.parse(line).item)
         except ValueError:
-            broken.append(line)
+            unreadable += 1
     ordinals = [int(item[-4:]) + 1 for item in items]
     assert ordinals == [6, 5, 4, 2, 2]
-    (line,) = broken
-    with pytest.raises(e.ServerFault) as caught:
-        desk.provider.batch_api.reply(line, next(iter(desk.calls.values())))
-    assert caught.value.possibly_billed
+    assert unreadable == 1
 
 
 @pytest.mark.share(4)
@@ -562,10 +557,10 @@ async def test_a_refusal_that_is_known_since_the_last_run(
     job = await desk.poll(await desk.submit(calls))
     lines = await desk.lines(job)
     with pytest.raises(e.TransientError):
-        desk.provider.batch_api.reply(lines[0], calls[0])
+        desk.provider.batch_api.reply(desk.provider.batch_api.parse(lines[0]), calls[0])
     later = make("openai")
     with pytest.raises(e.TransientError):
-        later.batch_api.reply(lines[1], calls[1])
+        later.batch_api.reply(later.batch_api.parse(lines[1]), calls[1])
 
 
 async def test_other_bad_requests_stay_what_they_are(sim: Handle, sit: Sit) -> None:
@@ -670,8 +665,21 @@ async def test_no_key_reaches_a_reply_or_an_error(sim: Handle, sit: Sit, name: s
 @pytest.mark.parametrize("name", TAKERS)
 @pytest.mark.parametrize(
     "line",
-    [b"", b"{", b"[]", b"{}", b'{"custom_id":7}', b"\xff", b'{"custom_id":"a"}',
-     b'{"custom_id":"a","result":7,"response":7}',
+    [b"", b"{", b"[]", b"{}", b'{"custom_id":7}', b"\xff"],
+)
+def test_unreadable_lines(name: str, line: bytes, home: Path) -> None:
+    provider_name, _, own = LANES[name]
+    made: Any = registry.provider_class(provider_name)
+    batches = made(own, KEY).batch_api
+    with pytest.raises(ValueError, match=r"."):
+        batches.parse(line.replace(b"custom_id", batches.item_field.encode()))
+
+
+@pytest.mark.share(4)
+@pytest.mark.parametrize("name", TAKERS)
+@pytest.mark.parametrize(
+    "line",
+    [b'{"custom_id":"a"}', b'{"custom_id":"a","result":7,"response":7}',
      b'{"custom_id":"a","result":{"type":"new"},"response":{"status_code":200,"body":7}}',
      b'{"custom_id":"a","result":{"type":"succeeded","message":{"content":7}},'
      b'"response":{"status_code":200,"body":{"choices":[]}}}'],
@@ -682,44 +690,25 @@ def test_lines_of_no_use(name: str, line: bytes, home: Path) -> None:
     provider = made(own, KEY)
     call = Call(ModelRef(provider_name, model), generate("What?"))
     line = line.replace(b"custom_id", provider.batch_api.item_field.encode())
-    try:
-        assert provider.batch_api.item(line) == "a"
-    except ValueError:
-        assert b'"a"' not in line
+    result = provider.batch_api.parse(line)
+    assert result.item == "a"
     with pytest.raises(e.ServerFault) as caught:
-        provider.batch_api.reply(line, call)
+        provider.batch_api.reply(result, call)
     assert caught.value.possibly_billed
 
 
-def test_lines_of_a_page_are_parsed_once_and_keep_their_own_notes(
-    home: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    parsed: list[bytes] = []
-
-    def counted(line: bytes, *rest: Any) -> Any:
-        parsed.append(line)
-        return decode(line, *rest)
-
-    monkeypatch.setattr(wire_batches, "decode", counted)
+def test_lines_keep_their_own_notes(home: Path) -> None:
     made: Any = registry.provider_class("openai")
-    provider = made({}, KEY)
+    batches = made({}, KEY).batch_api
     call = Call(ModelRef("openai", "gpt-4.1"), generate("What?"))
     lines = [
         b'%s{"custom_id":"i%d","response":{"status_code":200,"body":{"choices":[{"message":'
         b'{"content":"answer %d"},"finish_reason":"stop"}]}}}'
         % (b"\xef\xbb\xbf" * (number % 3 == 1), number, number)
-        for number in range(256)
+        for number in range(9)
     ]
-    items = [provider.batch_api.item(line) for line in lines]
-    replies = [provider.batch_api.reply(line, call) for line in lines]
-    assert items == [f"i{number}" for number in range(256)]
-    assert [reply.text for reply in replies] == [f"answer {number}" for number in range(256)]
-    assert [bool(reply.notes) for reply in replies] == [number % 3 == 1 for number in range(256)]
-    assert parsed == lines
-    # A line may be read again, as after a crash between a reply and its commit.
-    assert provider.batch_api.reply(lines[1], call) == replies[1]
-    # Lines of more bytes than a page has are not kept.
-    large = [line.replace(b"answer", bytes(range(97, 123)) * 40_000) for line in lines[:3]]
-    assert [provider.batch_api.item(line) for line in large] == items[:3]
-    assert provider.batch_api.reply(large[0], call).text.startswith("abc")
-    assert parsed == [*lines, *large]
+    results = [batches.parse(line) for line in lines]
+    replies = [batches.reply(result, call) for result in results]
+    assert [result.item for result in results] == [f"i{number}" for number in range(9)]
+    assert [reply.text for reply in replies] == [f"answer {number}" for number in range(9)]
+    assert [bool(reply.notes) for reply in replies] == [number % 3 == 1 for number in range(9)]

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from evalbench.engine import errors as e
-from evalbench.engine.calls import BatchJob, Call, JobState, Outcome, Provider
+from evalbench.engine.calls import BatchJob, Call, JobState, Outcome, Provider, ResultLine
 from tests.contract.providers.conftest import Make
 from tests.simulator.handle import Handle
 from tests.unit.providers.calls import ask, few_shot, look
@@ -40,11 +40,11 @@ async def submitted(provider: Any, folder: Path, calls: list[Call], name: str = 
     return job
 
 
-async def fetched(provider: Any, job: BatchJob, folder: Path) -> dict[str, bytes]:
+async def fetched(provider: Any, job: BatchJob, folder: Path) -> dict[str, ResultLine]:
     await provider.batch_api.fetch(job, folder / "results")
     assert (folder / "results").stat().st_mode & 0o777 == 0o600
     lines = (folder / "results").read_bytes().splitlines()
-    return {provider.batch_api.item(line): line for line in lines}
+    return {result.item: result for result in map(provider.batch_api.parse, lines)}
 
 
 async def test_a_batch_answers_as_calls_do(sim: Handle, make: Make, tmp_path: Path) -> None:
@@ -61,9 +61,9 @@ async def test_a_batch_answers_as_calls_do(sim: Handle, make: Make, tmp_path: Pa
     sim.advance(360)
     done = await provider.batch_api.poll(job.id, SONNET)
     assert (done.state, done.succeeded, done.failed) == (JobState.ENDED, 100, 0)
-    lines = await fetched(provider, done, tmp_path)
+    results = await fetched(provider, done, tmp_path)
     for number, call in enumerate(calls):
-        reply = provider.batch_api.reply(lines[f"{NAME}{number:04d}"], call)
+        reply = provider.batch_api.reply(results[f"{NAME}{number:04d}"], call)
         assert reply.outcome is Outcome.OK
         if number > 96:
             at_once = await provider.answer(call)
@@ -85,10 +85,10 @@ async def test_requests_that_fail_and_those_without_a_turn(
     stopped = await provider.batch_api.poll(job.id, SONNET)
     assert stopped.state is JobState.CANCELLED
     await provider.batch_api.cancel(job.id, SONNET)
-    lines = await fetched(provider, stopped, tmp_path)
-    assert 40 < len(lines) < 60
+    results = await fetched(provider, stopped, tmp_path)
+    assert 40 < len(results) < 60
     with pytest.raises(e.RateLimited):
-        provider.batch_api.reply(lines[f"{NAME}0002"], calls[2])
+        provider.batch_api.reply(results[f"{NAME}0002"], calls[2])
 
 
 async def test_a_refused_parameter_is_learned_from_a_line(
@@ -97,9 +97,9 @@ async def test_a_refused_parameter_is_learned_from_a_line(
     provider = make("bedrock", **PLACES)
     calls = questions(temperature=1.5)
     job = await submitted(provider, tmp_path, calls)
-    lines = await fetched(provider, await provider.batch_api.poll(job.id, SONNET), tmp_path)
+    results = await fetched(provider, await provider.batch_api.poll(job.id, SONNET), tmp_path)
     with pytest.raises(e.TransientError, match="goes without it"):
-        provider.batch_api.reply(lines[f"{NAME}0000"], calls[0])
+        provider.batch_api.reply(results[f"{NAME}0000"], calls[0])
     assert b"temperature" not in provider.batch_api.line(calls[0], "again")
 
 

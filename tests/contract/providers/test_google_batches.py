@@ -42,7 +42,8 @@ async def reply(provider: Any, folder: Path, call: Call) -> Reply:
     job = await sent(provider, folder, provider.batch_api.line(call, "a"))
     await provider.batch_api.fetch(job, folder / "results")
     assert (folder / "results").stat().st_mode & 0o777 == 0o600
-    answer: Reply = provider.batch_api.reply((folder / "results").read_bytes().strip(), call)
+    result = provider.batch_api.parse((folder / "results").read_bytes().strip())
+    answer: Reply = provider.batch_api.reply(result, call)
     return answer
 
 
@@ -176,8 +177,9 @@ async def test_only_what_says_that_a_batch_is_over_ends_a_cancellation(
 )  # fmt: skip
 def test_codes_of_lines(code: Any, kind: type[e.ProviderError], make: Make) -> None:
     written = orjson.dumps({"key": "a", "error": {"code": code, "message": "So it is."}})
+    batches = make("google").batch_api
     with pytest.raises(e.ProviderError) as caught:
-        make("google").batch_api.reply(written, ask(FLASH))
+        batches.reply(batches.parse(written), ask(FLASH))
     assert type(caught.value) is kind
     assert not caught.value.possibly_billed
 

@@ -134,23 +134,33 @@ async def test_errors(
         assert_gone(spelled, *shown_of(caught.value))
 
 
+def fetched(provider: Any, line: str, folder: Path) -> bytes:
+    """A line of results, searched for the key as each file that is fetched."""
+    file = folder / "results.jsonl"
+    file.write_bytes(line.encode())
+    provider.scrub.file(file)
+    return file.read_bytes()
+
+
 @pytest.mark.share(5)
 @pytest.mark.parametrize("lane", LINES)
-async def test_batches(lane: str, make: Make, sim: Handle, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_batches(
+    lane: str, make: Make, sim: Handle, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     name, model, settings = LANES[lane]
     provider, call = make(name, KEY, **settings), ask(f"{name}/{model}")
     real = await answered_by(provider, f"{name}/{model}", sim, monkeypatch)
     for spelled, put in some(list(LINES).index(lane), 4):
-        line = (LINES[lane] % real.body.decode()).replace(HERE, put).encode()
-        reply = provider.batch_api.reply(line, call)
+        line = fetched(provider, (LINES[lane] % real.body.decode()).replace(HERE, put), tmp_path)
+        reply = provider.batch_api.reply(provider.batch_api.parse(line), call)
         assert "[key removed]" in reply.text, spelled
         assert_gone(spelled, *shown(reply))
         if lane in ERROR_LINES:
             bad = ERROR_LINES[lane].replace("%s", TROUBLE).replace(HERE, put)
-            for text in (bad, f"no JSON {put}"):
-                with pytest.raises(ProviderError) as caught:
-                    provider.batch_api.reply(text.encode(), call)
-                assert_gone(spelled, *shown_of(caught.value))
+            result = provider.batch_api.parse(fetched(provider, bad, tmp_path))
+            with pytest.raises(ProviderError) as caught:
+                provider.batch_api.reply(result, call)
+            assert_gone(spelled, *shown_of(caught.value))
 
 
 @pytest.mark.share(3)

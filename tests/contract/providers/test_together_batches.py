@@ -185,7 +185,7 @@ def test_errors_in_lines(home: Path, make: Make, code: str | None, kind: type[Ex
     told = f'"{code}"' if code else "null"
     line = f'{{"custom_id":"a","error":{{"message":"Invalid model specified","code":{told}}}}}'
     with pytest.raises(kind) as caught:
-        provider.batch_api.reply(line.encode(), call)
+        provider.batch_api.reply(provider.batch_api.parse(line.encode()), call)
     assert type(caught.value) is kind
 
 

@@ -24,6 +24,7 @@ from evalbench.engine.calls import (
     ModelRef,
     Provider,
     Reply,
+    ResultLine,
     Usage,
 )
 from evalbench.engine.calls.options import Option
@@ -223,14 +224,14 @@ class Post(Provider, BatchApi):
         results = b"".join(line + b"\n" for line in self.parcels[job.id].results)
         into.write_bytes(self.delivers(results))
 
-    def item(self, line: bytes) -> str:
-        try:
-            return str(orjson.loads(line)["id"])
-        except KeyError:
-            raise ValueError("no id") from None
-
-    def reply(self, line: bytes, call: Call) -> Reply:
+    def parse(self, line: bytes) -> ResultLine:
         body = orjson.loads(line)
+        if "id" not in body:
+            raise ValueError("no id")
+        return ResultLine(str(body["id"]), body)
+
+    def reply(self, result: ResultLine, call: Call) -> Reply:
+        body = result.content
         if "error" in body:
             kinds = {kind.__name__: kind for kind in (CallRejected, ServerFault, DeadlineExceeded)}
             raise kinds[body["error"]]("the line says so")
