@@ -74,9 +74,9 @@ class Backlog:
         self.exhausted = finished
 
     @property
-    def parked(self) -> bool:
-        """Whether any sample is waiting for replies."""
-        return bool(self._parked)
+    def parked(self) -> int:
+        """How many samples are waiting for replies."""
+        return len(self._parked)
 
     @property
     def woken(self) -> bool:

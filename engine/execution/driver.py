@@ -23,7 +23,13 @@ from evalbench.engine.calls.replies import plain_text
 from evalbench.engine.compat import override
 from evalbench.engine.dispatch.base import BudgetSpent, Halted, Parked, ParkingDispatcher, ReplySink
 from evalbench.engine.dispatch.unfetched import not_fetched
-from evalbench.engine.errors import EvalbenchError, JournalError, RunFatal, system_limit
+from evalbench.engine.errors import (
+    EvalbenchError,
+    JournalError,
+    RunFatal,
+    counted,
+    system_limit,
+)
 from evalbench.engine.execution.ask import BoundModel, RunAsks, SampleAsk, newest
 from evalbench.engine.execution.backlog import Backlog, Job
 from evalbench.engine.execution.progress import RunProgress
@@ -226,6 +232,13 @@ class Driver(ReplySink):
             return State.WAITING
         if self._backlog.parked and (problem := self._not_fetched()):
             self.failure = problem
+            return State.FAILED
+        if lost := self._backlog.parked:
+            self.failure = EvalbenchError(
+                f"the replies to {counted(lost, 'sample')} are missing",
+                why="no batch holds them",
+                hint="resume the run: they are asked again",
+            )
             return State.FAILED
         if self._options.rows is not None and not self._finished:
             return State.PAUSED

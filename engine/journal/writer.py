@@ -115,9 +115,12 @@ class Journal(JournalFile):
     def forget_calls(self, calls: Iterable[int]) -> None:
         """Delete calls that were never sent, and their places in a batch."""
         keys: list[tuple[Any, ...]] = [(call,) for call in calls]
-        self._delete("DELETE FROM call WHERE id = ?", keys)
-        self._delete("DELETE FROM batched WHERE call = ?", keys)
-        self._delete("DELETE FROM attempts WHERE call = ?", keys)
+        # Together: a call that is only in a batch would be waited for and never asked.
+        self._delete(
+            ("DELETE FROM call WHERE id = ?", keys),
+            ("DELETE FROM batched WHERE call = ?", keys),
+            ("DELETE FROM attempts WHERE call = ?", keys),
+        )
 
     def store_reply(self, row: int, key: CallKey, reask: int, reply: Reply) -> asyncio.Future[None]:
         """Store the reply to an intended call.
@@ -255,21 +258,23 @@ class Journal(JournalFile):
         ids = self.query(lambda decoder: scores_with(decoder, codes))
         means = self._sums.epoch_means
         left = means and self.query(lambda decoder: means_without(decoder, means, ids))
-        self._delete("DELETE FROM score WHERE id = ?", [(ident,) for ident in ids])
+        self._delete(("DELETE FROM score WHERE id = ?", [(ident,) for ident in ids]))
         self._sums.epoch_means = left
 
     def forget_samples(self, rows: Iterable[int]) -> None:
         """Remove samples and their scores; their calls stay as a record of what was paid."""
         forgotten = list(rows)
-        self._delete("DELETE FROM sample WHERE row = ?", [(row,) for row in forgotten])
         self._delete(
-            "DELETE FROM score WHERE id BETWEEN ? AND ?",
-            [(row << EPOCH_BITS, (row + 1 << EPOCH_BITS) - 1) for row in forgotten],
+            ("DELETE FROM sample WHERE row = ?", [(row,) for row in forgotten]),
+            (
+                "DELETE FROM score WHERE id BETWEEN ? AND ?",
+                [(row << EPOCH_BITS, (row + 1 << EPOCH_BITS) - 1) for row in forgotten],
+            ),
         )
 
     def forget_epochs(self, first: int) -> None:
         """Delete the scores of epoch ``first`` and later; their calls stay."""
-        self._delete("DELETE FROM score WHERE id & ? >= ?", [((1 << EPOCH_BITS) - 1, first)])
+        self._delete(("DELETE FROM score WHERE id & ? >= ?", [((1 << EPOCH_BITS) - 1, first)]))
 
     # -- interning ------------------------------------------------------------
 

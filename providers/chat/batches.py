@@ -19,7 +19,14 @@ from evalbench.engine.errors import CallRejected, ProviderError, RunFatal, Serve
 from evalbench.engine.paths import write_file
 from evalbench.providers.chat.errors import REQUEST_ID, error_object
 from evalbench.providers.chat.provider import ChatProvider
-from evalbench.providers.wire.batches import WireBatches, entries, expired, within, without_key
+from evalbench.providers.wire.batches import (
+    CLOCKS_S,
+    WireBatches,
+    entries,
+    expired,
+    within,
+    without_key,
+)
 from evalbench.providers.wire.exchange import Answered, Prepared
 from evalbench.providers.wire.failures import error_response, json_body
 from evalbench.providers.wire.headers import server_time
@@ -89,10 +96,10 @@ class FileBatches(WireBatches):
             "/files", file, f"{name}.jsonl", {"purpose": "batch"}, self.provider.timeout
         )
         self.unless_none_taken(answered)
-        stored = self._object(answered).get("id")
-        if not isinstance(stored, str):
+        stored = self._object(answered)
+        if not isinstance(stored.get("id"), str):
             raise self._unclear()
-        return {"file": stored}
+        return {"file": stored["id"], "at": _number(stored.get("created_at"))}
 
     def unless_none_taken(self, answered: Answered) -> None:
         """Stop if the answer to an upload means that batches are not available.
@@ -129,14 +136,18 @@ class FileBatches(WireBatches):
         self, name: str, model: str, uploaded: Mapping[str, Any], *, requests: int, since: float
     ) -> Sequence[BatchJob]:
         """Searched by name, and by file where a server keeps no names. The time only bounds the
-        search, with a day's margin in case clocks were changed since.
+        search: that of the upload by the server's clock, or else ours with a day's margin.
         """
         self.provider.check_secret()
+        at = _number(uploaded.get("at"))
         path = f"/batches?limit={PAGE}"
         while True:
             answered = await self.within(self.provider.get(path))
             page = self._object(answered)
-            oldest = since + server_time(answered.headers) - time.time() - _DAY_S
+            now = server_time(answered.headers)
+            oldest = since + now - time.time() - _DAY_S
+            if at is not None and at < now + CLOCKS_S:
+                oldest = at - CLOCKS_S
             last = ""
             for entry in entries(page, self._unclear):
                 job = self._job(entry, model)

@@ -145,7 +145,8 @@ class Batch:
         if passed < 0:
             return 0
         share = passed / running if running else 1.0
-        return min(len(self.items), math.floor(len(self.items) * share))
+        # Of a tenth of a second, only 0.0999999 may have passed at its end.
+        return min(len(self.items), math.floor(len(self.items) * share + 1e-4))
 
     def results(self, *, good: bool | None = None) -> bytes:
         """The result lines as a file, disturbed as scripted; ``good`` keeps one kind."""

@@ -88,8 +88,12 @@ class BatchContext:
         """Record a batch's new stage before continuing."""
         batch.stage = stage
         batch.why = why or batch.why
+        await self.record(batch)
+
+    def record(self, batch: Batch) -> asyncio.Future[None]:
+        """Record a batch as it is now, with what is stored in the same turn."""
         batch.worst = batch.reservation.worst if batch.reservation else ZERO
-        await self.journal.put_batch(batch.row())
+        return self.journal.put_batch(batch.row())
 
     def owned(self) -> set[str]:
         """Ids of this run's jobs, in any role, whose owner is certain."""

@@ -29,6 +29,7 @@ class Creation:
         self._batch = batch
         self._context = context
         self._waits = waits
+        self._asked: float | None = None
 
     async def make(self) -> None:
         """Bring the batch to SUBMITTED, as soon as the provider has room for it.
@@ -95,7 +96,10 @@ class Creation:
     async def _made(self) -> BatchJob:
         batch, context = self._batch, self._context
         batch.asked_at = context.clock()
+        self._asked = asyncio.get_running_loop().time()
         await context.put(batch, Stage.SUBMITTING)
+        # Forgotten in a power cut, it would be created a second time.
+        await context.journal.to_disk()
         file = context.folder / batch.requests_file
         gap = 60.0 / context.terms.creates_per_minute
         context.next_create = asyncio.get_running_loop().time() + gap
@@ -108,9 +112,13 @@ class Creation:
 
     def _may_be_listed_yet(self) -> bool:
         """Whether an unlisted batch may be one that was just created."""
-        if self._context.terms.made_once:
+        if self._context.terms.made_once or not self._batch.asked_at:
             return False
-        return 0.0 <= self._context.clock() - self._batch.asked_at < LISTING_S
+        now = asyncio.get_running_loop().time()
+        if self._asked is None:
+            # An earlier engine asked; the clock may have been set back since then.
+            self._asked = now - max(0.0, self._context.clock() - self._batch.asked_at)
+        return now - self._asked < LISTING_S
 
     async def _found(self) -> BatchJob | None:
         """The job that is this batch by name; if unsure, the candidates go into ``doubtful``."""

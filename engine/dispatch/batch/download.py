@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
+import os
 import random
 from pathlib import Path
 
@@ -87,6 +89,15 @@ class Download:
         open_private(self.file).close()
         await self._context.api.fetch(job, self.file)
         return await Results(self._context.api, self._batch, self.file).survey()
+
+    async def keep(self) -> None:
+        """Put the results where they stay. Cut off in a power cut, calls would be asked again."""
+        await asyncio.to_thread(self._keep)
+
+    def _keep(self) -> None:
+        with self.file.open("rb") as results:
+            os.fsync(results.fileno())
+        self.file.replace(self._context.folder / self._batch.results_file)
 
     async def _after(self, error: ProviderError) -> None:
         """Wait before the next attempt, longer each time; raises ``error`` if there is none."""

@@ -275,7 +275,7 @@ class Lifecycle:
             await self._not_fetched(error)
             return
         batch.failing_since = 0.0
-        download.file.replace(context.folder / batch.results_file)
+        await download.keep()
         await context.put(batch, Stage.FETCHED)
 
     async def _once_more(self) -> None:
@@ -290,7 +290,7 @@ class Lifecycle:
         if download.file.exists() and (await results.survey()).ours:
             again = await self._take(results)
             self._reconciliation.ask_again(again, self._reconciliation.why)
-            download.file.replace(self._context.folder / self.batch.results_file)
+            await download.keep()
 
     async def _not_fetched(self, error: ProviderError) -> None:
         """Results cannot be fetched: nothing is sent again unless the user asked for it.

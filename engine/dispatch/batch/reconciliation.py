@@ -47,6 +47,8 @@ class Reconciliation:
 
     def page_stored(self) -> None:
         """Commit the replies of a page of lines, and let their samples continue."""
+        # With its counts, so that after a crash none of them is counted, or reserved for, twice.
+        self._context.record(self._batch)
         self._context.journal.flush()
         self._sink.page_arrived()
 

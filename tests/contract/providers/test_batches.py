@@ -365,7 +365,11 @@ async def test_a_transfer_that_stands_still_is_given_up(sim: Handle, sit: Sit, n
 
 @pytest.mark.share(2)
 @pytest.mark.parametrize("name", TAKERS)
-async def test_a_creation_without_an_answer_is_found(sim: Handle, sit: Sit, name: str) -> None:
+@pytest.mark.parametrize("set_back", [0, 2 * DAY])
+async def test_a_creation_without_an_answer_is_found(
+    sim: Handle, sit: Sit, name: str, set_back: int
+) -> None:
+    """Also where this machine's clock was two days ahead at the creation, and was set since."""
     desk = sit(name)
     # Batches of others, older, larger or of another name, are not taken for it.
     await desk.submit(questions(desk, 2))
@@ -383,7 +387,7 @@ async def test_a_creation_without_an_answer_is_found(sim: Handle, sit: Sit, name
         await provider.batch_api.create(desk.file, "lost000000", desk.model, uploaded)
     assert caught.value.possibly_billed
     found = await provider.batch_api.find(
-        "lost000000", desk.model, uploaded, requests=2, since=since - 3 * 3600
+        "lost000000", desk.model, uploaded, requests=2, since=since - 3 * 3600 + set_back
     )
     assert [job.id for job in found] == [sim.batches()[-1]["id"]]
     assert found[0].name == ("" if name == "anthropic" else "lost000000")
@@ -608,7 +612,7 @@ async def test_the_version_fits_what_the_lines_hold(
     ]
     replies = await desk.done(calls)
     assert all(isinstance(reply, Reply) for reply in replies.values())
-    (created,) = [x for x in sim.entries() if x["path"].endswith("/batches")]
+    (created,) = [x for x in sim.entries() if x["path"].endswith("/batches") and x["body"]]
     assert created["headers"]["anthropic-version"] == version
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import random
+import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import replace
 from decimal import Decimal
 from math import ceil
@@ -721,3 +723,22 @@ def test_an_engine_that_dies_before_or_after_any_step_loses_and_repeats_nothing(
 
     (tmp_path / "run").mkdir()
     check()
+
+
+@virtual_time
+async def test_a_run_whose_samples_wait_for_no_batch_is_not_complete(tmp_path: Path) -> None:
+    """A call that is in a batch and nowhere else, as an older version could leave it."""
+    world, post = await world_of(tmp_path, 5), Post()
+    post.becomes = lambda parcel: JobState.ENDED if now() > 100 else JobState.RUNNING
+    state, _ = await drive(world, post, leave=True)
+    assert state is State.WAITING
+    with closing(sqlite3.connect(world.path)) as db, db:
+        db.execute("DELETE FROM call WHERE id IN (SELECT call FROM batched WHERE item = 2)")
+
+    await asyncio.sleep(200)
+    state, driver = await drive(world, post)
+    assert (state, driver.progress.done) == (State.FAILED, 4)
+    assert "the replies to 1 sample are missing" in str(driver.failure)
+
+    state, driver = await drive(world, post)
+    assert (state, driver.progress.done) == (State.COMPLETE, 5)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from decimal import Decimal
 from pathlib import Path
 
@@ -113,3 +115,21 @@ async def test_money_and_tokens_add_up_over_all_replies(path: Path) -> None:
         )
     with JournalReader(path) as reader:
         assert reader.tokens() == (30, 2)
+
+
+async def test_calls_are_forgotten_with_their_places_in_batches_or_not_at_all(path: Path) -> None:
+    async with journal(path) as opened:
+        await opened.add_samples([(1, sample(1))])
+        await ask(opened, 1, sample(1), generate("?"), None)
+        opened.put_in_batch(opened.call_id(1, KEY, 0), 1, 0)
+    with closing(sqlite3.connect(path)) as db:
+        db.execute(
+            "CREATE TRIGGER stay BEFORE DELETE ON batched BEGIN SELECT RAISE(ABORT, 'no'); END"
+        )
+    left = Journal(path)
+    with pytest.raises(JournalError):
+        left.forget_calls([left.call_id(1, KEY, 0)])
+    with pytest.raises(JournalError):
+        await left.close()
+    with JournalReader(path) as reader:
+        assert len(reader.calls(1)) == 1
