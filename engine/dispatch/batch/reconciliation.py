@@ -37,6 +37,7 @@ class Reconciliation:
         self._batch = batch
         self._context = context
         self._sink = sink
+        self._repeated = 0
         self.fatal: RunFatal | None = None
         self.why = ""
 
@@ -47,6 +48,9 @@ class Reconciliation:
 
     def page_stored(self) -> None:
         """Commit the replies of a page of lines, and let their samples continue."""
+        if self._repeated:
+            self._asked_again(self._repeated, self.why)
+            self._repeated = 0
         # With its counts, so that after a crash none of them is counted, or reserved for, twice.
         self._context.record(self._batch)
         self._context.journal.flush()
@@ -61,10 +65,14 @@ class Reconciliation:
             self.fatal = self.fatal or error
             return False
         except ProviderError as error:
-            if isinstance(error, TransientError) and self._worth_another(row.id):
-                self.why = self.why or error.summary
+            if not isinstance(error, TransientError) or not self._worth_another(row.id):
+                self._fail(row, error)
+                return True
+            self.why = self.why or error.summary
+            if not error.possibly_billed:
                 return False
-            self._store(row, failed_reply(error, self._round(row.id)), ZERO)
+            self._repeat([row], error)
+            self._repeated += 1
             return True
         cost = self._context.meter.answered_in_batch(call, reply)
         if cost is None and self._context.meter.prices is not None:
@@ -105,12 +113,9 @@ class Reconciliation:
             self._fail(row, error)
         in_vain = [ident for ident in again if ident in executed]
         lost = DeadlineExceeded("the batch brought no result for this call", possibly_billed=True)
-        if self._share():
-            for _ in in_vain:
-                self._context.meter.note_uncertain()
-        self._repeat(in_vain, lost)
+        self._repeat(self._context.rows(in_vain), lost)
         if in_vain:
-            self._context.report("batch-asks-again", batch=batch.name, calls=len(in_vain), why="")
+            self._asked_again(len(in_vain), "")
         self.ask_again(set(again).difference(in_vain), "")
 
     def _worth_another(self, ident: int) -> bool:
@@ -175,7 +180,7 @@ class Reconciliation:
                 context.not_here.add(ident)
         batch.again += len(leaving)
         context.journal.forget_calls(leaving)
-        context.report("batch-asks-again", batch=batch.name, calls=len(leaving), why=why)
+        self._asked_again(len(leaving), why)
         for ident in leaving:
             self._sink.resume_sample(*context.place(ident))
 
@@ -204,15 +209,20 @@ class Reconciliation:
         """
         context, batch = self._context, self._batch
         left = context.pending.intersection(batch.calls)
-        self._repeat(left, error)
+        self._repeat(context.rows(left), error)
         self.release()
         return len(left)
 
-    def _repeat(self, calls: Iterable[int], error: ProviderError) -> None:
+    def _asked_again(self, calls: int, why: str) -> None:
+        self._context.report("batch-asks-again", batch=self._batch.name, calls=calls, why=why)
+
+    def _repeat(self, rows: Iterable[CallRow], error: ProviderError) -> None:
         """Ask calls again; their first sending stays in the journal as possibly billed."""
         context, batch = self._context, self._batch
-        for row in context.rows(calls):
+        for row in rows:
             possible = self._share()
+            if possible:
+                context.meter.note_uncertain()
             reply = failed_reply(error, self._round(row.id), possible)
             context.journal.store_reply(row.row, row.key, row.reask, reply)
             if batch.reservation:

@@ -17,8 +17,18 @@ import orjson
 import pytest
 
 from evalbench.engine.benchmark import Ask, Sample, Score
-from evalbench.engine.calls import BatchJob, JobState, ModelRef, Usage, generate
+from evalbench.engine.calls import (
+    BatchJob,
+    Call,
+    JobState,
+    ModelRef,
+    Reply,
+    ResultLine,
+    Usage,
+    generate,
+)
 from evalbench.engine.cost.budget import Budget
+from evalbench.engine.cost.meter import CostMeter
 from evalbench.engine.dispatch.batch.context import SHARE
 from evalbench.engine.errors import BadKey, CallRejected, ConnectionFailed, ServerFault
 from evalbench.engine.execution import backlog
@@ -29,7 +39,7 @@ from evalbench.engine.runs.status import State
 from tests.unit.engine.batch_lives import dies_at, drive, events, stages, world_of
 from tests.unit.engine.driving import Solve, one_question, right, two_questions
 from tests.unit.engine.journals import MODEL, journal
-from tests.unit.engine.post import Parcel, Post, batching, third_look
+from tests.unit.engine.post import HALF, Parcel, Post, batching, third_look
 from tests.unit.engine.virtual_time import now, virtual_time
 
 JUDGE = ModelRef("acme", "judge")
@@ -723,6 +733,39 @@ def test_an_engine_that_dies_before_or_after_any_step_loses_and_repeats_nothing(
 
     (tmp_path / "run").mkdir()
     check()
+
+
+class Breaking(Post):
+    """Answers that break off, as many as ``times`` says; they may have been billed."""
+
+    times = 1
+
+    def reply(self, result: ResultLine, call: Call) -> Reply:
+        if self.times:
+            self.times -= 1
+            raise ServerFault("the answer broke off", possibly_billed=True)
+        return super().reply(result, call)
+
+
+@pytest.mark.parametrize("times", [1, 3])
+@virtual_time
+async def test_an_answer_that_broke_off_counts_as_possibly_billed(
+    tmp_path: Path, times: int
+) -> None:
+    world, post, budget = await world_of(tmp_path, 1), Breaking(), Budget()
+    post.times, post.usage = times, Usage(10, 4)
+
+    state, driver = await drive(world, post, budget=budget)
+
+    assert (state, driver.progress.done) == (State.COMPLETE, 1)
+    assert driver.progress.failed == (times == 3)
+    assert post.executed == {"question 1": min(3, times + 1)}
+    asked = Call(MODEL, generate("question 1", max_tokens=4))
+    assert budget.possible == times * CostMeter(Budget(), HALF).worst_case(asked)
+    assert budget.reserved == 0
+    with world.read() as reader:
+        assert reader.query(totals).possible == budget.possible
+    assert sum(event["calls"] for event in events(world, "batch-asks-again")) == min(2, times)
 
 
 @virtual_time

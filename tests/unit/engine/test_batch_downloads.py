@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from evalbench.engine.calls import BatchJob, JobState
+from evalbench.engine.calls import BatchJob, JobState, Usage
 from evalbench.engine.cost.budget import Budget
 from evalbench.engine.dispatch.batch import download, lifecycle
 from evalbench.engine.errors import (
@@ -159,6 +159,7 @@ def test_only_the_flag_sends_again_and_only_what_is_not_there(tmp_path: Path, th
     @virtual_time
     async def check() -> None:
         post, budget = Post(), Budget()
+        post.usage = Usage(10, 4)  # no more than the worst case, which is counted for the first
         world = await given_up(tmp_path, post)
         if there:
             post.withheld.clear()
