@@ -40,7 +40,7 @@ class BatchContext:
         clock: Unix seconds.
         pending: calls in batches that have no reply.
         unfetched: calls in batches whose results were given up on: nothing waits for them now.
-        answered: calls of batches that got their reply from this engine.
+        answered: calls of batches that got their reply, or an error, from this engine.
         rounds: in how many batches each call has been.
         not_here: calls to ask in realtime when they are asked again.
         halted: set when nothing may be sent any more.

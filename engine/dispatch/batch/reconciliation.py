@@ -229,6 +229,8 @@ class Reconciliation:
                 context.meter.budget.settle_part(batch.reservation, possible, ZERO)
             context.meter.budget.possible += possible
             context.pending.discard(row.id)
+            # Its sample may have been read before this reply was stored.
+            context.answered.add(row.id)
             batch.again += 1
             next_id = context.journal.call_id(row.row, row.key, row.reask + 1)
             context.rounds[next_id] = self._round(row.id) + 1

@@ -768,6 +768,50 @@ async def test_an_answer_that_broke_off_counts_as_possibly_billed(
     assert sum(event["calls"] for event in events(world, "batch-asks-again")) == min(2, times)
 
 
+class Losing(Post):
+    """Has no result for some questions when they are asked first, or one that broke off."""
+
+    def __init__(self, how: str) -> None:
+        super().__init__()
+        self.how = how
+        self.usage = Usage(10, 4)
+        self.lost = {"question 2", "question 5"}
+        self.spoil = self._without
+
+    def _without(self, lines: list[bytes]) -> list[bytes]:
+        return (
+            lines if self.how == "broken" or len(lines) < 3 else [lines[0], *lines[2:4], lines[5]]
+        )
+
+    def reply(self, result: ResultLine, call: Call) -> Reply:
+        text = call.prompt.messages[-1].text
+        if self.how == "broken" and text in self.lost and self.executed[text] == 1:
+            raise ServerFault("the answer broke off", possibly_billed=True)
+        return super().reply(result, call)
+
+
+@pytest.mark.share(2)
+@pytest.mark.parametrize("how", ["broken", "missing"])
+@pytest.mark.parametrize("nth", range(12, 28))
+def test_engines_that_die_ask_what_was_lost_once_more_and_no_oftener(
+    tmp_path: Path, how: str, nth: int
+) -> None:
+    @virtual_time
+    async def check() -> None:
+        world, post = await world_of(tmp_path / "run", 6), Losing(how)
+        await dies_at(world, post, one_question, nth)
+        state, driver = await drive(world, post)
+        assert (state, driver.progress.done, driver.progress.failed) == (State.COMPLETE, 6, 0)
+        assert post.executed == {
+            f"question {n}": 2 if f"question {n}" in post.lost else 1 for n in range(1, 7)
+        }
+        with world.read() as reader:
+            assert reader.query(totals).possible == 2 * Decimal("0.00011")
+
+    (tmp_path / "run").mkdir()
+    check()
+
+
 @virtual_time
 async def test_a_run_whose_samples_wait_for_no_batch_is_not_complete(tmp_path: Path) -> None:
     """A call that is in a batch and nowhere else, as an older version could leave it."""
