@@ -4,7 +4,10 @@ The server's own tokenizer encodes the context alone, and the context with each 
 tokens after the context belong to the continuation, as evaluation harnesses have always counted.
 A text without a context follows the token with which the tokenizer begins any text. One completion
 request scores all continuations: the prompt is echoed with the log-probability of each of its
-tokens, and of the likeliest one in its place.
+tokens, and of the likeliest one in its place. Where each continuation is one token, as letters are,
+the context alone is sent and the log-probabilities of these tokens after it are asked for: vLLM
+computes it once, and reads what it has in common with others from its prefix cache, which it cannot
+do for prompts that are echoed.
 """
 
 from __future__ import annotations
@@ -20,6 +23,9 @@ from evalbench.providers.chat.reply import read_usage
 from evalbench.providers.compatible.prepare import TEXT
 from evalbench.providers.wire.exchange import Arrival, Prepared
 from evalbench.providers.wire.lenient import as_list, as_text
+
+_MOST_NEXT = 128
+_PLACEHOLDER = "token_id:{}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +85,75 @@ def scoring_request(
     return Prepared(model, TEXT, body)
 
 
+def next_tokens(context: Sequence[int], wholes: Sequence[Sequence[int]]) -> list[int]:
+    """The token that each continuation adds to the context; empty if one adds more, or changes it.
+
+    Also if they are more than vLLM takes.
+    """
+    if len(wholes) > _MOST_NEXT or any([*context, *whole[-1:]] != [*whole] for whole in wholes):
+        return []
+    return [whole[-1] for whole in wholes]
+
+
+def next_token_request(model: str, context: Sequence[int], ends: Sequence[int]) -> Prepared:
+    """The request for the log-probabilities of single tokens after a context; vLLM alone knows it.
+
+    Args:
+        model: the model's name.
+        context: tokens of the context.
+        ends: from :func:`next_tokens`.
+    """
+    wanted = list(dict.fromkeys(ends))
+    body: dict[str, Any] = {
+        "model": model,
+        "prompt": list(context),
+        "max_tokens": 1,
+        "temperature": 0,
+        "logprobs": len(wanted),
+        "logprob_token_ids": wanted,
+        "return_tokens_as_token_ids": True,
+    }
+    return Prepared(model, TEXT, body)
+
+
+def lists_tokens(body: Mapping[str, Any], ends: Sequence[int]) -> bool:
+    """Whether a response has what was asked for; older versions list the likeliest tokens."""
+    try:
+        listed = _listed(body)
+    except (KeyError, IndexError, TypeError):
+        return False
+    return all(_PLACEHOLDER.format(end) in listed for end in ends)
+
+
+def read_next_tokens(
+    body: Mapping[str, Any], arrival: Arrival, ends: Sequence[int], texts: Sequence[str]
+) -> Reply:
+    """The same as :func:`read_scores`, from the response to :func:`next_token_request`.
+
+    Args:
+        body: the completion response.
+        arrival: response metadata.
+        ends: the continuations' tokens.
+        texts: the continuations.
+
+    Raises:
+        KeyError, IndexError, TypeError: the response lacks requested data.
+    """
+    listed = _listed(body)
+    scores = [listed[_PLACEHOLDER.format(end)] for end in ends]
+    # At temperature 0 the token that the server chose is the likeliest, and it is listed too.
+    kept = [
+        {"tokens": [text], "logprobs": [score]} for text, score in zip(texts, scores, strict=True)
+    ]
+    greedy = [_likeliest(score, listed) for score in scores]
+    return _reply(body, arrival, tuple(map(_likelihood, scores)), kept, {"greedy": greedy})
+
+
+def _listed(body: Mapping[str, Any]) -> Mapping[str, object]:
+    listed: Mapping[str, object] = body["choices"][0]["logprobs"]["top_logprobs"][0]
+    return listed
+
+
 def read_scores(
     body: Mapping[str, Any], arrival: Arrival, context: int, wholes: Sequence[int]
 ) -> Reply:
@@ -113,9 +188,19 @@ def read_scores(
         if tops := as_list(choice["logprobs"].get("top_logprobs"))[context:length]:
             greedy.append(all(map(_likeliest, scores, tops)))
     flags = {"greedy": greedy} if len(greedy) == len(sums) else {}
+    return _reply(body, arrival, tuple(sums), kept, flags)
+
+
+def _reply(
+    body: Mapping[str, Any],
+    arrival: Arrival,
+    sums: tuple[float, ...],
+    kept: Sequence[Mapping[str, Any]],
+    flags: Mapping[str, Any],
+) -> Reply:
     return Reply(
         stop_reason="scored",
-        logprobs=tuple(sums),
+        logprobs=sums,
         usage=read_usage(body.get("usage")),
         provider_model=as_text(body.get("model")),
         raw={"id": body.get("id"), "usage": body.get("usage"), "continuations": kept, **flags},

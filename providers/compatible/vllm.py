@@ -15,8 +15,8 @@ from evalbench.providers.compatible import loglikelihoods
 from evalbench.providers.compatible.programs import VLLM
 from evalbench.providers.compatible.provider import Compatible
 from evalbench.providers.compatible.quirks import Quirks
-from evalbench.providers.wire.body import Opened, open_good, parsed, read_reply
-from evalbench.providers.wire.exchange import Prepared
+from evalbench.providers.wire.body import Opened, ReadBody, open_good, parsed, read_reply
+from evalbench.providers.wire.exchange import Answered, Prepared
 from evalbench.providers.wire.provider import wire_name
 
 
@@ -30,6 +30,7 @@ class Vllm(Compatible):
     own_address: ClassVar[str | None] = "http://127.0.0.1:8000/v1"
     key: ClassVar[KeyNeed | None] = KeyNeed(("VLLM_API_KEY",), required=False)
     quirks: ClassVar[Quirks] = Quirks(raw_text=True)
+    _lists_tokens = True  # until the server is found not to
 
     @override
     def capabilities(self, model: str) -> Capabilities:
@@ -46,21 +47,37 @@ class Vllm(Compatible):
             *(self._tokens(model, text) for text in (texts.context, *texts.wholes))
         )
         prepared = loglikelihoods.scoring_request(model, context, wholes)
-        answered = await self.send(prepared)
-        limits = self.quirks.limits(answered.headers)
-        opened = open_good(answered, self.who, self.scrub, self.failed_status)
-        if not isinstance(opened, Opened):
-            return self.read_refusal(opened, model, limits)
+        ends = loglikelihoods.next_tokens(context, wholes) if self._lists_tokens else []
+        if ends:
+            request = loglikelihoods.next_token_request(model, context, ends)
+            opened = open_good(await self.send(request), self.who, self.scrub, self.failed_status)
+            if isinstance(opened, Opened):
+                self._lists_tokens = loglikelihoods.lists_tokens(opened.body, ends)
+            else:
+                self._lists_tokens = b"logprob_token_ids" not in opened.body
+            if self._lists_tokens:
+                added = [whole[len(texts.context) :] for whole in texts.wholes]
+                return self._read(
+                    opened,
+                    request,
+                    lambda body, arrival: loglikelihoods.read_next_tokens(
+                        body, arrival, ends, added
+                    ),
+                )
+        opened = open_good(await self.send(prepared), self.who, self.scrub, self.failed_status)
         lengths = [len(whole) for whole in wholes]
-        return read_reply(
+        return self._read(
             opened,
             prepared,
-            self.who,
-            self.scrub,
             lambda body, arrival: loglikelihoods.read_scores(body, arrival, len(context), lengths),
-            limits,
-            REQUEST_ID,
         )
+
+    def _read(self, opened: Opened | Answered, prepared: Prepared, read: ReadBody) -> Reply:
+        answered = opened.answered if isinstance(opened, Opened) else opened
+        limits = self.quirks.limits(answered.headers)
+        if not isinstance(opened, Opened):
+            return self.read_refusal(opened, prepared.model, limits)
+        return read_reply(opened, prepared, self.who, self.scrub, read, limits, REQUEST_ID)
 
     async def _tokens(self, model: str, text: str) -> list[int]:
         """Tokenize a text with the server's own tokenizer, including beginning-of-prompt tokens."""

@@ -156,7 +156,9 @@ class TextCompletions:
         text = completion.text
         top = value.get("logprobs")
         found = None
-        if self._scores and top is not None:
+        if self._scores and (ids := value.get("logprob_token_ids")):
+            found = self._of_tokens(prompt, ids)
+        elif self._scores and top is not None:
             found = self._logprobs(prompt if echo else [], tokens.pieces(text), int(top))
         shown = "".join(prompt).removeprefix(_START) + text if echo else text
         return {
@@ -188,6 +190,25 @@ class TextCompletions:
                 for piece, value in zip(pieces, values, strict=True)
             ],
             "text_offset": offsets,
+        }
+
+    def _of_tokens(self, prompt: list[str], ids: list[int]) -> dict[str, Any]:
+        """vLLM: the named tokens in the place after a prompt; the likeliest of them is chosen."""
+        context = "".join(prompt).removeprefix(_START)
+        try:
+            pieces = self._vocabulary.decode(ids)
+        except (KeyError, TypeError):
+            self._access.refuse("token_id(s) out of vocabulary", param="logprob_token_ids")
+        scores = {
+            f"token_id:{number}": self._judged(context, piece)
+            for number, piece in zip(ids, pieces, strict=True)
+        }
+        best = max(scores, key=lambda token: scores[token])
+        return {
+            "tokens": [best],
+            "token_logprobs": [scores[best]],
+            "top_logprobs": [scores],
+            "text_offset": [0],
         }
 
     def _judged(self, context: str, piece: str) -> float:

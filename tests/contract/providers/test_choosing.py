@@ -29,6 +29,8 @@ class Server:
         self.start = [START]
         self.requests: list[tuple[str, dict[str, Any]]] = []
         self.url = ""
+        self.lists_tokens = True
+        self.strict = False
 
     def tokens(self, text: str) -> list[int]:
         pieces = text.replace(" ", "\0 ").replace("\n", "\0\n").split("\0")
@@ -44,9 +46,14 @@ class Server:
     async def completions(self, request: web.Request) -> web.Response:
         body = await request.json()
         self.requests.append((request.path, body))
-        assert (body["echo"], body["max_tokens"]) == (True, 1)
+        assert body["max_tokens"] == 1
         names = {number: word for word, number in self.words.items()}
         choices = []
+        if not body.get("echo"):
+            if self.strict:
+                refused = {"error": {"message": "no extra input: logprob_token_ids"}}
+                return web.json_response(refused, status=400)
+            return web.json_response(self.next_token(body, names))
         for index, prompt in enumerate(body["prompt"]):
             shown = [names[token] for token in prompt] + ["!"]
             values = [None, *(LIKELY.get(word, -10.0) for word in shown[1:-1]), -0.1]
@@ -55,6 +62,21 @@ class Server:
             choices.append({"index": index, "text": "", "logprobs": logprobs})
         usage = {"prompt_tokens": sum(map(len, body["prompt"])), "completion_tokens": 4}
         return web.json_response({"id": "c", "model": "m", "choices": choices, "usage": usage})
+
+    def next_token(self, body: dict[str, Any], names: dict[int, str]) -> dict[str, Any]:
+        """The listed tokens' log-probabilities after a prompt, as vLLM 0.32 answers."""
+        asked = body["logprob_token_ids"] if self.lists_tokens else []
+        assert (body["logprobs"], body["return_tokens_as_token_ids"]) == (
+            len(body["logprob_token_ids"]),
+            True,
+        )
+        # The chosen token is listed too, whether it was asked for or not.
+        top = {"token_id:77": LIKELIEST} | {f"token_id:{n}": LIKELY[names[n]] for n in asked}
+        best = max(top, key=lambda name: top[name])
+        logprobs = {"tokens": [best], "token_logprobs": [top[best]], "top_logprobs": [top]}
+        choice = {"index": 0, "text": "!", "logprobs": logprobs}
+        usage = {"prompt_tokens": len(body["prompt"]), "completion_tokens": 1}
+        return {"id": "c", "model": "m", "choices": [choice], "usage": usage}
 
 
 @pytest_asyncio.fixture
@@ -87,6 +109,24 @@ async def test_four_letters(server: Server, vllm: Vllm) -> None:
     paths = [path for path, _ in server.requests]
     assert paths.count("/v1/completions") == 1
     assert paths.count("/tokenize") == 5
+    # The context once, not with each letter.
+    (asked,) = (body for path, body in server.requests if path == "/v1/completions")
+    assert asked["prompt"] == server.tokens(pick("vllm/m").prompt.messages[0].text)
+    assert reply.usage.input_tokens == len(asked["prompt"])
+    assert reply.raw["continuations"][1] == {"tokens": [" B"], "logprobs": [-0.25]}
+
+
+@pytest.mark.parametrize("strict", [False, True])
+async def test_a_server_that_lists_no_tokens_is_asked_the_other_way_from_then_on(
+    strict: bool, server: Server, vllm: Vllm
+) -> None:
+    server.lists_tokens, server.strict = False, strict
+    for _ in range(2):
+        reply = await vllm.answer(pick("vllm/m"))
+        assert reply.logprobs == (-2.0, -0.25, -3.0, -1.5)
+        assert reply.raw["greedy"] == [False, True, False, False]
+    asked = [body for path, body in server.requests if path == "/v1/completions"]
+    assert ["echo" in body for body in asked] == [False, True, True]
 
 
 async def test_longer_continuations_are_summed(server: Server, vllm: Vllm) -> None:
@@ -117,6 +157,9 @@ async def test_a_continuation_is_greedy_where_no_token_is_likelier(
 ) -> None:
     call = Call(ModelRef("vllm", "m"), choose("Which?", [" A", " B", " B B", " B A"]))
     assert (await vllm.answer(call)).raw["greedy"] == [False, True, True, False]
+    call = Call(ModelRef("vllm", "m"), choose("Which?", [" A", " B", " B"]))
+    assert (await vllm.answer(call)).raw["greedy"] == [False, True, True]
+    assert "echo" not in server.requests[-1][1]
 
 
 async def test_a_text_without_context_follows_the_first_token(server: Server, vllm: Vllm) -> None:
