@@ -30,6 +30,7 @@ class Footprint:
         form: number format if none is chosen; empty if the device decides.
         packed: bytes of the weights if they stay as they are in the file (``form`` is then
             ``as in the file``).
+        process: bytes of the processes without the model on a CPU; 0 for those of a worker.
     """
 
     parameters: int
@@ -41,6 +42,7 @@ class Footprint:
     download: int | None = None
     form: str = ""
     packed: int = 0
+    process: int = 0
 
     def weights(self, form: str) -> int:
         """Bytes of the weights in a number format, or quantised with 16 bits for the rest."""

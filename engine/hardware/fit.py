@@ -221,12 +221,13 @@ def needed(
     cached_tokens = (slots + 1) * tokens if slots > 1 else tokens
     rows = max(slots, batch // 16)
     head = 0 if form == "float32" else _WIDENED.get(memory.device, _WIDENED_GPU)
+    process = _PROCESS.get(memory.device, _CUDA_CONTEXT * memory.cards)
     return Need(
         weights=footprint.weights(form),
         cache=round(cached_tokens * footprint.kept * size),
         passing=round(batch * footprint.passing * size),
         logits=rows * footprint.vocabulary * 8 + head,
-        process=_PROCESS.get(memory.device, _CUDA_CONTEXT * memory.cards),
+        process=footprint.process or process if memory.device in _PROCESS else process,
     )
 
 

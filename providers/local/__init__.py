@@ -128,7 +128,8 @@ class Local(WorkerProvider):
         if server := self._server(model):
             memory = device_memory(self.settings.device)
             form = backends.number_format(self.settings, server, memory)
-            size = replace(size, form=form, packed=packed_bytes(source))
+            process = backends.PROCESSES.get(server.name, 0)
+            size = replace(size, form=form, packed=packed_bytes(source), process=process)
         return size
 
     @override

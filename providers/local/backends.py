@@ -19,13 +19,15 @@ from evalbench.providers.compatible.programs import LLAMA_CPP, PROGRAMS, SGLANG,
 from evalbench.providers.local.catalogue import HubModel, KnownModel, Source
 from evalbench.providers.local.options import TRANSFORMERS, LocalOptions
 
+PROCESSES = {"vllm": 2_000_000_000, "sglang": 2_000_000_000}
+"""Resident memory of a server on a CPU without its model: vLLM's three processes were seen to take
+this much after compiling; SGLang has as many."""
+
 _SLOTS = {"cpu": 8}
 _SLOTS_GPU = 256
 _TOKENS_A_SLOT = 2048
 _SHARE = 0.9
 """Of free memory: the rest is for what is not foreseen."""
-_GIB = 1 << 30
-_CPU_CACHE_GIB = 4
 _ONE_CARD = 0.7
 """Weights beyond this share of one card leave too little for keys and values."""
 
@@ -121,15 +123,22 @@ def slots(settings: LocalOptions, memory: DeviceMemory, smaller: int = 0) -> int
     return max(1, most >> smaller)
 
 
-def context_tokens(size: Footprint, memory: DeviceMemory, limit: int | None, many: int) -> int:
-    """Tokens of all answers together that llama.cpp gets room for, in 16 bits each.
+def context_tokens(
+    size: Footprint, form: str, memory: DeviceMemory, limit: int | None, many: int
+) -> int:
+    """Tokens of all answers together that a server in main memory gets room for.
 
     At least one whole context if it fits, at most what ``many`` answers of usual length need.
     """
     free = min(memory.free, limit if limit is not None else memory.free) * _SHARE
-    room = int((free - size.packed) // (size.kept * 2))
+    room = int((free - size.weights(form)) // _bytes_kept(size, form))
     wanted = max(size.context_tokens, many * _TOKENS_A_SLOT)
     return max(min(_TOKENS_A_SLOT, size.context_tokens), min(wanted, room))
+
+
+def _bytes_kept(size: Footprint, form: str) -> int:
+    """Bytes of one token's keys and values; llama.cpp keeps them in 16 bits."""
+    return size.kept * (4 if form == "float32" else 2)
 
 
 def cards_needed(size: Footprint, form: str, memory: DeviceMemory) -> int:
@@ -174,7 +183,7 @@ def options(
         file.write_text(text)
         template = str(file)
     if kind is LLAMA_CPP:
-        tokens = context_tokens(size, memory, limit, many)
+        tokens = context_tokens(size, AS_IN_FILE, memory, limit, many)
         words = ["-c", str(tokens), "-np", str(many), "-kvu", "--metrics"]
         words += ["-b", str(batch)] if batch else []
         words += ["-t", str(threads)] if threads else []
@@ -192,15 +201,18 @@ def options(
         words += ["--max-num-batched-tokens", str(batch)] if batch else []
         words += ["--enable-prefix-caching" if shared else "--no-enable-prefix-caching"]
         words += ["--chat-template", template] if template else []
+        # A line for each call would fill the worker's log.
+        words += ["--disable-uvicorn-access-log"]
         if memory.device == "cuda":
             words += ["--gpu-memory-utilization", part]
         else:
-            room = min(memory.free, limit or memory.free) * _SHARE - size.weights(form)
-            env["VLLM_CPU_KVCACHE_SPACE"] = str(int(min(_CPU_CACHE_GIB, max(1, room // _GIB))))
-            env |= {"OMP_NUM_THREADS": str(threads)} if threads else {}
+            tokens = context_tokens(size, form, memory, limit, many)
+            words += ["--kv-cache-memory-bytes", str(tokens * _bytes_kept(size, form))]
+            # By itself it binds the threads of every server to the same processors.
+            env |= {"VLLM_CPU_OMP_THREADS_BIND": "nobind", "OMP_NUM_THREADS": str(threads)}
         return words, env | {"VLLM_NO_USAGE_STATS": "1", "DO_NOT_TRACK": "1"}
     words = ["--dtype", form, "--max-running-requests", str(many), "--sampling-defaults", "openai"]
-    words += ["--tp-size", cards, "--enable-metrics"]
+    words += ["--tp-size", cards, "--enable-metrics", "--log-level-http", "warning"]
     words += ["--chunked-prefill-size", str(batch)] if batch else []
     words += ["--mem-fraction-static", part] if memory.device == "cuda" else ["--device", "cpu"]
     words += [] if shared else ["--disable-radix-cache"]

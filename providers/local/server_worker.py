@@ -43,6 +43,7 @@ from evalbench.engine.errors import (
 )
 from evalbench.engine.hardware.devices import device_memory
 from evalbench.engine.hardware.fit import parse_bytes
+from evalbench.engine.hardware.gpu import Gpus
 from evalbench.engine.inference_servers import (
     HOST,
     InferenceServer,
@@ -120,6 +121,7 @@ class ServedModel:
         self._scratch = scratch
         self._key = secrets.token_urlsafe(24)
         self._server: InferenceServer | None = None
+        self._gpus: Gpus | None = None
         self._total = self._peak = 0
 
     def start(self) -> None:
@@ -141,11 +143,13 @@ class ServedModel:
         if memory.device != "cuda":
             memory = memory.shared_out(sharing)
         self._total = memory.total
+        self._gpus = Gpus() if memory.device == "cuda" else None
         threads = max(1, (settings.threads or choose_threads()) // sharing)
+        form = backends.number_format(settings, kind, memory)
         self.many = backends.slots(settings, memory, self._load.get("smaller", 0))
         if kind is LLAMA_CPP:
             limit = parse_bytes(settings.memory_limit)
-            self.room = backends.context_tokens(size, memory, limit, self.many)
+            self.room = backends.context_tokens(size, form, memory, limit, self.many)
         words, env = backends.options(
             kind,
             settings,
@@ -167,7 +171,7 @@ class ServedModel:
             "backend_options": [word for word in words if str(self._scratch) not in word],
             "device": memory.device,
             "device_name": memory.name,
-            "dtype": backends.number_format(settings, kind, memory),
+            "dtype": form,
             "quantize": "none",
             "layout": "together",
             "threads": threads,
@@ -220,9 +224,13 @@ class ServedModel:
         """Memory of the server's processes in bytes, and what its gauges say."""
         assert self._server is not None
         found: dict[str, Any] = {"total": self._total}
-        if used := _resident(self._server.pid):
+        family = _family(self._server.pid)
+        if resident := _resident(family):
+            found["rss"] = resident
+        used = _on_cards(self._gpus, family) if self._gpus else resident
+        if used:
             self._peak = max(self._peak, used)
-            found |= {"used": used, "peak": self._peak, "rss": used}
+            found |= {"used": used, "peak": self._peak}
         metrics = (self._server.get("/metrics") or b"").decode("utf-8", "replace")
         seen = backends.gauges(self.kind, metrics)
         for name in ("running", "waiting"):
@@ -461,18 +469,34 @@ def _neutral(call: Call, key: str) -> Call:
     return replace(call, prompt=replace(call.prompt, params=params))
 
 
-def _resident(pid: int) -> int:
-    """Resident bytes of a process and its children; 0 if unknown."""
-    total = 0
+def _family(pid: int) -> list[Any]:
+    """A process and its children; empty if unknown."""
     with contextlib.suppress(ImportError):
         import psutil
 
         with contextlib.suppress(psutil.Error):
             whole = psutil.Process(pid)
-            for one in (whole, *whole.children(recursive=True)):
-                with contextlib.suppress(psutil.Error):
-                    total += int(one.memory_info().rss)
-    return total
+            return [whole, *whole.children(recursive=True)]
+    return []
+
+
+def _resident(family: Sequence[Any]) -> int:
+    """Resident bytes of processes; what they share is counted once, as far as it is known."""
+    own = shared = 0
+    for one in family:
+        with contextlib.suppress(Exception):  # it has just ended
+            memory = one.memory_info()
+            together = int(getattr(memory, "shared", 0))
+            own += int(memory.rss) - together
+            shared = max(shared, together)
+    return own + shared
+
+
+def _on_cards(gpus: Gpus, family: Sequence[Any]) -> int:
+    """Bytes that processes use on the GPUs; 0 if unknown."""
+    pids = {str(one.pid) for one in family}
+    used = (card["processes"].items() for card in gpus.read())
+    return sum(amount or 0 for card in used for pid, amount in card if pid in pids)
 
 
 def _version(server: InferenceServer) -> str:

@@ -69,8 +69,10 @@ class Plain(View):
             self._activity[watch.id] = activity.partition(":")[0]
             if activity:
                 self._say(watch, activity)
+                _, share = self._printed[watch.id]
+                self._printed[watch.id] = time.monotonic(), share
         if not watch.ended:
-            self._progress(watch)
+            self._progress(watch, activity)
 
     def _said_lately(self, watch: RunFollower, event: Event) -> bool:
         """Whether the same wait was printed less than a minute ago; its count rises meanwhile."""
@@ -83,7 +85,7 @@ class Plain(View):
         self._printed[what] = time.monotonic(), 0.0
         return False
 
-    def _progress(self, watch: RunFollower) -> None:
+    def _progress(self, watch: RunFollower, activity: str) -> None:
         status = watch.status
         now = time.monotonic()
         share = status.done / status.total if status.total else 0.0
@@ -91,6 +93,9 @@ class Plain(View):
         if now - when < (_LEAST_S if share - before >= _STEP else _EVERY_S):
             return
         self._printed[watch.id] = now, share
+        if activity:
+            self._say(watch, activity)
+            return
         done = f"{figures.count(status.done)}/{figures.count(status.total)}"
         parts = [
             f"{figures.percent(share):>5}  {done}",

@@ -305,6 +305,8 @@ def step_words(what: str, done: int, total: int | None, unit: str = "") -> str:
     """A preparation step, with its progress."""
     if not done and not total:
         return what
+    if unit == "s":
+        return f"{what}: {figures.duration(done) if done >= 60 else f'{done} s'}"
     text = f"{what}: {figures.amount(done, unit)}"
     return text + (f" of {figures.amount(total, unit)}" if total else "")
 

@@ -187,9 +187,10 @@ class LocalDispatcher(Dispatcher):
         """What keeps the workers from answering, while none of them can."""
         if not self._replicas and self._opening and not self._fatal and not self._lone:
             return {"what": "waiting for a machine", "done": 0, "total": None, "unit": ""}
-        if any(one.loaded and not one.progress for one in self._replicas):
+        steps = [(one.loaded, one.progress()) for one in self._replicas]
+        if any(loaded and not step for loaded, step in steps):
             return {}
-        return next((one.progress for one in self._replicas if one.progress), {})
+        return next((step for _, step in steps if step), {})
 
     @override
     async def close(self) -> None:

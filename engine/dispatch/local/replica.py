@@ -90,11 +90,12 @@ class Replica:
         self.ready_at: float | None = None
         self.measures = Measures()
         self.info: dict[str, Any] = {}
-        self.progress: dict[str, Any] = {}
         self.memory: dict[str, Any] = {}
         self.wake = asyncio.Event()
         self._model = model
         self._calls = calls
+        self._step: dict[str, Any] = {}
+        self._step_began = 0.0
         self._tell = report
         self._log = log
         self._room = room
@@ -139,9 +140,21 @@ class Replica:
             "answers": self.measures.answers,
             "tokens_per_second": self.measures.tokens_per_second,
             "memory": self.memory,
-            "progress": self.progress,
+            "progress": self.progress(),
             "idle": self.idle,
         }
+
+    def progress(self) -> dict[str, Any]:
+        """What the worker does before it answers, for how many seconds if it counts nothing."""
+        step = self._step
+        if not step or step["done"] or step["total"]:
+            return step
+        return {**step, "done": int(time.monotonic() - self._step_began), "unit": "s"}
+
+    def _begin_step(self, what: str, done: int, total: int | None, unit: str) -> None:
+        if what != self._step.get("what"):
+            self._step_began = time.monotonic()
+        self._step = {"what": what, "done": done, "total": total, "unit": unit}
 
     @property
     def idle(self) -> float | None:
@@ -247,7 +260,7 @@ class Replica:
     async def _run_worker(self) -> bool:
         """Run one worker from start to end. True if it answered at least one call."""
         command = self._model.provider.worker_command(self._model.name)
-        self.progress = {"what": "starting the local worker", "done": 0, "total": None, "unit": ""}
+        self._begin_step("starting the local worker", 0, None, "")
         self._alone = ""
         self.loaded = False
         self._busy_before = self.measures.busy_s
@@ -332,7 +345,8 @@ class Replica:
             case "failed":
                 return self._resolve(frame["key"], failed_reply(_error(frame), 1))
             case "progress":
-                self.progress = {k: frame.get(k) for k in ("what", "done", "total", "unit")}
+                step = frame["what"], frame.get("done", 0), frame.get("total")
+                self._begin_step(*step, frame.get("unit", ""))
             case "loaded":
                 self._take_model(frame["info"])
             case "memory":
@@ -356,7 +370,7 @@ class Replica:
         self.measures.loaded(info)
         self.measures.expected = self._expected()
         self.ready_at = self.ready_at or time.monotonic()
-        self.progress = {}
+        self._step = {}
         self._report("model-loaded", **info)
         self.wake.set()
 

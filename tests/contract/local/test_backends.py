@@ -6,9 +6,10 @@ import contextlib
 import json
 import struct
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import psutil
@@ -21,7 +22,7 @@ from evalbench.engine.errors import SpecError
 from evalbench.engine.hardware.devices import DeviceMemory
 from evalbench.engine.hardware.fit import Loading, Verdict, fit
 from evalbench.providers.compatible.programs import LLAMA_CPP, SGLANG, VLLM
-from evalbench.providers.local import Local, backends
+from evalbench.providers.local import Local, backends, server_worker
 from evalbench.providers.local.options import LocalOptions
 from tests.contract.local.driver import Worker
 from tests.e2e.commandline import wait_until
@@ -203,6 +204,31 @@ def test_options_follow_the_settings_and_the_memory(tmp_path: Path) -> None:
     assert words(LLAMA_CPP, cpu, memory_limit="6GiB").startswith("-c 44236 ")
 
 
+def test_vllm_on_a_cpu_takes_the_memory_and_threads_that_it_is_given(tmp_path: Path) -> None:
+    size = Footprint(135_000_000, 106_000_000, 23_040, 4_000, 49_152, 8_192)
+    gib = 1 << 30
+
+    def given(free: int, **settings: Any) -> tuple[int, Mapping[str, str]]:
+        memory = DeviceMemory("cpu", "CPU", free, 64 * gib)
+        words, env = backends.options(
+            VLLM, LocalOptions(**settings), size, memory, many=8, threads=3, scratch=tmp_path
+        )
+        assert "--disable-uvicorn-access-log" in words
+        return int(words[words.index("--kv-cache-memory-bytes") + 1]), env
+
+    room, env = given(32 * gib)
+    # Eight answers of usual length, with keys and values of 16 bits.
+    assert room == 8 * 2048 * 23_040 * 2
+    # Its own choice is the same processors for every server.
+    assert env["VLLM_CPU_OMP_THREADS_BIND"] == "nobind"
+    assert env["OMP_NUM_THREADS"] == "3"
+    assert given(32 * gib, dtype="float32")[0] == 8 * 2048 * 23_040 * 4
+    # What weights leave of the limit, and never less than one prompt of usual length.
+    limited, _ = given(32 * gib, memory_limit="0.6GiB")
+    assert limited == int((0.54 * gib - 270_000_000) // 46_080) * 46_080
+    assert given(32 * gib, memory_limit="300MiB")[0] == 2048 * 23_040 * 2
+
+
 def test_auto_takes_a_server_only_where_it_suits(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -223,6 +249,23 @@ def test_auto_takes_a_server_only_where_it_suits(
     assert backends.choose(replace(auto, quantize="4bit"), plain) is None
     assert backends.choose(auto, gguf) is LLAMA_CPP
     assert backends.choose(LocalOptions(), gguf) is None
+
+
+class _Process:
+    """Memory of a process, as psutil reports it."""
+
+    def __init__(self, rss: int, shared: int) -> None:
+        self._memory = SimpleNamespace(rss=rss, shared=shared)
+
+    def memory_info(self) -> SimpleNamespace:
+        return self._memory
+
+
+def test_what_processes_of_a_server_share_is_counted_once() -> None:
+    family = [_Process(1000, 300), _Process(900, 200), _Process(5000, 300)]
+    assert server_worker._resident(family) == 700 + 700 + 4700 + 300
+    ended = SimpleNamespace(memory_info=lambda: (_ for _ in ()).throw(psutil.NoSuchProcess(1)))
+    assert server_worker._resident([*family, ended]) == 6400
 
 
 def test_gauges_are_read_from_what_servers_publish() -> None:

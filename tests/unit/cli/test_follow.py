@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Sequence
+from types import SimpleNamespace
 
 import pytest
 
 from evalbench.engine.journal import Event
 from evalbench.engine.runs.status import State, Status
+from evalbench.tui.cli import plain
 from evalbench.tui.cli.follow import follow
+from evalbench.tui.cli.output import stdout
 from evalbench.tui.cli.signals import Cancelled, Signals
 from evalbench.tui.state.run_follower import RunFollower, eta, last_event
 from tests.pretending import PretendEngine
@@ -96,6 +99,31 @@ def test_following_ends_with_the_run_and_its_exit_code(engine: PretendEngine) ->
     with Signals() as signals:
         assert follow([RunFollower(engine.folder)], view, signals, owner=True) == 2
     assert view.told == ["begin", "model-loaded", "ended complete", "close"]
+
+
+def test_lines_tell_what_a_worker_waits_for_instead_of_no_progress(
+    engine: PretendEngine, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = [1000.0]
+    monkeypatch.setattr(plain, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    view = plain.Plain(stdout())
+    watch = RunFollower(engine.folder)
+    engine.status(total=72)
+    watch.look()
+    view.begin([watch])
+    for passed, seconds in ((1, 0), (1, 1), (8, 9), (2, 11), (10, 21), (10, None)):
+        now[0] += passed
+        starting = {"what": "starting vLLM", "done": seconds, "total": None, "unit": "s"}
+        engine.status(total=72, gauges={"progress": {} if seconds is None else starting})
+        watch.look()
+        view.show(watch, [])
+    printed = capsys.readouterr().out.splitlines()[1:]
+    assert printed == [
+        "starting vLLM",
+        "starting vLLM: 11 s",
+        "starting vLLM: 21 s",
+        "  0 %  0/72 · 0.0/s",
+    ]
 
 
 def test_a_stop_is_passed_on_and_waited_for(engine: PretendEngine) -> None:

@@ -15,6 +15,7 @@ from base64 import b64decode
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import pytest
@@ -36,6 +37,7 @@ from evalbench.engine.calls.frames import answer_frames
 from evalbench.engine.calls.messages import call_from_json
 from evalbench.engine.calls.options import Option
 from evalbench.engine.dispatch.base import Halted, SendLog
+from evalbench.engine.dispatch.local import replica
 from evalbench.engine.dispatch.local.dispatcher import WINDOW, LocalDispatcher
 from evalbench.engine.dispatch.local.local_slot import LocalWorkerHandle
 from evalbench.engine.dispatch.local.replica import WorkerModel
@@ -252,6 +254,36 @@ read()
             ("model-loaded", {"device": "cpu", "dtype": "float32"}),
             ("out-of-memory", {"budget": 512, "calls": 2}),
         ]
+
+
+async def test_a_step_that_counts_nothing_tells_how_long_it_takes(
+    bench: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    body = """
+read()
+gen = calls()
+for what in ("starting vLLM", "starting vLLM", "loading"):
+    key, _ = next(gen)
+    say(type="progress", what=what, done=0, total=None, unit="")
+    reply(key)
+read()
+"""
+    now = [1000.0]
+    monkeypatch.setattr(replica, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    async with bench(body) as held:
+        for passed, what, seconds in (
+            (0.0, "starting vLLM", 0),
+            (75.5, "starting vLLM", 75),
+            (5.0, "loading", 0),
+        ):
+            now[0] += passed
+            await held.ask("next")
+            assert held.local.gauges()["progress"] == {
+                "what": what,
+                "done": seconds,
+                "total": None,
+                "unit": "s",
+            }
 
 
 @pytest.mark.parametrize(

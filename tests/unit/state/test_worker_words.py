@@ -24,6 +24,11 @@ def test_a_worker_tells_its_work_speed_and_memory() -> None:
 def test_a_worker_that_loads_tells_only_that() -> None:
     loading = {"what": "loading the model", "done": 0, "total": None, "unit": ""}
     assert worker_words({"worker": "b", "progress": loading}) == "b: loading the model"
+    for seconds, words in ((7, "7 s"), (75, "1:15")):
+        loading |= {"done": seconds, "unit": "s"}
+        assert (
+            worker_words({"worker": "b", "progress": loading}) == f"b: loading the model: {words}"
+        )
 
 
 def test_very_many_are_counted() -> None:
