@@ -134,25 +134,38 @@ class Runs:
 
 
 class _RunLayer(_Layer):
-    """Keeps the runs of a pack behind a prefix apart."""
+    """Keeps the runs of a pack behind a prefix apart; stores the pack's own keys if asked to."""
 
-    def __init__(self, pair: tuple[Tensor, Tensor] | None, length: int, runs: Sequence[Run]):
+    def __init__(
+        self,
+        pair: tuple[Tensor, Tensor] | None,
+        length: int,
+        runs: Sequence[Run],
+        remember: bool,
+    ) -> None:
         super().__init__(length)
         self._pair = pair
         self._runs = runs
+        self._remember = remember
+        self.own: tuple[Tensor, Tensor] | None = None
 
     def update(
         self, key_states: Tensor, value_states: Tensor, *args: Any, **kwargs: Any
     ) -> tuple[Any, Any]:
         """The keys and values of each run."""
+        if self._remember:
+            self.own = key_states, value_states
         keys, values = self._pair or (None, None)
         return Runs(keys, key_states, self._runs), Runs(values, value_states, self._runs)
 
 
-def behind_in_runs(prefix: Prefix, layers: int, runs: Sequence[Run]) -> Cache:
+def behind_in_runs(
+    prefix: Prefix, layers: int, runs: Sequence[Run], *, remember: bool = False
+) -> Cache:
     """A cache for the runs of one pack after ``prefix``; attention is ``attend_runs``."""
     pairs = prefix.layers or (None,) * layers
-    return Cache(layers=[_RunLayer(pair, len(prefix.tokens), runs) for pair in pairs])
+    length = len(prefix.tokens)
+    return Cache(layers=[_RunLayer(pair, length, runs, remember) for pair in pairs])
 
 
 def remembered(cache: Cache, tokens: tuple[int, ...], row: int = 0) -> Prefix:
@@ -162,6 +175,18 @@ def remembered(cache: Cache, tokens: tuple[int, ...], row: int = 0) -> Prefix:
     """
     seen = ((keys[row : row + 1], values[row : row + 1]) for keys, values in _seen(cache))
     return Prefix(tokens, tuple(seen)).cut(len(tokens))
+
+
+def remembered_run(cache: Any, prefix: Prefix, tokens: tuple[int, ...], start: int) -> Prefix:
+    """``prefix`` and the run of ``tokens`` at ``start`` of the pack that a pass computed."""
+    part = slice(start, start + len(tokens))
+    own = [tuple(one[:, :, part] for one in layer.own) for layer in cache.layers]
+    if prefix.layers:
+        own = [
+            tuple(torch.cat(pair, dim=2) for pair in zip(before, after, strict=True))
+            for before, after in zip(prefix.layers, own, strict=True)
+        ]
+    return Prefix(prefix.tokens + tokens, tuple(own))
 
 
 def _seen(cache: Any) -> Iterator[tuple[Tensor, Tensor]]:
@@ -355,7 +380,10 @@ class Slots:
             block.rows = torch.arange(len(block.slots), device=device)
             block.at = self.at[start : start + len(block.slots)]
             start += len(block.slots)
-            block.width = max(self.lengths[slot] for slot in block.slots) + 1
+            # oneDNN, which multiplies in 16 bits, would copy a part of a buffer first.
+            whole = self.apart and model.dtype.itemsize == 2
+            longest = max(self.lengths[slot] for slot in block.slots) + 1
+            block.width = block.room if whole else longest
             seen = (torch.arange(block.width, device=device) <= block.at[:, None])[:, None, None]
             if not self.apart:
                 return seen

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from evalbench.engine.calls import Prompt
-from evalbench.providers.local.attention import BLOCKS
+from evalbench.providers.local.attention import BLOCKS, RUNS
 from evalbench.providers.local.batch_size import Budget
 from evalbench.providers.local.cache import Prefix, Slots
 from evalbench.providers.local.loglikelihoods import Answer
@@ -172,21 +172,24 @@ class Generation:
         """Waiting answers whose prompts are computed in one pass with the first one's.
 
         A short prompt alone costs nearly as much as several: the weights are read for each pass.
-        They have ``shared`` tokens in common and about the same length; a prompt with the same
-        beginning as yet another one is left for the pass that computes that prefix once.
+        They have ``shared`` tokens in common and, where they are padded, about the same length; a
+        prompt with the same beginning as yet another one is left for the pass that computes that
+        prefix once.
         """
         if self._apart or not self._share:
             return [first]
         near = list(islice(self._waiting, _NEIGHBOURS))
         begins = Counter(one.tokens[: shared + SHORTEST_PREFIX] for one in near)
         found = [first]
-        shortest = longest = len(first.tokens) - shared
+        padded = self._model.masked_attention != RUNS
+        shortest = longest = total = len(first.tokens) - shared
         for one in near[1:]:
             size = len(one.tokens) - shared
             low, high = min(shortest, size), max(longest, size)
+            together = high * (len(found) + 1) if padded else total + size
             if (
-                low >= _ALIKE * high
-                and high * (len(found) + 1) <= self._budget.batch
+                (low >= _ALIKE * high or not padded)
+                and together <= self._budget.batch
                 and one.prompt.shared - shared < SHORTEST_PREFIX
                 and one.tokens[:shared] == first.tokens[:shared]
                 and begins[one.tokens[: shared + SHORTEST_PREFIX]] == 1
@@ -194,7 +197,7 @@ class Generation:
                 and self._has_room(*found, one)
             ):
                 found.append(one)
-                shortest, longest = low, high
+                shortest, longest, total = low, high, total + size
         return found
 
     def _shared(self, sequence: Sequence) -> int:

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import accumulate, pairwise
 
 import torch
 from torch import Tensor
 
 from evalbench.providers.local.attention import RUNS
-from evalbench.providers.local.cache import Prefix, behind, behind_in_runs, remembered
+from evalbench.providers.local.cache import (
+    Prefix,
+    behind,
+    behind_in_runs,
+    remembered,
+    remembered_run,
+)
 from evalbench.providers.local.model import LoadedModel
 from evalbench.providers.local.packing import Pack, Row
 
@@ -36,8 +43,11 @@ def prefill_together(
 ) -> list[tuple[Prefix, Tensor]]:
     """As :func:`prefill`, for several sequences after one ``prefix``, in one pass.
 
-    They are padded on the right, where no real token attends, so equal lengths are cheapest.
+    Where the model cannot run them one after the other in a row, they are padded on the right,
+    where no real token attends, so equal lengths are cheapest.
     """
+    if model.masked_attention == RUNS:
+        return _prefill_runs(model, prefix, ends)
     start, longest = len(prefix.tokens), max(map(len, ends))
     cache = behind(prefix, model.layers, remember=True)
     lasts = sorted({len(tokens) - 1 for tokens in ends})
@@ -50,6 +60,26 @@ def prefill_together(
     return [
         (remembered(cache, prefix.tokens + tokens, row), logits[row, lasts.index(len(tokens) - 1)])
         for row, tokens in enumerate(ends)
+    ]
+
+
+def _prefill_runs(
+    model: LoadedModel, prefix: Prefix, ends: Sequence[tuple[int, ...]]
+) -> list[tuple[Prefix, Tensor]]:
+    bounds = list(pairwise(accumulate(map(len, ends), initial=0)))
+    before = len(prefix.tokens)
+    runs = [(*bound, ()) for bound in bounds]
+    cache = behind_in_runs(prefix, model.layers, runs, remember=True)
+    logits = model.run(
+        model.tensor([[token for tokens in ends for token in tokens]]),
+        model.tensor([[before + at for tokens in ends for at in range(len(tokens))]]),
+        cache=cache,
+        keep=model.tensor([end - 1 for _, end in bounds]),
+        attention=RUNS,
+    )
+    return [
+        (remembered_run(cache, prefix, tokens, start), one)
+        for tokens, (start, _), one in zip(ends, bounds, logits[0], strict=True)
     ]
 
 
