@@ -36,6 +36,7 @@ _SHAPE = record(
         "pid": whole(1, 2**31),
         "identity": text,
         "model": text,
+        "backend": text,
         "device": text,
         "memory": whole(0, 2**60),
         "until": whole(0, 2**40),
@@ -52,6 +53,7 @@ class KeptWorker:
         pid: its process.
         identity: what is loaded, and how: equal for workers that can stand in for each other.
         model: ``provider/name``.
+        backend: what runs it, such as ``transformers``.
         device: as torch names it, such as ``cpu``.
         memory: bytes that it holds on its device.
         until: when it ends if nobody comes, in seconds since 1970.
@@ -62,6 +64,7 @@ class KeptWorker:
     pid: int
     identity: str
     model: str
+    backend: str
     device: str
     memory: int
     until: int
@@ -180,12 +183,12 @@ class WaitingWorker:
     Use it as a context manager; its files are gone afterwards.
     """
 
-    def __init__(self, keep: frames.Keep, *, device: str, memory: int) -> None:
+    def __init__(self, keep: frames.Keep, *, backend: str, device: str, memory: int) -> None:
         """Start to listen.
 
         Args:
             keep: the last engine's request.
-            device, memory: see :class:`KeptWorker`.
+            backend, device, memory: see :class:`KeptWorker`.
 
         Raises:
             OSError: there is no place for the socket.
@@ -208,6 +211,7 @@ class WaitingWorker:
                 "pid": os.getpid(),
                 "identity": keep["identity"],
                 "model": keep["model"],
+                "backend": backend,
                 "device": device,
                 "memory": memory,
                 "until": round(time.time() + self._seconds),

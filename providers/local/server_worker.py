@@ -336,7 +336,8 @@ class ServerWorker:
         served = self._served
         if self._keep is None or served is None or served.code is not None:
             return None
-        memory = {"used": 0, **served.readings(), "device": served.info["device"]}
+        where = {name: served.info[name] for name in ("backend", "device")}
+        memory = {"used": 0, **served.readings(), **where}
         wire = wait_for_engine(self._wire, self._keep, memory, lambda: served.code is None)
         if wire is None:
             served.end()

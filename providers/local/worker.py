@@ -36,7 +36,7 @@ from evalbench.engine.installed import install_command
 from evalbench.engine.kept_workers import WaitingWorker
 from evalbench.engine.paths import open_private
 from evalbench.providers.local.catalogue import resolve
-from evalbench.providers.local.options import LocalOptions
+from evalbench.providers.local.options import TRANSFORMERS, LocalOptions
 
 if TYPE_CHECKING:
     from evalbench.providers.local.active_calls import ActiveCalls
@@ -149,12 +149,13 @@ def wait_for_engine(
     Args:
         wire: the connection to the one that leaves.
         keep: its request.
-        memory: ``device`` of the model, and the bytes ``used`` there.
+        memory: ``device`` of the model, the bytes ``used`` there, and its ``backend``.
         usable: see :meth:`.kept_workers.WaitingWorker.wait`.
     """
     used = int(memory["used"])
     try:
-        with WaitingWorker(keep, device=memory["device"], memory=used) as waiting:
+        where = {"backend": memory["backend"], "device": memory["device"]}
+        with WaitingWorker(keep, **where, memory=used) as waiting:
             # Nothing of the run is held any longer: not its log, nor the folder it started in.
             print_to(os.devnull)
             os.chdir("/")
@@ -213,7 +214,8 @@ class Worker:
             return None
         model, self._answering = self._answering, None
         model.rest()
-        memory = {"device": model.info["device"], **model.memory()}
+        where = {"backend": TRANSFORMERS, "device": model.info["device"]}
+        memory = {**where, **model.memory()}
         if (wire := wait_for_engine(self._wire, self._keep, memory, lambda: True)) is None:
             return None
         return Worker(wire, model)

@@ -78,14 +78,14 @@ async def test_a_card_tells_who_holds_its_memory_and_enter_opens_the_run(
 async def test_a_model_that_stays_loaded_can_be_unloaded(monkeypatch: pytest.MonkeyPatch) -> None:
     until_s = int(time.time()) + 500
     path = Path("/nowhere.sock")
-    waits = [KeptWorker(os.getpid(), "a", "local/m [/]", "cpu", GB, until_s, "1", path)]
+    waits = [KeptWorker(os.getpid(), "a", "local/m [/]", "vllm", "cpu", GB, until_s, "1", path)]
     monkeypatch.setattr(machine_state, "kept_workers", lambda: list(waits))
     monkeypatch.setattr(machine_page, "unload", waits.remove)
     with_cards(monkeypatch, [])
     app = EvalbenchApp(Preferences(welcomed=True))
     async with app.run_test(size=(120, 40)) as pilot:
         await pilot.press("m")
-        screen = await until_shown(pilot, "local/m [/], unloads in 8:")
+        screen = await until_shown(pilot, "local/m [/] (vllm), unloads in 8:")
         assert "loaded model" in screen
         await pilot.press("u")
         await until_shown(pilot, "No active runs.")

@@ -53,6 +53,7 @@ def execute(args: argparse.Namespace) -> int:
                 f"model-{'unloaded' if args.provider == 'unload' else 'loaded'}",
                 model=one.model,
                 pid=one.pid,
+                backend=one.backend,
                 device=one.device,
                 memory=one.memory,
                 until=one.until,
@@ -61,17 +62,18 @@ def execute(args: argparse.Namespace) -> int:
         out.line("no model is loaded that no run uses")
     elif args.provider == "unload":
         for one in found:
-            out.line(f"unloaded {one_line(one.model)}: {figures.amount(one.memory, 'B')} freed")
+            freed = figures.amount(one.memory, "B")
+            out.line(f"unloaded {one_line(one.model)} ({one_line(one.backend)}): {freed} freed")
     else:
-        head = ("model", "memory", "on", "process", "unloads in")
+        head = ("model", "backend", "memory", "on", "process", "unloads in")
         print_columns(out, head, [_row(one) for one in found])
     return 0
 
 
 def _row(one: KeptWorker) -> tuple[str, ...]:
     left = figures.duration(max(0.0, one.until - time.time()))
-    memory = figures.amount(one.memory, "B")
-    return one_line(one.model), memory, one_line(one.device), str(one.pid), left
+    words = (one.model, one.backend, figures.amount(one.memory, "B"), one.device)
+    return *map(one_line, words), str(one.pid), left
 
 
 def _chosen(found: Sequence[KeptWorker], names: Sequence[str]) -> list[KeptWorker]:

@@ -298,7 +298,8 @@ class _Rows:
         run: Cell = ("no run of this home", "dim")
         if one.kept:
             left = figures.duration(max(0.0, one.kept.until - time.time()))
-            run = f"{one_line(one.kept.model)}, unloads in {left}"
+            model = f"{one_line(one.kept.model)} ({one_line(one.kept.backend)})"
+            run = f"{model}, unloads in {left}"
         elif one.run:
             run = f"{one.run.name} × {one.run.model}"
         return (

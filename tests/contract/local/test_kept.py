@@ -253,7 +253,7 @@ async def test_the_command_that_unloads(
     assert main(["models", "unload", "no-such"]) == 1
     assert "local/no-such is not loaded" in capsys.readouterr().err
     assert main(["models", "unload", f"local/{llama}"]) == 0
-    assert capsys.readouterr().out.startswith(f"unloaded local/{llama}: ")
+    assert capsys.readouterr().out.startswith(f"unloaded local/{llama} (transformers): ")
     assert gone(one.pid)
     assert main(["models", "unload", "--json"]) == 0
     assert capsys.readouterr().out == ""

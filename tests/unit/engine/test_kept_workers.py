@@ -44,7 +44,7 @@ class Waiting:
     """Waits in a thread, and greets whoever comes; ``heard`` is what they sent."""
 
     def __init__(self, keep: frames.Keep | None = None, greets: bool = True, **more: Any) -> None:
-        self.worker = WaitingWorker(keep or asked(), device="cpu", memory=1000)
+        self.worker = WaitingWorker(keep or asked(), backend="vllm", device="cpu", memory=1000)
         self.heard: list[frames.EngineFrame] = []
         self.came = False
         self._greets = greets
@@ -178,7 +178,7 @@ def test_a_folder_that_others_can_enter_is_not_used(folder: Path) -> None:
     folder.mkdir(mode=0o700)
     folder.chmod(0o755)
     with pytest.raises(PermissionError):
-        WaitingWorker(asked(), device="cpu", memory=0)
+        WaitingWorker(asked(), backend="vllm", device="cpu", memory=0)
     assert kept_workers.kept_workers() == []
 
 
