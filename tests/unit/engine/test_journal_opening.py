@@ -47,22 +47,6 @@ async def test_a_journal_that_is_not_there(tmp_path: Path) -> None:
         Journal(tmp_path / "journal.db")
 
 
-async def test_what_an_engine_left_in_the_middle_of_a_transaction_is_rolled_back_by_readers(
-    resting: Path, tmp_path: Path
-) -> None:
-    left = tmp_path / "left"
-    left.mkdir()
-    with closing(sqlite3.connect(resting, isolation_level=None)) as database:
-        # So small that pages go to the file before the end.
-        database.execute("PRAGMA cache_size = 1")
-        database.execute("BEGIN")
-        database.execute("UPDATE sample SET body = zeroblob(4000)")
-        for file in (resting, resting.with_name("journal.db-journal")):
-            shutil.copy(file, left)
-        database.execute("ROLLBACK")
-    assert read_all(left / "journal.db") == 300
-
-
 @pytest.mark.parametrize("body", [b"", b"a letter to somebody" * 500])
 async def test_a_file_that_is_no_journal(tmp_path: Path, body: bytes) -> None:
     path = tmp_path / "journal.db"
