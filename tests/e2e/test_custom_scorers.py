@@ -68,13 +68,22 @@ scorer = "similarity"
 scorer = "json"
 schema = '{SCHEMA}'
 [[score]]
-scorer = "tool"
-[[score]]
 scorer = "python"
 function = "brevity"
 """
 
 
+TOOLS = """
+[benchmark]
+data = "calls.jsonl"
+
+[prompt]
+template = "Say {{ name }}"
+
+[answer]
+target = "right"
+scorer = "tool"
+"""
 NUMBERS = """
 [benchmark]
 data = "numbers.jsonl"
@@ -177,7 +186,6 @@ def test_every_scorer_gives_what_its_library_gives(cli: CommandLine, sim: Handle
             fuzz.ratio(said.casefold(), right.casefold()) / 100 for said, right in pairs
         ),
         "json": mean((0, 0, 0, 0, 1, 0)),
-        "tool": mean((0, 0, 0, 0, 0, 1)),
         "python": mean(1 / len(said.split()) for said, _ in pairs),
     }
     found = run(cli, sim, "all.toml")
@@ -185,6 +193,19 @@ def test_every_scorer_gives_what_its_library_gives(cli: CommandLine, sim: Handle
     weighted = sum(expected.values()) + 2 * expected["exact"]
     assert found["score"] == pytest.approx(weighted / (len(expected) + 2))
     assert found["unparsed"] == 0
+
+
+def test_calls_of_a_function(cli: CommandLine, sim: Handle) -> None:
+    here = cli.home.parent
+    # Its arguments count where the target has some.
+    rows = {"this call": CALL, "any call": "look_up", "another": "translate", "words": CALL}
+    (here / "calls.jsonl").write_text(
+        "\n".join(json.dumps({"name": name, "right": right}) for name, right in rows.items())
+    )
+    (here / "calls.toml").write_text(TOOLS)
+    sim.rule("Say words", text="I would look up hamster.")
+    sim.rule("Say", text=f"<tool_call>{CALL}</tool_call>")
+    assert run(cli, sim, "calls.toml")["accuracy"] == 2 / 4
 
 
 def test_numbers_by_vote_and_over_epochs(cli: CommandLine, sim: Handle) -> None:
