@@ -16,7 +16,8 @@ NO = re.compile(
     r"|eliminat\w*|exclud\w*|discard\w*|dismiss\w*|reject\w*|distractors?|trap|fooled|tempting"
     r"|unlikely|implausible|impossible|weak(?:er)?|worse|less|unsupported|overstat\w+|irrelevant"
     r"|lacks?|misses|ignores?|omits?|confus\w+|overlooks|neglects|misstates|inverts|opposite"
-    r"|cross(?:ed)? out|strike|part(?:ial)?ly|too (?!good)\w+)\b|n['’]t\b|\bis (?:out|off)\b",
+    r"|cross(?:ed)? out|strike|part(?:ial)?ly|too (?!good)\w+)\b|n['’]t\b"
+    r"|\b(?:is|are) (?:out|off)\b",
     re.IGNORECASE,
 )
 SET_ASIDE = re.compile(
@@ -24,7 +25,7 @@ SET_ASIDE = re.compile(
 )
 # "The incorrect statement is A": what was asked for
 ASKED_FOR = re.compile(
-    r"(?<!not )(?<!n['’]t )\b(?:is|are|was|must be) (?:(?:the|option|statement|answer) ){0,2}\(?$",
+    r"(?<!not )\b(?:is|are|was|must be) (?:(?:the|option|statement|answer) ){0,2}\(?$",
     re.IGNORECASE,
 )
 # Another option is set above the letter that follows.
@@ -33,6 +34,7 @@ BELOW = re.compile(
     r"|versus|vs\.?|against|from|drop|skip|avoid|leaves? out)\b[^,;:]{0,30}$",
     re.IGNORECASE,
 )
+PREFERS = re.compile(r"\bprefer\w* \(?[A-Z]\)? to \(?$", re.IGNORECASE)  # "I prefer A to B"
 IF = re.compile(
     r"\b(?:if(?! (?:i (?:had|must|have)|forced|pressed|anything))|unless|were|had(?! to))\b",
     re.IGNORECASE,
@@ -53,7 +55,8 @@ _TELLS = (
 )
 # What the option says, or when it would be right
 OPEN_AFTER = re.compile(
-    rf"\s?\)?\s?(?:also )?(?:{_TELLS}|depends|implies|stands for|is often|is commonly|if|or)\b"
+    rf"\s?\)?\s?(?:also )?(?:{_TELLS}|depend(?:s|ing)|implies|stands for|is often"
+    r"|is commonly|if|or)\b"
     r"(?! (?:exactly )?(?:that|this|it)[.!]?$)"
     r"|[)\].:*\s–—-]*(?:(?:the|this) (?:\w+ )?(?:option|choice|statement|answer)|it)"
     rf" (?:{_TELLS})\b"
@@ -80,7 +83,8 @@ IS_RIGHT = re.compile(
 CONCLUDES = re.compile(
     r"\b(?:so|thus|hence|therefore|answer|only|final\w*|correct|best|right|fits?|supported"
     r"|reflection|better|choose|pick(?:ing)?|select|go(?:ing)? with|go for|settled?|convinced"
-    r"|closest|conclusion|tips|lean(?:ing)?|vote|points to|edges|gut|the most|yes|we get|confirms"
+    r"|closest|stronger|superior|preferable|conclusion|tips"
+    r"|lean(?:ing)?|vote|points to|edges|gut|the most|yes|we get|confirms"
     r"|match(?:es)?|corresponds|we (?:need|want)"
     r"|(?:it|that|this|which)(?:['’]s| (?:is|must be|has to be|would be))"
     r"|i['’]d say|i would say|i['’]ll say)\b|\b(?:is|be|what) \(?$|[→⇒]\W*$"
@@ -111,10 +115,11 @@ NOTHING_BUT = re.compile(
 )
 WHAT = re.compile(r"\bwhat \(?$", re.IGNORECASE)
 REASON = re.compile(r"\W*(?:because|since)\b", re.IGNORECASE)
-# Where a clause begins; the last word of Korean reasons has no space before it.
+# Where a clause begins; Korean has endings for that, Thai spaces.
 CLAUSE = re.compile(
-    r"[,;:](?=\s)|\s[—–-]{1,2}\s|—|\((?!(?:[A-Za-z]{5,9} )?[A-Za-z]\))"
-    r"|(?<!\([A-Za-z])(?<![^A-Za-z][A-Z])(?<!^[A-Z])\)|(?=[→⇒])|(?:(?<=니까)|(?<=라서)|(?<=므로))\s"
+    r"[,;:](?=\s)|[،؛、，；]|\s[—–-]{1,2}\s|—|\((?!(?:[A-Za-z]{5,9} )?[A-Za-z]\))"
+    r"|(?<!\([A-Za-z])(?<![^A-Za-z][A-Z])(?<!^[A-Z])\)|(?=[→⇒])|(?:(?<=니까)|(?<=라서)|(?<=므로)|(?<=고))\s"
+    r"|(?<=[\u0e00-\u0e4e])\s+(?=[\u0e00-\u0e4e])"
     r"|(?<!thing )\b(?=(?:but|while|whereas|although|though|however|yet|because|since|so|therefore"
     r"|thus|hence)\b)"
     r"|\band\s(?=(?:not|therefore|thus|so|hence|that|the (?:others?|rest))\b|[A-J]\s[a-z])",
@@ -129,7 +134,7 @@ AFTERWARDS = re.compile(
 LEADS_ON = re.compile(
     r"(?:\b(?:so|thus|hence|therefore|that|the|an?|and|or|of|to|is(?<![a-gA-G] it is)"
     r"|are|in|on|by|with|for|because|since|as|which|but|if|when|while|although|not|from|at|was"
-    r"|were)|[,:])$|\n\s*\(?[B-Z][).:]$"
+    r"|were)|[,:–—-])$|\n\s*\(?[B-Z][).:]$"
 )
 
 # Things that letters name as well: "plan B", "point A"

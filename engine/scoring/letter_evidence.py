@@ -29,6 +29,7 @@ from evalbench.engine.scoring.letters_abroad import (
     CAPITAL,
     OPTION_NOUN,
     TERM,
+    ands,
     asked_for,
     excepted,
     is_abroad,
@@ -236,7 +237,7 @@ _SO_COMMA = re.compile(
     r"\b(so|thus|hence|therefore|finally|overall|yes|conclusion|best|verdict|pick)[,:]",
     re.IGNORECASE,
 )
-_TOLD = re.compile(r"[ ]?\(([^()]{2,80})\)|[)]?[:—–-]{1,2}\s?([^,.;()]{2,60})")
+_TOLD = re.compile(r"[ ]?\(([^()]{2,80})\)|[)]?\s?[:—–-]{1,2}\s?([^,.;()]{2,60})")
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,6 +258,12 @@ class _Words:
     after: str
     rest: str
 
+    @property
+    def told(self) -> str:
+        """What is said of the letter in brackets or after a dash or colon."""
+        found = _TOLD.match(self.rest)
+        return (found[1] or found[2]) if found else ""
+
 
 def _standing(words: _Words, *, abroad: bool) -> Standing:
     """What the words around a letter say of it."""
@@ -268,9 +275,15 @@ def _standing(words: _Words, *, abroad: bool) -> Standing:
         return Standing.CONCLUDED
     if excepted(words.so_far, words.rest) or cues.NOTHING_BUT.search(words.so_far):
         return Standing.CONCLUDED
-    if rejects(before) or rejects(words.after) or is_below(words.after):
+    if any(map(rejects, (before, words.after, words.told))) or is_below(words.after):
         return Standing.REJECTED
     return _standing_abroad(words) if abroad else _standing_in_english(words)
+
+
+def _parted(sentence: str, start: int, end: int) -> tuple[int, int]:
+    """Where the words after a letter end, and those before the next begin: at an "and"."""
+    joined = [(start + found.start(), start + found.end()) for found in ands(sentence[start:end])]
+    return joined[-1] if joined else (end, start)
 
 
 def _standing_abroad(words: _Words) -> Standing:
@@ -279,7 +292,7 @@ def _standing_abroad(words: _Words) -> Standing:
         return Standing.OPEN
     alone = so_far == before and is_little(before, words.rest) and not says_more(words.rest)
     lead = before if _ONE.search(so_far) or rejects(so_far) else so_far
-    concluded = leads(lead) or leads(after) or alone
+    concluded = leads(lead) or leads(after) or leads(words.told) or alone
     return Standing.CONCLUDED if concluded else Standing.AFFIRMED
 
 
@@ -290,11 +303,9 @@ def _standing_in_english(words: _Words) -> Standing:
         return Standing.OPEN
     if cues.IS_ONLY.search(after) or (cues.ONLY.search(before) and not cues.NO.search(before)):
         return Standing.CONCLUDED
-    told = _TOLD.match(rest)
-    near = (told[1] or told[2]) if told else ""
-    if any(cues.NO.search(part) for part in (words.sooner, before, after, near)):
+    if any(cues.NO.search(part) for part in (words.sooner, before, after, words.told)):
         return Standing.REJECTED
-    if cues.BELOW.search(before):
+    if cues.BELOW.search(before) or cues.PREFERS.search(words.so_far):
         return Standing.REJECTED
     tells = cues.OPEN_AFTER.match(rest) and not cues.WHAT.search(before)
     if tells or cues.OPEN_BEFORE.search(before) or cues.REASON.match(words.sooner + before):
@@ -331,7 +342,9 @@ class _Reader:
         said: list[_Said] = []
         earlier = 0
         for place, one in enumerate(mentions):
-            following = mentions[place + 1].start if place + 1 < len(mentions) else len(sentence)
+            following, later = len(sentence), len(sentence)
+            if place + 1 < len(mentions):
+                following, later = _parted(sentence, one.end, mentions[place + 1].start)
             begins = max(cut for cut in cuts if cut <= one.start)
             ends = min((cut for cut in cuts if one.end < cut < following), default=following)
             words = _Words(
@@ -352,7 +365,7 @@ class _Reader:
                 said.append(_Said(before.letters | one.letters, begins, before.standing))
             else:
                 said.append(_Said(one.letters, begins, min(standing, most)))
-            earlier = one.end
+            earlier = later
         return said
 
     def _most(self, sentence: str) -> Standing:

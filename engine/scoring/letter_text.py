@@ -158,6 +158,7 @@ ASKS_LATER = re.compile(
 _NAME = re.compile(r"\b(option|choice|answer|opt)_([A-Ga-g])(?!\w)", re.IGNORECASE)  # "option_b"
 
 
+_WIDE = re.compile("[Ａ-Ｚａ-ｚ]{3,}")
 _SPACED = re.compile(r"(?<!\S)(?:[A-Za-z] ){4,}(?:[A-Za-z](?!\S))?")  # "A n s w e r : B"
 
 
@@ -191,6 +192,7 @@ def clean(reply: str) -> str:
     text = _RUN_OF_MARKS.sub(lambda run: f"{run[0][:30]}\n{run[0][-30:]}", head)
     if anew := _ASKS_ANEW.match(text):
         text = anew[1]
+    text = _WIDE.sub(lambda wide: unicodedata.normalize("NFKC", wide[0]), text)
     text = _SPACED.sub(lambda spaced: spaced[0].replace(" ", ""), _undressed(text))
     if _BOX_EMPTY.search(text):
         text = _BOX_TICKED.sub("✅", _BOX_EMPTY.sub("❌", text))

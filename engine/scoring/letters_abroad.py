@@ -119,6 +119,7 @@ _LITTLE = re.compile(
     "|".join(words(one) for one in (table.OPTION, table.ARTICLE, table.IS, table.SO, table.ONLY))
 )
 # "La alternativa que lo recoge es la C"
+_AND_WORD = re.compile(rf"(?<=\s)(?!n?or\b)(?:{_AND})\s")
 _OPTION_NOUN = re.compile(OPTION_NOUN)
 _IS_IT = (
     rf"(?:{words(table.IS)})[\s:—–-]*(?:(?:la|el|le|die|der|das|a|o|il|l['’]|de)\s)?"
@@ -481,6 +482,11 @@ def leads(text: str) -> bool:
     plain = _MASKED.sub(lambda found: _INSTEAD.get(found[0], "_" * len(found[0])), _lower(text))
     cues = (_SO, _ONLY, _CHOOSE, _ANSWER, _RIGHT, _MOST, _BUT)
     return any(pattern.search(plain) for pattern in cues)
+
+
+def ands(text: str) -> Iterator[re.Match[str]]:
+    """The words for "and" in any language, and those for "or" in others than English."""
+    return _AND_WORD.finditer(_lower(text))
 
 
 def joint(text: str) -> Iterator[re.Match[str]]:

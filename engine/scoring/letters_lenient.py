@@ -567,7 +567,7 @@ _VERDICT = (
 _VERDICTS_INLINE = re.compile(
     r"(?:^|[.;,][ ]|\n|(?<=[a-zTF])[ ](?=\())(?:(?:and|but)[ ])?(?:(?:option|choice|statement)[ ])?"
     r"\(?(?P<letter>[A-G])\)?"
-    rf"(?::|[ ]is|[ ]?[–—→=-]|(?<=\)))[ ]{_VERDICT}"
+    rf"(?:[ ]?:|[ ]is|[ ]?[–—→=-]|(?<=\)))[ ]{_VERDICT}"
     r"(?=[.,;!]|[ ]\(|[ ](?:because|as|since|and)\b|\s*$)",
     re.IGNORECASE,
 )

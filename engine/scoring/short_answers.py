@@ -126,9 +126,11 @@ _WHOLE = re.compile(
     r"(?:(?P<yes>true|correct|right|y|absolutely|always|affirmative"
     r"|certainly|definitely|of course|sure|indeed|i agree|das stimmt"
     rf"|{_CLAIM}(?: is|['’]s) (?:indeed )?(?:true|correct|right)|{_CLAIM} holds(?: true)?"
-    rf"|{_WHO} {_DOES}|(?:correct|right|true), {_WHO} {_DOES}|i (?:think|believe|guess"
+    rf"|{_WHO} {_DOES}|(?:correct|right|true|of course|certainly|indeed),? {_WHO} {_DOES}"
+    rf"|i(?:['’]d| would) say so|i (?:think|believe|guess"
     rf"|suppose) so|{_THIS}(?:{_TRUE}){_COPULA})"
-    r"|(?P<no>false|incorrect|wrong|n|not (?:at all|really|quite|exactly)|no way|never"
+    r"|(?P<no>false|incorrect|wrong|n|not (?:at all|really|quite|exactly)"
+    r"|i (?:think|believe|suppose|guess) not|no way|never"
     r"|negative|by no means|i disagree|i['’]m afraid not|i (?:don['’]t|do not|would not"
     r"|wouldn['’]t) (?:think|believe|say) so"
     r"|(?:[a-z]{3,12}ly|of course) not"
@@ -183,6 +185,7 @@ def read_yes_no(reply: str) -> str | None:
 _LONGEST_YES_NO = 10_000
 _ENDS_WITH = re.compile(
     rf"(?P<before>.{{0,2000}}(?:[,:;–—-]|\bso\b|\bbut\b|\bnot yes\b|\bis\b|\bin fact\b|\bsay\b"
+    rf"|\btowards?\b"
     rf"|\banswer\b)\W{{0,20}})(?:"
     rf"(?P<yes>{_YES})|(?P<no>{_NO}))\W{{0,20}}$",
     re.IGNORECASE | re.DOTALL,
