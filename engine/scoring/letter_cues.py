@@ -16,7 +16,7 @@ NO = re.compile(
     r"|eliminat\w*|exclud\w*|discard\w*|dismiss\w*|reject\w*|distractors?|trap|fooled|tempting"
     r"|unlikely|implausible|impossible|weak(?:er)?|worse|less|unsupported|overstat\w+|irrelevant"
     r"|lacks?|misses|ignores?|omits?|confus\w+|overlooks|neglects|misstates|inverts|opposite"
-    r"|cross(?:ed)? out|strike|part(?:ial)?ly|too (?!good)\w+)\b|n['’]t\b"
+    r"|cross(?:ed)? out|strike|scratch|part(?:ial)?ly|too (?!good)\w+)\b|n['’]t\b"
     r"|\b(?:is|are) (?:out|off)\b",
     re.IGNORECASE,
 )
@@ -45,8 +45,9 @@ OPEN_BEFORE = re.compile(
     rf"\b(?:let['’]?s(?! (?:{_CHOICE_MADE}))|let us|let me|(?<!after )(?:consider(?:ing)?"
     r"|evaluat\w*|examin\w*|look(?:ing)? at|checking|analy[sz]\w*|compar\w+)|start(?:ing)? with"
     r"|was going|at first|first|initial\w*|originally|almost|nearly|tempted|thought|i was|some"
-    r"|others|many|students|people|between|whether|either|as for|now for|next(?! best)|regarding"
-    r"|both|or|would have(?! to)|said|suppose|assum\w+|opinion|depends)\b",
+    r"|another|others|many|students|people|between|whether|either|as for|now for|next(?! best)"
+    r"|regarding|both|or|would have(?! to)|said|suppose|assum\w+|opinion|depends"
+    r"|(?<!['’]d )argued?)\b",
     re.IGNORECASE,
 )
 _TELLS = (
@@ -108,11 +109,14 @@ WHETHER = re.compile(
 UNDECIDED = re.compile(
     r"\b(?:depends|toss-up|can(?:not|['’]t) (?:tell|decide|choose)|torn|let me)\b", re.IGNORECASE
 )
-# "It can't be anything but D", "not A but B"
+# "It can't be anything but D", "not A but B", "no other option than C"
 NOTHING_BUT = re.compile(
-    r"(?:\b(?:not|cannot|never|nothing)\b|n['’]t\b)[^.;]{0,60}\b(?:but|other than|except) \(?$",
+    r"(?:\b(?:not|cannot|never|nothing|none)\b|n['’]t\b)[^.;]{0,60}"
+    r"\b(?:but|other than|except) \(?$"
+    r"|\bno (?:other )?(?:one|option|choice|answer|statement)[^.;]{0,20}\b(?:than|but|except) \(?$",
     re.IGNORECASE,
 )
+ALL_BUT = re.compile(r"\b(?:all|any|every)\w*[^.;]{0,20}\b(?:but|except) \(?$", re.IGNORECASE)
 WHAT = re.compile(r"\bwhat \(?$", re.IGNORECASE)
 REASON = re.compile(r"\W*(?:because|since)\b", re.IGNORECASE)
 # Where a clause begins; Korean has endings for that, Thai spaces.
@@ -154,7 +158,7 @@ OPTION = re.compile(
     re.IGNORECASE,
 )
 # "my grade was a B", "a and b"
-AN = re.compile(r"\ban?[ ]$|(?<!\w)[a-g]\)?,?[ ](?:and|or)[ ]$")
+AN = re.compile(r"(?<!t['’]s )(?<!this is )\ban?[ ]$|(?<!\w)[a-g]\)?,?[ ](?:and|or)[ ]$")
 # "D minor", "B cells", "C is a programming language"
 IS_ONE = re.compile(
     r"[ ](?:(?:minor|major|flat|sharp|cells?|vitamins?|lymphocytes?|batter(?:y|ies))\b|is[ ]an?[ ])"

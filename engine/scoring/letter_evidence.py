@@ -234,7 +234,8 @@ _EXPLAINED = re.compile(
     r"(?<=(?<![A-Za-z])[A-Z])[ ]\([^()]{2,80}\)(?=,?[ ](?:and[ ]|or[ ])?[A-Z]\b)"
 )
 _SO_COMMA = re.compile(
-    r"\b(so|thus|hence|therefore|finally|overall|yes|conclusion|best|verdict|pick)[,:]",
+    r"\b(so|thus|hence|therefore|finally|overall|yes|conclusion|best|verdict|pick"
+    r"|(?:ruled out|eliminated|excluded|discarded|rejected|wrong|incorrect|false)(?=:))[,:]",
     re.IGNORECASE,
 )
 _TOLD = re.compile(r"[ ]?\(([^()]{2,80})\)|[)]?\s?[:—–-]{1,2}\s?([^,.;()]{2,60})")
@@ -301,6 +302,8 @@ def _standing_in_english(words: _Words) -> Standing:
     supposed = cues.WOULD.search(before) and cues.IF.search(words.so_far)
     if supposed or cues.BUT_NOT.match(rest):
         return Standing.OPEN
+    if cues.ALL_BUT.search(before) and cues.NO.search(rest):
+        return Standing.CONCLUDED
     if cues.IS_ONLY.search(after) or (cues.ONLY.search(before) and not cues.NO.search(before)):
         return Standing.CONCLUDED
     if any(cues.NO.search(part) for part in (words.sooner, before, after, words.told)):

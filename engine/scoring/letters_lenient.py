@@ -483,18 +483,10 @@ def _opening(text: str) -> str | None:
     rest = text[found.end() :]
     letter = _chosen(found)
     if not letter or not (
-        found["named"]
-        or _MARKED.match(rest)
-        or (found["letter"] in "BCDEFG" and _TEXT_FOLLOWS.match(rest))
+        _MARKED.match(rest) or (found["letter"] in "BCDEFG" and _TEXT_FOLLOWS.match(rest))
     ):
         return None
-    if _lists_options(letter, rest) or (
-        found["named"]
-        and not _MARKED.match(rest)
-        and (is_abroad(text) or _DANGLES.search(text) is not None)
-    ):
-        return None
-    if found["named"] and not _MARKED.match(rest) and _WEIGHING.search(rest.partition("\n")[0]):
+    if _lists_options(letter, rest):
         return None
     if _WEIGHED.match(rest) and (not found["named"] or _MENTION.search(rest)):
         return None
@@ -567,7 +559,7 @@ _VERDICT = (
 _VERDICTS_INLINE = re.compile(
     r"(?:^|[.;,][ ]|\n|(?<=[a-zTF])[ ](?=\())(?:(?:and|but)[ ])?(?:(?:option|choice|statement)[ ])?"
     r"\(?(?P<letter>[A-G])\)?"
-    rf"(?:[ ]?:|[ ]is|[ ]?[–—→=-]|(?<=\)))[ ]{_VERDICT}"
+    rf"(?:(?:[ ]?:|[ ]is|[ ]?[–—→=-]|(?<=\)))[ ]|=){_VERDICT}"
     r"(?=[.,;!]|[ ]\(|[ ](?:because|as|since|and)\b|\s*$)",
     re.IGNORECASE,
 )
@@ -605,15 +597,6 @@ def _verdicts(text: str) -> str | None:
     return None
 
 
-_WEIGHING = re.compile(
-    r"\b(?:let['’]?s|let us|let me|i['’]?d like to"
-    r"|we (?:need to|can|will|must|should)|i(?:['’]ll| will)"
-    r"|to answer)\b[^.\n:]{0,40}?"
-    r"\b(?:evaluat|analy[sz]|look|consider|examin|go through|check|review|assess"
-    r"|compar)\w*[^.\n:]{0,60}"
-    r"\b(?:each|options?|choices?|statements?|them|one by one|(?:the )?(?:others?|rest))\b",
-    re.IGNORECASE,
-)
 _LISTED = re.compile(
     r"(?:^|(?<=[\s,;:：、]))[(]?([A-G])[).:]\s*([^\n]{1,120}?)(?=[\s,;、]+(?:and[ ])?[(]?[A-G][).:]"
     r"|[.。;,]?[ ]?\n|[.。][ ]|$|이|을|였)",
