@@ -38,6 +38,7 @@ from evalbench.engine.scoring.letters_abroad import (
     is_little,
     joint,
     leads,
+    leaves_open,
     names_option,
     rejects,
     says_more,
@@ -228,6 +229,7 @@ _LETTER = re.compile(r"(?<![A-Za-z])[A-Z](?![A-Za-z])")
 _RANGE = re.compile(r"(?<![A-Za-z])[A-Z][ ]?(?:through|to|[–-])[ ]?[A-Z](?![A-Za-z])")
 _WORD = re.compile(r"[ ][A-Za-z][a-z]")
 _STARTS = re.compile(r"(?:^|[\"“.:;!?—(\n]\s{0,3})\W*$")
+_NUMERAL = re.compile(r"(?<![A-Za-z])(?:II|III|IV)(?![A-Za-z])")
 _SET_OFF = re.compile(r"[).:,!]|\s*$|[ ](?:is|has|fits|seems|best|works)\b")
 # "Ruling out B (wrong sign), C (wrong units) and D"
 _EXPLAINED = re.compile(
@@ -289,7 +291,7 @@ def _parted(sentence: str, start: int, end: int) -> tuple[int, int]:
 
 def _standing_abroad(words: _Words) -> Standing:
     before, after, so_far = words.before, words.after, words.so_far
-    if weighs(before) or weighs(after):
+    if leaves_open(before, after):
         return Standing.OPEN
     alone = so_far == before and is_little(before, words.rest) and not says_more(words.rest)
     lead = before if _ONE.search(so_far) or rejects(so_far) else so_far
@@ -411,10 +413,12 @@ class _Reader:
             return not cues.VERB.match(sentence, at + 1)
         if cues.LONE_NOUN.match(sentence, at + 1):
             return not cues.VERB.match(sentence, at + 1)
+        if letter == "I" and _NUMERAL.search(sentence):
+            return True
         if cues.OPTION.search(before):
             return False
         if cues.IS_ONE.match(sentence, at + 1) or (
-            letter == "I" and not _SET_OFF.match(sentence, at + 1)
+            letter == "I" and not _SET_OFF.match(sentence, at + 1) and not before.endswith("nly ")
         ):
             return True
         if self.points and before[-1:] + sentence[at + 1 : at + 2] != "()":

@@ -85,21 +85,23 @@ CHOOSE = {
     " marcaría marcaria señalo opto optaría me_quedo me_quedaría me_decanto me_decantaría"
     " me_inclino diría diria creo pienso considero_que votaría apuesto voy_con iría_con"
     " seleccionamos elegimos escogemos marcamos mi_elección concluimos concluyo debe_ser"
-    " tiene_que_ser se_elige se_trata para_mí a_mi_juicio en_mi_opinión",
+    " tiene_que_ser se_elige se_trata para_mí a_mi_juicio en_mi_opinión marqué elegí escogí opté"
+    " seleccioné",
     "fr": "choisis choisirais choisirai opte opterais opterai penche pencherais dirais pense"
     " prends retiens retient sélectionne coche cocher choisir choisit choisissons mon_choix"
     " crois c'est c’est il_s'agit il_s’agit ce_serait ce_doit_être d'après_moi à_mon_avis"
-    " selon_moi pour_moi on_retient prendrais vote mise",
+    " selon_moi pour_moi on_retient prendrais vote mise choisi opté",
     "de": "wähle wählen nehme entscheide tippe denke würde_sagen glaube meine markiere"
     " bin_sicher entscheiden fällt_auf handelt muss_es ankreuzen kreuze es_muss"
-    " meiner_meinung_nach meines_erachtens meiner_ansicht_nach es_ist das_ist das_wäre plädiere",
+    " meiner_meinung_nach meines_erachtens meiner_ansicht_nach es_ist das_ist das_wäre plädiere"
+    " gewählt angekreuzt",
     "pt": "escolho escolheria marco marcaria assinalo assinalaria fico_com ficaria opto optaria"
     " diria acho penso acredito seleciono selecionaria minha_escolha trata-se só_pode_ser"
     " deve_ser na_minha_opinião para_mim a_meu_ver vou_de voto aposto concluímos concluo"
-    " assinalar marcar escolhemos",
+    " assinalar marcar escolhemos marquei escolhi optei assinalei selecionei",
     "it": "scelgo sceglierei opto opterei direi credo penso punterei voto seleziono"
     " la_mia_scelta si_tratta deve_essere secondo_me per_me a_mio_parere a_mio_avviso propendo"
-    " concludo ritengo scegliamo segno segnerei mi_oriento",
+    " concludo ritengo scegliamo segno segnerei mi_oriento scelto optato",
     "nl": "kies kiezen ga_voor zou_voor denk volgens_mij naar_mijn_mening mijn_keuze gok"
     " selecteer moet_het het_moet het_is houd_het_op",
     "sv": "väljer skulle_välja tror gissar enligt_mig mitt_val måste_vara det_är jag_anser",
@@ -107,14 +109,15 @@ CHOOSE = {
     "no": "velger ville_velge mitt_valg etter_min_mening",
     "pl": "wybieram wybrałbym wybrałabym wybieramy stawiam myślę sądzę uważam obstawiam"
     " zaznaczam zaznaczyłbym zaznaczyć skłaniam moim_zdaniem według_mnie mój_wybór to_musi_być"
-    " jest_to decyduję zaznaczyłabym",
+    " jest_to decyduję zaznaczyłabym wybrałem wybrałam zaznaczyłem",
     "cs": "volím vybírám vybral zvolil zvolila myslím podle_mě dle_mého můj_výbór musí_být vyberu",
     "ro": "aleg alege alegem aș_alege cred_că cred selectez părerea_mea alegerea_mea optez"
     " trebuie_să_fie",
     "hu": "választom választanám szerintem gondolom választásom",
     "fi": "valitsen valitsisin luulen uskon mielestäni arvaan veikkaan",
     "tr": "seçiyorum seçerim seçerdim işaretlerim işaretlerdim işaretliyorum bence düşünüyorum"
-    " tercih kanaatindeyim kesinlikle seçilmelidir seçeriz olmalı olmalıdır olacaktır",
+    " tercih kanaatindeyim kesinlikle seçilmelidir seçeriz olmalı olmalıdır olacaktır seçtim"
+    " işaretledim",
     "id": "memilih pilih saya_memilih menurut_saya pilihan_saya menurutku saya_yakin saya_rasa"
     " saya_pikir saya_kira",
     "vi": "chọn tôi_nghĩ theo_tôi mình_nghĩ chắc_chắn tôi_cho_rằng theo_mình chắc_là khoanh"
@@ -399,71 +402,113 @@ AFTER_NOT = {
 
 WEIGH = {
     "es": "analicemos analizamos veamos consideremos examinemos evaluemos primero analizando"
-    " vamos_a al_principio inicialmente",
-    "fr": "analysons examinons considérons voyons regardons d'abord évaluons commençons"
-    " au_début initialement au_départ",
-    "de": "betrachten prüfen analysieren schauen zunächst zuerst untersuchen gehen_wir anfangs",
-    "pt": "vamos analisemos analisando vejamos consideremos primeiro examinemos inicialmente"
-    " a_princípio no_início",
-    "it": "analizziamo vediamo consideriamo esaminiamo prima iniziamo valutiamo all'inizio"
-    " inizialmente",
-    "nl": "laten_we bekijken eerst aanvankelijk",
+    " vamos_a",
+    "fr": "analysons examinons considérons voyons regardons d'abord évaluons commençons",
+    "de": "betrachten prüfen analysieren schauen zunächst zuerst untersuchen gehen_wir",
+    "pt": "vamos analisemos analisando vejamos consideremos primeiro examinemos",
+    "it": "analizziamo vediamo consideriamo esaminiamo prima iniziamo valutiamo",
+    "nl": "laten_we bekijken eerst",
     "sv": "låt_oss först",
     "da": "lad_os først",
     "no": "la_oss",
-    "pl": "przeanalizujmy rozważmy sprawdźmy najpierw zacznijmy przyjrzyjmy początkowo",
+    "pl": "przeanalizujmy rozważmy sprawdźmy najpierw zacznijmy przyjrzyjmy",
     "cs": "podívejme rozeberme nejprve zvažme",
     "ro": "să_analizăm să_vedem mai_întâi",
     "hu": "nézzük vizsgáljuk először",
     "fi": "tarkastellaan katsotaan ensin",
-    "tr": "inceleyelim bakalım önce ele_alalım değerlendirelim başta ilk_başta",
-    "id": "mari pertama kita_analisis awalnya",
-    "vi": "xét hãy phân_tích trước_tiên đầu_tiên ban_đầu lúc_đầu",
-    "ru": "рассмотрим проанализируем сначала разберём разберем проверим поначалу вначале"
-    " изначально",
-    "uk": "розглянемо проаналізуємо спочатку спершу",
+    "tr": "inceleyelim bakalım önce ele_alalım değerlendirelim",
+    "id": "mari pertama kita_analisis",
+    "vi": "xét hãy phân_tích trước_tiên đầu_tiên",
+    "ru": "рассмотрим проанализируем сначала разберём разберем проверим",
+    "uk": "розглянемо проаналізуємо спочатку",
     "el": "ας αρχικά πρώτα",
-    "ar": "لنحلل دعنا لننظر أولا أولاً لنبدأ في_البداية",
+    "ar": "لنحلل دعنا لننظر أولا أولاً لنبدأ",
     "fa": "بررسی ابتدا بیایید",
     "he": "נבחן נבדוק ראשית בואו",
-    "hi": "विचार_करें देखें आइए देखते पहले शुरू_में",
+    "hi": "विचार_करें देखें आइए देखते पहले",
     "bn": "দেখি প্রথমে",
-    "th": "พิจารณา มาดู วิเคราะห์ ก่อนอื่น ตอนแรก",
-    "ja": "検討し 見て まず 分析し 確認し 最初 初め",
-    "ko": "살펴 검토 먼저 분석 처음",
-    "zh": "分析 看看 来看 來看 首先 考虑 考慮 先看 逐一 起初 最初 一开始 一開始",
+    "th": "พิจารณา มาดู วิเคราะห์ ก่อนอื่น",
+    "ja": "検討し 見て まず 分析し 確認し",
+    "ko": "살펴 검토 먼저 분석",
+    "zh": "分析 看看 来看 來看 首先 考虑 考慮 先看 逐一",
 }
 
+AT_FIRST = {
+    "es": "al_principio inicialmente primero",
+    "fr": "au_début initialement au_départ d'abord",
+    "de": "anfangs zuerst zunächst ob",
+    "pt": "inicialmente a_princípio no_início primeiro",
+    "it": "all'inizio inizialmente prima",
+    "nl": "aanvankelijk",
+    "pl": "początkowo najpierw",
+    "tr": "başta ilk_başta önce",
+    "id": "awalnya",
+    "vi": "ban_đầu lúc_đầu",
+    "ru": "поначалу вначале изначально сначала",
+    "uk": "спершу",
+    "ar": "في_البداية",
+    "hi": "शुरू_में पहले",
+    "th": "ตอนแรก",
+    "ja": "最初 初め かどうか",
+    "ko": "처음 여부",
+    "zh": "起初 最初 一开始 一開始 是否",
+    "sv": "först",
+}
+"""What was thought at first, or is in question: at first, whether."""
+
+TELLS = {
+    "es": "habla menciona dice afirma describe",
+    "fr": "parle mentionne dit affirme décrit",
+    "de": "spricht besagt sagt erwähnt beschreibt",
+    "pt": "fala menciona diz afirma descreve",
+    "it": "parla menziona dice afferma descrive",
+    "nl": "zegt beschrijft vermeldt",
+    "sv": "säger beskriver",
+    "pl": "mówi opisuje wspomina",
+    "tr": "bahsediyor söylüyor anlatıyor",
+    "id": "membahas menyatakan menyebutkan",
+    "vi": "nói_về nói_rằng mô_tả",
+    "ru": "говорит описывает утверждает",
+    "uk": "говорить описує",
+    "ar": "يتحدث تتحدث يصف تصف",
+    "hi": "कहता कहती बताता",
+    "th": "กล่าวถึง กล่าวว่า พูดถึง",
+    "ja": "について 述べて",
+    "ko": "설명하 말하",
+    "zh": "讲的是 说的是 描述 提到",
+}
+"""Verbs that only tell what an option says."""
+
 WRONG = {
-    "es": "incorrect- fals- erróne- equivocad- erronea inválid- inadecuad-",
-    "fr": "incorrect- faux fausse fausses erroné- inexact- invalide",
+    "es": "incorrect- fals- erróne- equivocad- erronea inválid- inadecuad- demasiado",
+    "fr": "incorrect- faux fausse fausses erroné- inexact- invalide trop",
     "de": "falsch- inkorrekt- unzutreffend- unpassend ungeeignet unwahr irrelevant",
-    "pt": "incorret- errad- fals- equivocad- inadequad-",
-    "it": "sbagliat- errat- fals- scorrett- incorrett- inesatt- inadeguat-",
+    "pt": "incorret- errad- fals- equivocad- inadequad- demasiado",
+    "it": "sbagliat- errat- fals- scorrett- incorrett- inesatt- inadeguat- troppo",
     "nl": "onjuist- fout- incorrect- onwaar verkeerd- vals",
     "sv": "fel felaktig- felaktigt osant",
     "da": "forkert- fejlagtig-",
     "no": "feil",
-    "pl": "błędn- niepoprawn- nieprawidłow- fałszyw- niewłaściw- nieprawdziw-",
-    "cs": "nesprávn- špatn- chybn- nepravdiv- nevhodn-",
+    "pl": "błędn- niepoprawn- nieprawidłow- fałszyw- niewłaściw- nieprawdziw- zbyt",
+    "cs": "nesprávn- špatn- chybn- nepravdiv- nevhodn- příliš",
     "ro": "greșit- greşit- incorect- fals- eronat-",
     "hu": "helytelen- hibás- téves- rossz- hamis-",
     "fi": "väärin väärä- virheellinen",
     "tr": "yanlış- hatalı- geçersiz-",
-    "id": "salah keliru",
+    "id": "salah keliru terlalu",
     "vi": "sai",
-    "ru": "неверн- неправильн- ошибочн- ложн- неточн- неподходящ- невер- некорректн-",
-    "uk": "неправильн- невірн- хибн- помилков-",
+    "ru": "неверн- неправильн- ошибочн- ложн- неточн- неподходящ- невер- некорректн- слишком",
+    "uk": "неправильн- невірн- хибн- помилков- занадто",
     "el": "λάθος λανθασμέν- εσφαλμέν-",
     "ar": "خاطئ- خطأ خاطىء الخاطئ-",
     "fa": "نادرست غلط اشتباه",
     "he": "שגוי- שגויה מוטעית",
     "hi": "गलत ग़लत असत्य अनुपयुक्त",
     "bn": "ভুল",
-    "th": "ผิด",
-    "ja": "異な 誤り 誤って 間違 不正解 不適 誤った 不適切",
-    "ko": "틀렸 틀린 틀립 오답 부적절 잘못",
-    "zh": "错 錯 误 誤",
+    "th": "ผิด เกินไป",
+    "ja": "異な 誤り 誤って 間違 不正解 不適 誤った 不適切 すぎ",
+    "ko": "틀렸 틀린 틀립 오답 부적절 잘못 너무",
+    "zh": "错 錯 误 誤 过于 過於 太绝对 太絕對 太笼统 太籠統",
 }
 """Words for wrong. Before a letter they say what was asked for ("La incorrecta es la B")."""
 

@@ -114,6 +114,8 @@ _WRONG = re.compile(words(table.WRONG))
 _BECAUSE = re.compile(words(table.BECAUSE))
 _BUT = re.compile(words(table.BUT))
 _WEIGH = re.compile(words(table.WEIGH))
+_AT_FIRST = re.compile(words(table.AT_FIRST))
+_TELLS = re.compile(rf"[)\].]?\s?(?:{words(table.TELLS)})")
 _EXCEPT = re.compile(words(table.EXCEPT))
 _LITTLE = re.compile(
     "|".join(words(one) for one in (table.OPTION, table.ARTICLE, table.IS, table.SO, table.ONLY))
@@ -163,7 +165,8 @@ _NOT_DENIED = re.compile(
     r"sin (?:ninguna )?duda|sans (?:aucun )?doute|ohne zweifel|zweifellos|senza (?:alcun )?dubbio"
     r"|sem (?:nenhuma )?dúvida|bez wątpienia|без сомнени\w|zonder twijfel|utan tvekan|uden tvivl"
     r"|n['’]y a (?:pas de|aucun) doute|no (?:hay|cabe) duda|kein(?:en)? zweifel|non c['’]è dubbio"
-    r"|não há dúvida|nie ma wątpliwości|нет сомнений|немає сумнів\w+|毫不犹豫|毫不猶豫"
+    r"|não há dúvida|nie ma wątpliwości|нет сомнений|немає сумнів\w+|nur noch"
+    r"|(?:immer|auch) noch|毫不犹豫|毫不猶豫"
     r"|لا شك|بلا شك|毫?无疑问?|毫?無疑問?|没错|沒錯|間違いな[くい]|間違いありません|しかな[いく]"
     r"|しかありません|틀림없|수밖에 없|ไม่ต้องสงสัย|निस्संदेह|şüphesiz"
 )
@@ -332,7 +335,8 @@ def _is_named(before: str, after: str, *, led: bool, several: bool) -> bool:
         return True
     has_text = _HAS_TEXT.match(after) is not None
     denied = _first(_NOT, after, _WRONG)
-    weighed = _WEIGH.search(before if has_text else before[-_NEAR:])
+    near = before if has_text else before[-_NEAR:]
+    weighed = _WEIGH.search(near) or _AT_FIRST.search(near)
     if weighed or _NOT.search(_WRONG.sub("_", before)):
         return False
     if denied is not None and not (has_text or denied > _NEAR):
@@ -419,6 +423,13 @@ def is_little(before: str, after: str) -> bool:
 def weighs(text: str) -> bool:
     """Whether a text says that something is looked at: "let's", "first"."""
     return _WEIGH.search(_lower(text)) is not None
+
+
+def leaves_open(before: str, after: str) -> bool:
+    """Whether the words around a letter look at it, once thought of it, or tell what it says."""
+    before, after = _lower(before), _lower(after)
+    tentative = any(sign.search(part) for sign in (_WEIGH, _AT_FIRST) for part in (before, after))
+    return tentative or _TELLS.match(after) is not None
 
 
 def rejects(text: str) -> bool:
