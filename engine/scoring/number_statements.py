@@ -44,7 +44,7 @@ _DOUBT = re.compile(
     r"|\b(?:rating|scored?|grade)\b\D{0,20}\d[\d.]*\s?/\s?\d|\d\s?/\s?\d+\s(?:points|stars|marks)\b"
     r"|±|\b\w+\s(?:minimum|maximum|max|tops)\W*$"
     r"|\b(?:ways|steps?)\s(?:to|of)\s(?:\w+\s)?(?:read|interpret|solv|see|look|do|approach|tackl|answer|think)"
-    r"|\bhere\sare\b|\bpossible\s(?:answers|interpretations|readings)|\b(?:questions|information)\b.*\b(?:before|first)\b"
+    r"|\bhere\sare\b|\bthings\sto\s(?:note|keep|consider|remember|check)\b|\bpossible\s(?:answers|interpretations|readings)|\b(?:questions|information)\b.*\b(?:before|first)\b"
     r"|\b(?:confident|confidence|certainty|difficulty|rating|credits|tokens|word\scount|knowledge|updated|trained"
     r"|cutoff|time\staken|to\s(?:begin|start)\swith|initially|solved\sin|more\s(?:pieces\sof\s)?(?:information|details|data))\b"
     r"|%\s(?:sure|certain)\b"
@@ -185,6 +185,18 @@ _CIRCUMSTANCES = re.compile(
     r"(?=[a-z])",
     re.IGNORECASE,
 )
+_TIMES = r"(?:second|minute|hour|day|week|month|quarter|year|decade)s?"
+# "After 3 years he has 24", "3 years from now, he will be 24"
+_WHEN = re.compile(
+    rf"\W*(?:(?i:after|in|within|over)\s(?:\S+\s){{1,2}}{_TIMES}"
+    rf"|\S+\s(?:more\s)?{_TIMES}\s(?:from\snow|later|ago))"
+    r",?\s(?=(?:he|she|it|they|there|we|you|i|the|[A-Z][a-z]+)\b)(?!.*\b(?:in|after|within|ago|later)\b)",
+)
+# "He will be 24 in 3 years"
+_IN_TIME = re.compile(
+    rf"(?<=\d)(?P<what>(?:\s\w+){{0,3}}?)\s(?:in|after)\s(?:\S+\s){{1,2}}{_TIMES}(?=\W*$)",
+    re.IGNORECASE,
+)
 _CLAUSE_BREAK = re.compile(r"[,;]\s|\s(?:and|while|but|or)\s|\.\s", re.IGNORECASE)
 BRACKETS = re.compile(rf"(?<=[\w%°²³{BOLD}])\s\(([^()]{{0,200}})\)(?!\s*[-+*/×÷^=])")
 _COPULA = re.compile(
@@ -239,9 +251,24 @@ def stated(text: str) -> Reading | None:
         return stated(text[ground.end() :]) or _UNCLEAR
     if (proof := _PROOF.search(text, found[0].end)) and "=" not in text[: proof.start()]:
         return _claimed(text[: proof.start()], text[proof.end() :])
+    return _within(text, found) or _clause(text, found)
+
+
+def _within(text: str, found: Sequence[Numeral]) -> Reading | None:
+    """What a text states beside circumstances with numbers of their own, None without any."""
     if (lead := _CIRCUMSTANCES.match(text)) and found[0].start < lead.end() <= found[-1].start:
-        return _UNCLEAR if _DOUBT.search(lead[0]) else stated(text[lead.end() :])
-    return _clause(text, found)
+        if _DOUBT.search(lead[0]) or _WHEN.match(lead[0]):
+            return _UNCLEAR
+        return stated(text[lead.end() :])
+    if (lead := _WHEN.match(text)) and found[0].start < lead.end() <= found[-1].start:
+        counted = any(_COUNTS_EACH.match(text, number.end) for number in found)
+        return _UNCLEAR if counted else stated(text[lead.end() :])
+    if (tail := _IN_TIME.search(text)) and _WILL_BE.search(text, 0, tail.start()):
+        return stated(text[: tail.end("what")])
+    return None
+
+
+_WILL_BE = re.compile(r"\b(?:be|is|are|have|has|['’]ll)\b[^,;]*$", re.IGNORECASE)
 
 
 # "He was 6; 1756 + 6 = 1762"

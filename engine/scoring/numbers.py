@@ -709,7 +709,10 @@ def _restated(sentence: str, before: Sequence[str]) -> Fraction | None:
     return result if restates(sentence, result, known) else None
 
 
-_NAMED = re.compile(r"^\W*[^\W\d][^:\d\n]{0,30}:\s*")  # "Profit: "
+# "Profit: ", "Yes, "
+_NAMED = re.compile(
+    r"^\W*(?:[^\W\d][^:\d\n]{0,30}:|yes,?|yep,?|sure[,!]?|okay?,?)\s*", re.IGNORECASE
+)
 
 
 _TASK = re.compile(r"\b(?:question|problem|task|prompt|exercise|asks|asked)\b", re.IGNORECASE)
