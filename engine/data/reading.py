@@ -235,7 +235,8 @@ def unreadable(path: Path, error: Exception, line: int | None = None) -> DataErr
     if isinstance(error, FileNotFoundError):
         return DataError("there is no such file", path=str(path), hint="check the path")
     if isinstance(error, UnicodeDecodeError):
-        sixteen = error.object[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+        start = error.object[:64]
+        sixteen = start[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE) or b"\0" in start
         return DataError(
             "the file is UTF-16 text, not UTF-8" if sixteen else "the file is not UTF-8 text",
             path=str(path),
@@ -261,6 +262,9 @@ def _csv_with_header(path: Path) -> Iterator[tuple[int, Row]]:
     for number, cells in read_csv_records(path, first=0):
         if header is None:
             header = [cell.strip() for cell in cells]
+            if any("\0" in name for name in header):
+                what = "the file is UTF-16 text, not UTF-8"
+                raise DataError(what, path=str(path), hint="save it as UTF-8")
             _check_header(path, header)
             continue
         if len(cells) != len(header):
@@ -344,14 +348,20 @@ def _unpacking(file: IO[bytes]) -> IO[bytes]:
     return cast("IO[bytes]", gzip.GzipFile(fileobj=file))
 
 
+_ONE_PER_LINE = "JSON lines have one object in each line"
+
+
 def _json_object(path: Path, number: int, line: bytes) -> Row:
     try:
         row = parse_json(line)
     except orjson.JSONDecodeError as error:
         why = f"{error.msg} at character {error.pos + 1} of the row"
-        raise DataError("this is not JSON", path=str(path), line=number, why=why) from error
+        raise DataError(
+            "this is not JSON", path=str(path), line=number, why=why, hint=_ONE_PER_LINE
+        ) from error
     if not isinstance(row, dict):
-        raise DataError("a row must be a JSON object", path=str(path), line=number)
+        what = "a row must be a JSON object"
+        raise DataError(what, path=str(path), line=number, hint=_ONE_PER_LINE)
     for name in row:
         # A name that occurs twice may also be a value or inside one: only then look closer.
         if line.count(b'"%b"' % name.encode("utf-8", "surrogatepass")) > 1:

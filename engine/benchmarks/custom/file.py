@@ -6,6 +6,7 @@ import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
+from difflib import get_close_matches
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -212,6 +213,9 @@ def read_tables(path: Path) -> tuple[dict[str, Any], str]:
     """
     try:
         text = read_text(path, encoding="utf-8-sig")
+        if "\0" in text:
+            what = "the file is UTF-16 text, not UTF-8"
+            raise DataError(what, path=str(path), hint="save it as UTF-8")
         return parse_toml(text), text
     except tomllib.TOMLDecodeError as error:
         raise DataError("this is not TOML", path=str(path), why=str(error)) from None
@@ -319,6 +323,11 @@ def _values(place: _Place, body: Mapping[str, Any], faults: list[FileFault]) -> 
             tables = (*_SECTIONS, "score")
             hint = nearest(section, tables)
             what = f"there is no table [{section}] in such a file"
+            if owner := _owner(section):
+                what, hint = (
+                    f"{section} belongs to [{owner}]",
+                    f"write [{owner}] in a line above it",
+                )
             fault = place.wrong(what, section, hint=hint or "tables: " + ", ".join(tables))
             fault.section = next((name for name in tables if name in hint), "prompt")
             faults.append(fault)
@@ -331,15 +340,27 @@ def _values(place: _Place, body: Mapping[str, Any], faults: list[FileFault]) -> 
                     given[name] = _typed(place, _DEFAULTS, name, value, section)
                 else:
                     also = tuple(_SCORING) if section == "answer" else ()
-                    raise place.wrong(
+                    owner = _owner(name)
+                    fault = place.wrong(
                         f"[{section}] has no {name!r}",
                         section,
                         name,
-                        hint=nearest(name, (*known, *also)) or "keys: " + ", ".join(known),
+                        hint=f"it belongs to [{owner}]"
+                        if owner
+                        else nearest(name, (*known, *also)) or "keys: " + ", ".join(known),
                     )
+                    fault.section = owner or section
+                    raise fault
             except FileFault as fault:
                 faults.append(fault)
     return {**given, "scores": _scorings(place, body.get("score"), scoring, faults)}
+
+
+def _owner(key: str) -> str:
+    """The table that has a key of this name; empty if none has."""
+    if key in _SCORING:
+        return "answer"
+    return next((section for section, keys in _SECTIONS.items() if key in keys), "")
 
 
 def _scorings(
@@ -413,6 +434,11 @@ def _problems(place: _Place, file: CustomFile) -> Iterator[FileFault]:
         )
     if len(file.title) > _LONGEST_TITLE:
         yield place.wrong(f"has more than {_LONGEST_TITLE} characters", "benchmark", "title")
+    if file.filter and not is_template(file.filter):
+        hint = "filter = \"{{ column == 'value' }}\""
+        yield place.wrong(
+            "is no template, so that it keeps all rows", "benchmark", "filter", hint=hint
+        )
     if file.data and file.hub:
         yield place.wrong("give data or hub, not both", "benchmark", "hub")
     if (file.config or file.revision) and not file.hub:
@@ -542,6 +568,23 @@ def _template_problems(place: _Place, file: CustomFile) -> Iterator[FileFault]:
                 if found == child_work.TOO_DEEP
                 else found,
             )
+    yield from _blind_problems(place, file)
+
+
+_SHOWS_REPLY = re.compile(r"\{[{%](?:(?![%}]\}).)*\breply\b", re.DOTALL)
+
+
+def _blind_problems(place: _Place, file: CustomFile) -> Iterator[FileFault]:
+    """Templates that show nothing of what they are for."""
+    blind = file.template and not any(map(is_template, file.template))
+    if blind and not file.messages and not file.images:
+        what = "it shows no column, so that all questions are alike"
+        yield place.wrong(what, "prompt", "template", hint="a column is shown by {{ its name }}")
+    if file.rubric and file.asks_judges and not _SHOWS_REPLY.search(file.rubric):
+        what = "it does not show the answer that is to be judged"
+        close = get_close_matches("reply", re.findall(r"\w+", file.rubric), n=1)
+        hint = f"did you mean reply by {close[0]}?" if close else "write {{ reply }} into it"
+        yield place.wrong(what, "judge", "rubric", hint=hint)
 
 
 def is_template(text: str) -> bool:

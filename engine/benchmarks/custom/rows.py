@@ -7,6 +7,7 @@ import json
 import math
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
@@ -157,7 +158,8 @@ def _beside(path: Path, key: str, name: str) -> Path:
             hint=f"if you want it read: --data {name}" if key == "data" else "",
         ) from None
     if not table.exists():
-        raise problem_at(path, section, key, f"there is no file {name} beside it")
+        hint = "download it, or name a data set of the hub: hf:OWNER/NAME" if "://" in name else ""
+        raise problem_at(path, section, key, f"there is no file {name} beside it", hint=hint)
     if not (table.is_dir() and shards(table)) and not table.name.lower().endswith(SUFFIXES):
         what = "a folder without tables" if table.is_dir() else "no table"
         raise problem_at(
@@ -478,13 +480,18 @@ class _Reader:
         found: list[str] = []
         for name in file.choices:
             cell = row[name]
+            if isinstance(cell, str) and len(file.choices) == 1 and cell.lstrip()[:1] == "[":
+                with suppress(ValueError, RecursionError):
+                    cell = json.loads(cell)
             cells = list(cell) if isinstance(cell, list | tuple) else _split(cell, file.separator)
             if any(_is_empty(one) for one in cells) or not cells:
                 raise ValueError(f"an option in {name!r} is empty")
             found += [str(one) for one in cells]
         if not 2 <= len(found) <= CHOICES_AT_MOST:
             are = "is 1 option" if len(found) == 1 else f"are {len(found)} options"
-            raise ValueError(f"there {are}; a question has 2 to {CHOICES_AT_MOST}")
+            more = "" if file.separator else "; separator = ';' would split a cell"
+            more = more if len(found) == 1 else ""
+            raise ValueError(f"there {are}; a question has 2 to {CHOICES_AT_MOST}{more}")
         order = list(range(len(found)))
         if file.shuffle:
             random.Random(f"{self._seed}/{number}/{found}").shuffle(order)  # noqa: S311
@@ -577,6 +584,9 @@ class _Reader:
             raise ValueError("one of its right answers is empty")
         texts = [_text(one) for one in found]
         for scoring in file.scores:
+            # Beside other scorers, one may be for some of the rows.
+            if len(file.scores) > 1 and scoring.scorer != "numeric":
+                continue
             for text in texts:
                 if problem := target_problem(scoring, text):
                     raise ValueError(f"its right answer {problem}: {text[:60]!r}")
@@ -595,8 +605,10 @@ class _Reader:
         else:
             if self._table.folder is None or _is_empty(value):
                 raise ValueError(f"there is no picture in {column!r}")
-            path = _inside(self._table.folder, str(value))
             name = str(value)
+            if "://" in name:
+                raise ValueError(f"{column!r}: {name[:60]} is an address; pictures are files")
+            path = _inside(self._table.folder, name)
             try:
                 data = self._source.read(path)
             except FileNotFoundError:

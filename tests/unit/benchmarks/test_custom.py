@@ -479,7 +479,10 @@ def test_a_template_without_end_is_told_before_anything_is_asked(
     write: Write, name: str, place: str
 ) -> None:
     other = "" if place == "template" else 'template = "{{ question }}"\n'
-    file = write(f'[prompt]\n{other}{place} = "{FILLING[name]}"\n[answer]\ntarget = "answer"')
+    shown = "{{ question }}" if place == "template" else ""
+    file = write(
+        f'[prompt]\n{other}{place} = "{shown}{FILLING[name]}"\n[answer]\ntarget = "answer"'
+    )
     with pytest.raises(
         DataError, match=rf"row 1: the row does not fit \[prompt\] {place}"
     ) as caught:

@@ -180,6 +180,13 @@ def test_rows_are_filtered_and_sorted(tmp_path: Path) -> None:
     assert [sample.inputs["prompt"] for sample in prepared(file)[1]] == ["c", "a"]
 
 
+def test_options_in_one_cell_are_a_list(tmp_path: Path) -> None:
+    rows = 'question,options,answer\nq,"[""yes"", ""no""]",no\n'
+    body = '[answer]\ntarget = "answer"\nchoices = "options"\nscorer = "choice"\n'
+    (sample,) = prepared(write(tmp_path, PROMPT + body, rows))[1]
+    assert (sample.inputs["choices"], sample.gold) == (["yes", "no"], 1)
+
+
 def test_options_are_shuffled_with_their_target(tmp_path: Path) -> None:
     rows = "question,right,wrong,answer\n" + "".join(f"q{n},yes{n},no{n},A\n" for n in range(20))
     file = write(
@@ -468,7 +475,11 @@ BROKEN: dict[str, tuple[str, str, str]] = {
     "outside": ('[benchmark]\ndata = "../x.csv"\n' + PROMPT + ANSWER, "", "lies elsewhere"),
     "column of the prompt": ('[prompt]\ntemplate = "{{ a }}"\n' + ANSWER, "", "no column 'a'"),
     "column of the target": (PROMPT + '[answer]\ntarget = "a"', "", r"line 6: .*no column 'a'"),
-    "column of the rubric": (JUDGED + 'rubric = "{{ anser }}"', "", "line 8: .*column 'anser'"),
+    "column of the rubric": (
+        JUDGED + 'rubric = "{{ anser }} {{ reply }}"',
+        "",
+        "line 8: .*column 'anser'",
+    ),
     "column by row": (
         "[prompt]\ntemplate = \"{{ row['b c'] }}\"\n" + ANSWER,
         "",
@@ -536,9 +547,49 @@ BROKEN: dict[str, tuple[str, str, str]] = {
         "no JSON list of messages",
     ),
     "name in the rubric": (
+        JUDGED + 'rubric = "{{ reply }} {{ promt }}"',
+        "",
+        "line 8: .*column 'promt'.*\n.*did you mean prompt",
+    ),
+    "no reply in the rubric": (
         JUDGED + 'rubric = "{{ repply }}"',
         "",
-        "line 8: .*column 'repply'.*\n.*did you mean reply",
+        "line 8: .*rubric: it does not show the answer.*\n.*did you mean reply by repply",
+    ),
+    "no column in the prompt": (
+        '[prompt]\ntemplate = "{question}"\n' + ANSWER,
+        "",
+        "line 4: .*template: it shows no column",
+    ),
+    "filter that is no template": (
+        '[benchmark]\ndata = "q.csv"\nfilter = "answer == 1"\n' + PROMPT + ANSWER,
+        "",
+        "line 3: .*filter: is no template",
+    ),
+    "key of another table": (
+        '[benchmark]\ndata = "q.csv"\ntemplate = "{{ question }}"\n' + ANSWER,
+        "",
+        r"line 3: .*has no 'template'\n.*belongs to \[prompt\]",
+    ),
+    "key above the tables": (
+        'target = "answer"\n[benchmark]\ndata = "q.csv"\n' + PROMPT,
+        "",
+        r"target belongs to \[answer\]",
+    ),
+    "address of a table": (
+        '[benchmark]\ndata = "https://x.org/q.csv"\n' + PROMPT + ANSWER,
+        "",
+        "line 2: .*\n.*download it",
+    ),
+    "address of a picture": (
+        PROMPT + 'images = ["answer"]\n' + ANSWER,
+        "question,answer\nq,https://x.org/a.png\n",
+        "'answer': https://x.org/a.png is an address",
+    ),
+    "options in one cell": (
+        PROMPT + CHOICE.replace('["a", "b"]', '"a"'),
+        "question,a,answer\nq,x; y,x\n",
+        "there is 1 option; .*separator = ';' would split",
     ),
     "no rubric, with its line": (PROMPT + '[answer]\nscorer = "judge"', "", "line 6: .*needs a"),
     "no pattern": (PROMPT + ANSWER + "scorer='regex'", "", r"line 5: \[answer\] pattern"),
@@ -647,7 +698,7 @@ def test_a_template_without_end_is_tried_on_few_rows(
     hurried = partial(LimitedProcess, child_work.__name__, 0.2)
     monkeypatch.setattr(child_work, "process", hurried)
     rows = "question,answer\n" + "q,1\n" * 40
-    loop = "{% for a in range(99999) %}" * 3 + "{% endfor %}" * 3
+    loop = "{{ question }}" + "{% for a in range(99999) %}" * 3 + "{% endfor %}" * 3
     file = write(tmp_path, f'[prompt]\ntemplate = "{loop}"\n{ANSWER}', rows)
     with pytest.raises(DataError, match=r"2 mistakes\n  q.csv, row 1, row 2: .*took longer than"):
         prepared(file)
@@ -698,7 +749,7 @@ def test_a_null_is_not_the_word_none(tmp_path: Path) -> None:
         prepared(write(tmp_path, PROMPT + ANSWER, rows, "q.jsonl"))
 
 
-@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "latin-1"])
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-16-le", "latin-1"])
 def test_other_encodings_are_understood_or_named(tmp_path: Path, encoding: str) -> None:
     for name in ("mine.toml", "q.csv"):
         file = write(tmp_path, PROMPT + ANSWER + "# é\n", "question,answer\né,1\n")
@@ -707,7 +758,7 @@ def test_other_encodings_are_understood_or_named(tmp_path: Path, encoding: str) 
         if encoding == "utf-8-sig":
             assert prepared(file)[1][0].inputs["prompt"] == "é"
             continue
-        with pytest.raises(DataError, match="UTF-16" if encoding == "utf-16" else "not UTF-8"):
+        with pytest.raises(DataError, match="UTF-16" if "16" in encoding else "not UTF-8"):
             prepared(file)
 
 
