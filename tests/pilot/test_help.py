@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from rich.cells import cell_len
 
 from evalbench.tui.app import EvalbenchApp
 from evalbench.tui.commands import COMMANDS, SCOPES, commands
@@ -66,6 +67,12 @@ async def test_every_scope_has_its_help(scope: str) -> None:
         assert SCOPES[scope] in shown(app).splitlines()[0]
         own = [command.title for command in commands(scope)]
         assert [row[1] for row in cells(app)[1:][: len(own)]] == own
+        # Nothing is cut on a screen of 80 columns.
+        table = app.screen.query_one(Table)
+        assert table.dropped == 0
+        for row in cells(app):
+            for text, wide in zip(row, table._widths, strict=False):
+                assert cell_len(text) <= wide or len(row) == 1, text
 
 
 async def test_the_users_keys_are_told() -> None:

@@ -361,6 +361,8 @@ class NewRunPage(FixingPage):
         elif any(one.has_focus_within for one in self.query(Picker)):
             self._fold(folded=False)
             self._tell_about()
+        elif self.focused:
+            self.query_one("#about", Plain).show("")
 
     @on(Field.Changed)
     async def _field_changed(self, event: Field.Changed) -> None:
@@ -511,7 +513,7 @@ class NewRunPage(FixingPage):
             return
         self.the_app.prefer(benchmark=draft.benchmark, model=draft.full_model)
         if await start(self.the_app, ("run", *words), self._tell_trouble):
-            self.the_app.draft = None
+            self.the_app.draft = draft.next_one()
 
     async def _agreed(self) -> bool:
         """Ask before an expensive run, or one of unknown cost; the rule of the command line."""

@@ -146,6 +146,11 @@ class Draft:
                 self.typed[option.name] = _as_typed(option, value)
                 self.called_for += [option.name] if option.name == "base_url" else []
 
+    def next_one(self) -> Draft:
+        """A draft for the run after this one: the same choices, and where the provider is."""
+        typed = {name: text for name in PLACES if (text := self.typed.get(name))}
+        return Draft(self.known, self.benchmark, self.provider, self.model, typed)
+
     def choose_model(self, full: str) -> None:
         """Set provider and model from ``provider/name``."""
         self.provider, _, self.model = full.partition("/")

@@ -127,7 +127,7 @@ def limit_words(line: Line) -> str:
     """Its limits in short form: requests and tokens per minute, or who sets them."""
     found = []
     if requests := line["requests_per_minute"]:
-        found.append(f"{requests:g} req")
+        found.append(f"{requests:,.10g} req")
     if tokens := line["tokens_per_minute"]:
         found.append(f"{count(tokens)} tok")
     if found:

@@ -225,6 +225,10 @@ def test_the_settings_of_a_run_are_taken_over(known: Known) -> None:
 
 
 def test_errors_speak_of_fields(known: Known) -> None:
+    omit = "omit --limit for the default; --no-such stays"
+    assert (
+        Draft(known, "mmlu").as_fields(omit) == "leave limit empty for the default; --no-such stays"
+    )
     draft = Draft(known, "mmlu", "compatible", "mine")
     assert draft.as_fields("--base-url is no address; see --help") == (
         "base-url is no address; see --help"
@@ -275,6 +279,16 @@ def test_address_and_key_of_a_provider_are_not_carried_to_another(draft: Draft) 
     assert draft.typed["base_url"]
     draft.choose_provider("groq")
     assert (draft.typed, draft.model) == ({"limit": "3"}, "")
+
+
+def test_the_run_after_this_one_asks_the_same_server(known: Known) -> None:
+    draft = Draft(known, "mmlu", "compatible", "mine")
+    draft.typed |= {"base_url": "http://127.0.0.1:8000/v1", "limit": "5", "temperature": "0"}
+    after = draft.next_one()
+    assert after.command() == (
+        "evalbench run mmlu --model compatible/mine --base-url http://127.0.0.1:8000/v1"
+    )
+    assert draft.typed["limit"] == "5"
 
 
 def test_a_probe_takes_the_settings_of_the_model_only(draft: Draft) -> None:
