@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -238,12 +239,18 @@ async def test_without_a_keychain_a_key_is_used_for_the_session(
         await stand_on(pilot, "llamacpp")
         await pilot.press("s")
         await until_shown(pilot, "this session only?")
-        await pilot.press("y")
+        # It does no harm, so enter takes it.
+        await pilot.press("enter")
         await until_shown(pilot, "this app closes")
         await pilot.press(*KEY, "enter")
         await until_told(pilot, "the key could not be tried: ")
         assert KEY not in shown(app)
         assert session_keys._held == {"LLAMACPP_API_KEY": KEY}
+        # Nobody set it outside, and nothing but closing the app removes it.
+        screen = await until_shown(pilot, "held until the app closes")
+        assert re.search(r"✓ llamacpp +set +this session ", screen)
+        await pilot.press("d")
+        await until_told(pilot, "the key is held only until the app closes")
 
 
 async def test_a_session_key_is_found_by_what_the_app_starts(

@@ -96,17 +96,18 @@ class Dialog(ModalScreen[Answer], FocusScreen[Answer]):
 
 
 class Confirm(Dialog[bool]):
-    """Asks for confirmation before something irreversible. No is the default."""
+    """Asks for confirmation. No is the default, unless what is offered does no harm."""
 
     BINDINGS = [
         Binding("y", "answer(True)", "Yes", show=False),
         Binding("n", "answer(False)", "No", show=False),
     ]
 
-    def __init__(self, question: str, *, yes: str, note: str = "") -> None:
+    def __init__(self, question: str, *, yes: str, note: str = "", harmless: bool = False) -> None:
         """``yes`` is the button's one-word label; the question names the object."""
         super().__init__()
         self._question, self._yes, self._note = question, yes, note
+        self._harmless = harmless
 
     def compose(self) -> ComposeResult:
         """Question, note, two buttons."""
@@ -115,12 +116,13 @@ class Confirm(Dialog[bool]):
             if self._note:
                 yield Plain(self._note, classes="dim")
             with Horizontal(id="buttons"):
-                yield Button("No (n)", id="no", variant="primary")
-                yield Button(plain(f"{self._yes} (y)"), id="yes", variant="error")
+                no, yes = ("default", "primary") if self._harmless else ("primary", "error")
+                yield Button("No (n)", id="no", variant=no)  # type: ignore[arg-type]
+                yield Button(plain(f"{self._yes} (y)"), id="yes", variant=yes)  # type: ignore[arg-type]
 
     def on_mount(self) -> None:
         """Focus the safe answer."""
-        self.query_one("#no").focus()
+        self.query_one("#yes" if self._harmless else "#no").focus()
 
     @on(Button.Pressed)
     def _pressed(self, event: Button.Pressed) -> None:

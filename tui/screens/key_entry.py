@@ -189,7 +189,7 @@ async def _agrees_to_session(
         KeychainState.TIMED_OUT: "This machine's keychain does not answer",
         KeychainState.FAILED: "This machine's keychain does not work",
     }.get(keychain.state, "There is no keychain on this machine")
-    note = f"{keychain.why}. " if keychain.why else ""
+    note = f"{keychain.why[:1].upper()}{keychain.why[1:]}. " if keychain.why else ""
     note += "See docs/keychains.md for how to have one. "
     note += (
         "It may wait for you to unlock it: no waits for that."
@@ -197,7 +197,7 @@ async def _agrees_to_session(
         else "Without it the app forgets the key when it closes."
     )
     question = f"{lacks}. Use the {title} for this session only?"
-    sure = Confirm(question, yes="This session", note=note)
+    sure = Confirm(question, yes="This session", note=note, harmless=True)
     answer = await app.push_screen_wait(sure)
     return answer if silent else answer or None
 

@@ -24,6 +24,7 @@ from evalbench.tui.state.key_places import (
     key_lines,
     keys_stamp,
 )
+from evalbench.tui.state.session_keys import holds
 from evalbench.tui.widgets.footer import Footer
 from evalbench.tui.widgets.table import Cell, Column, Table
 from evalbench.tui.widgets.text import Plain
@@ -139,6 +140,8 @@ class KeysPage(FilteredPage):
             return "no key is selected"
         if not line.held:
             return f"{line.provider} has no key yet"
+        if holds(line.name):
+            return "the key is held only until the app closes"
         return f"the key is set outside, in {line.name}"
 
     @work(exclusive=True, group="act")

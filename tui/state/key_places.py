@@ -9,6 +9,7 @@ from typing import Any
 
 from evalbench.engine.paths import config_dir
 from evalbench.tui.state.cli_child import run_command
+from evalbench.tui.state.session_keys import holds
 
 
 @dataclass(slots=True)
@@ -37,16 +38,18 @@ class KeyPlaces:
 
     @property
     def state(self) -> str:
-        """At most eight letters: ``env var``, ``keychain``, ``no key``, ``optional``."""
+        """At most eight letters, such as ``env var``, ``session``, ``keychain``, ``no key``."""
         if self.set_variables:
-            return "env var"
+            return "session" if holds(self.set_variables[0]) else "env var"
         if self.names:
             return "keychain"
         return "no key" if self.required else "optional"
 
     def words(self) -> str:
         """Where the keys are, or how to add one."""
-        places = [f"environment, {name}" for name in self.set_variables]
+        places = [
+            "this session" if holds(name) else f"environment, {name}" for name in self.set_variables
+        ]
         if self.names:
             places.append(f"keychain, {', '.join(self.names)}")
         if places:
@@ -129,7 +132,13 @@ def _lines(one: KeyPlaces, tried: Mapping[tuple[str, str], str]) -> list[KeyLine
         )
 
     found = [
-        line(variable, "set", f"env {variable}", held=True, in_keychain=False)
+        line(
+            variable,
+            "set",
+            "this session" if holds(variable) else f"env {variable}",
+            held=True,
+            in_keychain=False,
+        )
         for variable in one.set_variables
     ]
     found += [line(name, name, "keychain", held=True, in_keychain=True) for name in one.names]
@@ -148,6 +157,8 @@ def about_key(line: KeyLine, places: KeyPlaces) -> str:
         if places.page:
             words.append(f"keys are made at {places.page}")
         return "; ".join(words)
+    if holds(line.name):
+        return "held until the app closes; it comes before the keychain's default key"
     if not line.in_keychain:
         return f"set outside, in {line.name}; it comes before the keychain's default key"
     if places.set_variables and line.name == "default":
