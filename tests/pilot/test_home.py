@@ -16,11 +16,14 @@ from evalbench.engine.runs.folder import Lock, RunFolder
 from evalbench.engine.runs.status import State
 from evalbench.tui.app import EvalbenchApp
 from evalbench.tui.screens import home, starting
+from evalbench.tui.screens.choose import Choose
 from evalbench.tui.screens.compare import ComparePage
 from evalbench.tui.screens.dialogs import Confirm, Enter, Trouble
 from evalbench.tui.screens.home import HomePage
 from evalbench.tui.state.preferences import Preferences
-from evalbench.tui.widgets.table import Table
+from evalbench.tui.state.run_choices import Choice
+from evalbench.tui.widgets.table import Column, Table
+from evalbench.tui.widgets.text import Plain
 from tests.pilot.driving import shown, until, until_shown, until_told
 from tests.pretending import ACCURACY, PretendEngine, pretend
 
@@ -423,17 +426,27 @@ async def test_several_runs_are_exported_to_a_folder(
         screen = await until_shown(pilot, "a row for each sample, safe to open in a spreadsheet")
         # What is for the runs of another benchmark is not offered.
         assert "FastChat" not in screen
-        await press(pilot, "down", "down", "down", "up")
-        await until(
-            pilot,
-            lambda: shown(app).count("the same rows as JSON lines") == 2,
-            "the description under the cursor, in full",
-        )
         await press(pilot, *"csv", "enter")
         await until_shown(pilot, "A folder, from")
         await press(pilot, "enter")
         await until_told(pilot, "2 files written")
         assert len(list((tmp_path / "exported-runs").glob("*.csv"))) == 2
+
+
+async def test_a_line_that_is_cut_is_shown_in_full_under_the_cursor() -> None:
+    long = "words of a description that no screen of eighty columns has room for " * 2
+    choices = [Choice("short", ("short", "word"), "short"), Choice("long", ("long", long), "long")]
+    app = an_app()
+    async with app.run_test(size=(80, 24)) as pilot:
+        dialog = Choose("Pick", (Column("name", 18), Column("for")), choices)
+        await app.push_screen(dialog)
+        await until_shown(pilot, "short")
+        whole = dialog.query_one("#whole", Plain)
+        assert not str(whole.content)
+        await press(pilot, "down")
+        await until(pilot, lambda: long.strip() in str(whole.content), "all of it")
+        await press(pilot, "up")
+        await until(pilot, lambda: not str(whole.content), "nothing more to say")
 
 
 async def test_a_run_is_exported(home: Path, tmp_path: Path) -> None:

@@ -39,7 +39,7 @@ class Choose(Dialog[str]):
         self._chosen, self._hint, self._keys = chosen, hint, keys
 
     def compose(self) -> ComposeResult:
-        """Title, list, the description under the cursor in full, key hints."""
+        """Title, list, the line under the cursor in full, key hints."""
         with Vertical(id="box"):
             yield Plain(self._title, classes="title")
             yield Picker("", self._columns, hint=self._hint, id="choices")
@@ -52,13 +52,11 @@ class Choose(Dialog[str]):
         picker.show(self._choices)
         picker.choose(self._chosen)
         picker.take_focus()
-        self._tell()
+        self.call_after_refresh(self._tell)
 
     @on(Picker.Moved)
     def _tell(self) -> None:
-        current = self.query_one(Picker).current
-        text = current.cells[-1] if current else ""
-        self.query_one("#whole", Plain).show(text[0] if isinstance(text, tuple) else text)
+        self.query_one("#whole", Plain).show(self.query_one(Picker).cut)
 
     @on(Picker.Chosen)
     def _taken(self, event: Picker.Chosen) -> None:

@@ -151,6 +151,14 @@ class Picker(Vertical, Lights):
         return self._shown[cursor] if cursor < len(self._shown) else None
 
     @property
+    def cut(self) -> str:
+        """The line under the cursor in full, if there is no room for all of it."""
+        current, table = self.current, self._table
+        if current is None or not table.cuts(table.cursor):
+            return ""
+        return " · ".join(one[0] if isinstance(one, tuple) else one for one in current.cells)
+
+    @property
     def filtered(self) -> bool:
         """Whether the filter is in use."""
         return bool(self.query_one(Input).value)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
+from rich.cells import cell_len
 from rich.segment import Segment
 from rich.style import Style
 from textual import events
@@ -15,6 +16,7 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from evalbench.engine.compat import override
+from evalbench.engine.terminal_text import one_line
 from evalbench.tui.bindings import bindings
 from evalbench.tui.widgets.focus import PaintsFocus
 from evalbench.tui.widgets.text import cell, plain
@@ -176,6 +178,16 @@ class Table(  # pyright: ignore[reportIncompatibleMethodOverride]
         """How many columns are not shown for lack of space."""
         self._fit_columns()
         return self._widths.count(0)
+
+    def cuts(self, index: int) -> bool:
+        """Whether a cell of a row is wider than its column."""
+        self._fit_columns()
+        texts = [one[0] if isinstance(one, tuple) else one for one in self._rows.row(index)]
+        return any(
+            cell_len(one_line(text)) > wide
+            for text, wide in zip(texts, self._widths, strict=False)
+            if wide
+        )
 
     def show(self, rows: Rows | None = None, *, empty: str | None = None) -> None:
         """Show these rows, or the changed state of the current ones; keeps the cursor in range."""
