@@ -6,7 +6,8 @@ import csv
 import json
 import re
 import sqlite3
-from collections.abc import AsyncIterator
+import threading
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 from io import BytesIO
@@ -263,6 +264,53 @@ async def test_columns_order_number_copy_and_export(engine: PretendEngine, tmp_p
         assert [row["row"] for row in csv.DictReader(file)] == ["2", "5", "8", "11"]
     lines = (tmp_path / "listed.jsonl").read_text("utf-8").splitlines()
     assert [json.loads(line)["row"] for line in lines] == [2, 5, 8, 11]
+
+
+async def test_columns_that_were_chosen_are_kept_where_there_is_little_room(
+    engine: PretendEngine,
+) -> None:
+    async with samples(engine, (80, 24)) as pilot:
+        await until_listed(pilot, *range(1, 13))
+        assert "read as" in shown(pilot.app)
+        assert "gold" in shown(pilot.app)
+        await pilot.press("v")
+        await until_shown(pilot, "enter: show or hide")
+        for name in ("latency", "tokens"):
+            await pilot.press(*name, "enter")
+            await until(pilot, lambda: "shown" in shown(pilot.app), "the column's mark")
+        await pilot.press("escape")
+        screen = await until_shown(pilot, "tokens in")
+        assert "latency" in screen
+        assert "question" in screen
+        await pilot.press("v")
+        await until_shown(pilot, "enter: show or hide")
+        for name in ("values", "cost", "out"):
+            await pilot.press(*name, "enter")
+        await pilot.press("escape")
+        await until_shown(pilot, "no room here for cost, values")
+
+
+async def test_the_list_stays_while_it_is_sorted_and_an_empty_one_is_not_exported(
+    engine: PretendEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    go_on = threading.Event()
+
+    def ordered(_: SampleBrowser, rows: Sequence[int], *__: str, **___: bool) -> Sequence[int]:
+        go_on.wait()
+        return list(reversed(rows))
+
+    monkeypatch.setattr(SampleBrowser, "ordered", ordered)
+    async with samples(engine) as pilot:
+        await until_listed(pilot, *range(1, 13))
+        await pilot.press("S")
+        await until_shown(pilot, "12 samples · by score")
+        assert listed(pilot) == list(range(1, 13))
+        go_on.set()
+        await until_listed(pilot, *range(12, 0, -1))
+        await pilot.press("slash", *"number>99", "enter")
+        await until_shown(pilot, "No matching samples")
+        await pilot.press("E")
+        await until_told(pilot, "no sample is listed")
 
 
 async def test_each_judges_ratings_are_a_column_that_sorts(engine: PretendEngine) -> None:

@@ -80,7 +80,7 @@ class LeaderboardPage(Page):
             figures.counted(len(self._names), "benchmark"),
         ]
         if hidden := table.dropped:
-            words.append(f"{hidden} not shown: S")
+            words.append(f"{len(hidden)} not shown: S")
         self.query_one(TopLine).tell(right=", ".join(words))
         self._tell()
 

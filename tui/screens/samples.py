@@ -55,7 +55,8 @@ _HEAD = (
 _READ, _GOLD = Column("read as", 9), Column("gold", 9)
 _WIDE_TEXT = 18
 """Width of these two on wide screens."""
-_QUESTION = Column("question", least=28)
+_QUESTION, _LEAST_QUESTION = Column("question", least=28), 20
+"""The question, and its least width next to columns that were chosen."""
 _GROUP = (Column("group"), Column("", 14), Column("samples", 9, right=True))
 _NUMBER_WIDTH, _TAG_WIDTH = 7, 18
 _MOST_TAGS = 2
@@ -147,6 +148,7 @@ class SamplesPage(SeekingPage):
         self._fields: Fields[SampleFacts] | None = None
         self._problem = ""
         self._order, self._descending = "", False
+        self._from_first = False
         self._extras: tuple[str, ...] = ()
         self._values: tuple[str, ...] = ()
         self._rows = SampleRows(self._samples, (), live=not self._watch.ended)
@@ -234,8 +236,10 @@ class SamplesPage(SeekingPage):
         if not self._tags:
             self._look_at(numbers)
         wide = max(_NUMBER_WIDTH, len(figures.count(numbers[-1])))
+        # If space is tight, columns that were chosen are kept longest.
+        last = 1 + len(self._extras)
         columns = [
-            Column(tag, width, drop=len(EXTRAS) + len(self._tags) - place)
+            Column(tag, width, drop=last + 2 + len(self._tags) - place)
             for place, (tag, width) in enumerate(self._tag_widths.items())
         ]
         arrow = " ▾" if self._descending else " ▴"
@@ -259,7 +263,11 @@ class SamplesPage(SeekingPage):
         texts = [_READ, _GOLD] if self._gold else [_READ._replace(width=_WIDE_TEXT)]
         if self.has_class("-wide"):
             texts = [column._replace(width=_WIDE_TEXT) for column in texts]
-        self.query_one(Table).replace_columns([*heads, *texts, *extras, *columns, _QUESTION])
+        question = _QUESTION
+        if extras:
+            texts = [column._replace(drop=last + place) for place, column in enumerate(texts)]
+            question = _QUESTION._replace(least=_LEAST_QUESTION)
+        self.query_one(Table).replace_columns([*heads, *texts, *extras, *columns, question])
 
     def on_resize(self, event: events.Resize) -> None:
         """Wide screens have wider columns."""
@@ -293,28 +301,36 @@ class SamplesPage(SeekingPage):
         return (*EXTRAS, *self._values)
 
     def _show(self, numbers: Sequence[int], *, empty: str = "") -> None:
-        """Show these samples; the cursor stays at its sample, or goes to the next one."""
+        """Show these samples; the cursor stays at its sample, or goes to the next one.
+
+        In another order, it goes to the first.
+        """
         table = self.query_one(Table)
         here = self._here()
         if len(numbers) > len(self._rows) > 0 and numbers[: len(self._rows)] == self._rows.numbers:
             self._rows.grow(numbers)
         elif numbers != self._rows.numbers:
-            self._rows = SampleRows(
-                self._samples,
-                numbers,
-                self._tags,
-                extras=self._extras,
-                epochs=self._epochs,
-                gold=self._gold,
-                live=not self._watch.ended,
-            )
+            self._rows = self._made_rows(numbers)
         if not empty:
             unread = _NONE if self._watch.ended else _NOTHING_YET
             empty = unread if not self._filter.any else self._looking or _NO_MATCH
         table.show(self._rows, empty=empty)
-        if here is not None and numbers:
+        if self._from_first:
+            table.cursor, self._from_first = 0, False
+        elif here is not None and numbers:
             table.cursor = min(place_of(numbers, here), len(numbers) - 1)
         self._tell()
+
+    def _made_rows(self, numbers: Sequence[int]) -> SampleRows:
+        return SampleRows(
+            self._samples,
+            numbers,
+            self._tags,
+            extras=self._extras,
+            epochs=self._epochs,
+            gold=self._gold,
+            live=not self._watch.ended,
+        )
 
     def _here(self) -> int | None:
         """Number of the sample under the cursor."""
@@ -479,10 +495,13 @@ class SamplesPage(SeekingPage):
     # -- order and columns -------------------------------------------------------
 
     def _order_by(self, by: str, *, descending: bool) -> None:
+        self._from_first = (by, descending) != (self._order, self._descending)
         self._order, self._descending = by, descending
-        self._rows = SampleRows(self._samples, ())
         if self._all:
             self._set_columns(self._all)
+        # Until they are sorted they stay as they are.
+        self._rows = self._made_rows(self._rows.numbers)
+        self.query_one(Table).show(self._rows)
         self._show_listed()
 
     def action_sort(self) -> None:
@@ -532,6 +551,10 @@ class SamplesPage(SeekingPage):
                 keys="enter: show or hide · escape: done",
             )
             if not (place := await self.app.push_screen_wait(dialog) or ""):
+                dropped = [title.rstrip(" ▾▴") for title in self.query_one(Table).dropped]
+                titles = [_extra_title(name, "") for name in self._extras]
+                if lacking := [title for title in titles if title in dropped]:
+                    self.notify(f"no room here for {', '.join(lacking)}", markup=False)
                 return
             kept = set(self._extras) ^ {place}
             self._extras = tuple(name for name in self._offered if name in kept)
@@ -548,12 +571,16 @@ class SamplesPage(SeekingPage):
             return True if self._watch.ended and self._retried() is not None else None
         if action == "reverse":
             return True if self._order else None
+        if action == "export":
+            return True if len(self._rows) else None
         return True
 
     def why_not(self, action: str) -> str:
         """See the base class."""
         if action == "reverse":
             return "samples are in order of their numbers; sort them first"
+        if action == "export":
+            return "no sample is listed"
         return "nothing of this kind can be retried" if self._watch.ended else "the run is going on"
 
     def _retried(self) -> tuple[str, ...] | None:

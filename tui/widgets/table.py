@@ -174,10 +174,11 @@ class Table(  # pyright: ignore[reportIncompatibleMethodOverride]
         return self._columns
 
     @property
-    def dropped(self) -> int:
-        """How many columns are not shown for lack of space."""
+    def dropped(self) -> Sequence[str]:
+        """Titles of the columns that are not shown for lack of space."""
         self._fit_columns()
-        return self._widths.count(0)
+        both = zip(self._columns, self._widths, strict=True)
+        return [column.title for column, width in both if not width]
 
     def cuts(self, index: int) -> bool:
         """Whether a cell of a row is wider than its column."""
