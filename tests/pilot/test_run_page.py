@@ -220,17 +220,18 @@ async def test_what_was_sent_before_a_run_was_resumed_is_told_apart(engine: Pret
 
 
 async def test_names_of_metrics_are_told_apart_and_numbers_whole(engine: PretendEngine) -> None:
-    titles = ("Accuracy as read by strict/1", "Accuracy as read by first/1")
+    titles = ("Accuracy [/as] read by strict/1", "Accuracy [/as] read by first/1")
     metrics = {title: {**ACCURACY, "title": title} for title in titles}
     await engine.keep(metrics=metrics)
     engine.status(State.COMPLETE, done=400, metrics=metrics)
     for size in SIZES:
         async with opened(engine, size) as pilot:
             screen = await until_shown(pilot, "25.0 %  20.0–31.0")
-            # The first name, which is that of the score, is whole, if need be in a line of its own.
+            # The first name, which is that of the score, is whole: if need be in the panel's title,
+            # or where there is more room in a line of its own.
             assert titles[0] in screen[: screen.index("25 / 100")]
             for told in ("str", "fir"):
-                row = re.compile(rf"Accuracy as read by {told}.*25 / 100")
+                row = re.compile(rf"Accuracy \[/as\] read by {told}.*25 / 100")
                 await until(pilot, lambda: row.search(shown(pilot.app)), told)  # noqa: B023
 
 

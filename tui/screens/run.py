@@ -10,6 +10,7 @@ from typing import ClassVar
 from textual import events, on, work
 from textual.app import ComposeResult
 from textual.containers import Container, Horizontal, Vertical, VerticalScroll
+from textual.content import Content
 
 from evalbench.engine.errors import EvalbenchError, UsageError
 from evalbench.engine.paths import runs_dir
@@ -112,6 +113,7 @@ class RunPage(Page):
         self.view = RunView(folder)
         self._drawn = self._answers_drawn = float("-inf")
         self._drawn_state = ""
+        self._score_title = run_panels.SCORE_TITLE
         self._ready = self._stale = False
         self._answers: list[Answer] = []
 
@@ -123,7 +125,7 @@ class RunPage(Page):
             yield Lines(id="head")
             yield Plain(id="trouble")
             with Horizontal(id="panels"):
-                yield _section("score", "score and outcomes")
+                yield _section("score", run_panels.SCORE_TITLE)
                 with Container(id="rest"):
                     with Vertical():
                         yield _section("work", "work")
@@ -234,6 +236,10 @@ class RunPage(Page):
         width = self.size.width // (1 + self._lay_panels()) - _BESIDE_LINES
         hint = "f shows them"
         score = run_panels.score_lines(view, compact=compact, hint=hint, width=width)
+        title = run_panels.score_title(view, compact=compact, width=width)
+        if title != self._score_title:
+            self._score_title = title
+            self.query_one("#score").border_title = Content(f" {title} ")
         self._show_section("score", score)
         self._show_answers()
         self._show_log()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from rich.cells import cell_len
 from textual.app import ComposeResult
 from textual.containers import Container
@@ -27,6 +29,8 @@ from evalbench.tui.widgets.heatmap import HeatmapView
 from evalbench.tui.widgets.lines import Line, Lines, Piece
 from evalbench.tui.widgets.sparkline import Sparkline
 from evalbench.tui.widgets.text import cell
+
+SCORE_TITLE = "score and outcomes"
 
 _OUTCOME_TONES = {"parsed": "good", "failed": "bad"}
 _MOST_METRICS = 4
@@ -88,23 +92,24 @@ def score_lines(
     """The score with its basis, then the outcomes: how far it can be trusted.
 
     ``hint`` is shown next to the first error. If the headline's name does not fit next to its
-    value in ``width`` cells, it has a line of its own.
+    value in ``width`` cells, it has a line of its own, or if ``compact`` is left to
+    :func:`score_title`.
     """
     status = view.status
     lines: list[Line] = []
-    scored = {name: one for name, one in status.metrics.items() if one.get("value") is not None}
-    shown = metric_lines(scored)[: 1 if compact else _MOST_METRICS]
-    values = max((len(words.value) for words in shown), default=0)
-    intervals = max((len(words.interval) for words in shown), default=0)
+    shown = _shown_metrics(view, compact=compact)
+    values, intervals = _figure_widths(shown)
     for words in shown:
         interval = f"  {words.interval:<{intervals}}" if intervals else ""
         line: list[Piece] = [(f"{words.value:>{values}}", "strong"), interval]
         if lines:
             lines.append([*line, "  ", words.title])
             continue
-        beside = values + len(interval) + 2 + cell_len(words.title)
-        fits = width is None or beside <= width
-        lines += [[*line, "  ", words.title]] if fits else [line, [words.title]]
+        if width is None or _beside(shown) <= width:
+            line += ["  ", words.title]
+            lines.append(line)
+        else:
+            lines += [line] if compact else [line, [words.title]]
         lines += _footing(words, compact=compact)
     if not lines:
         lines.append([("no score yet", "dim")])
@@ -122,6 +127,30 @@ def score_lines(
         for at, (what, n) in enumerate(worst[:_MOST_ERRORS])
     ]
     return lines
+
+
+def score_title(view: RunView, *, compact: bool, width: int) -> str:
+    """The title above :func:`score_lines`: the headline's name where they have no room for it."""
+    shown = _shown_metrics(view, compact=compact)
+    return shown[0].title if compact and shown and _beside(shown) > width else SCORE_TITLE
+
+
+def _shown_metrics(view: RunView, *, compact: bool) -> list[ScoreLine]:
+    metrics = view.status.metrics.items()
+    scored = {name: one for name, one in metrics if one.get("value") is not None}
+    return metric_lines(scored)[: 1 if compact else _MOST_METRICS]
+
+
+def _figure_widths(shown: Sequence[ScoreLine]) -> tuple[int, int]:
+    """Widths of the values and of the intervals."""
+    values = max((len(words.value) for words in shown), default=0)
+    return values, max((len(words.interval) for words in shown), default=0)
+
+
+def _beside(shown: Sequence[ScoreLine]) -> int:
+    """The width of the first line with its name."""
+    values, intervals = _figure_widths(shown)
+    return values + (2 + intervals if intervals else 0) + 2 + cell_len(shown[0].title)
 
 
 def _footing(words: ScoreLine, *, compact: bool) -> list[Line]:
