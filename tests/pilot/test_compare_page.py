@@ -16,7 +16,7 @@ from evalbench.tui.screens.sample import SamplePage
 from evalbench.tui.screens.side_by_side import SideBySidePage
 from evalbench.tui.state.preferences import Preferences
 from evalbench.tui.widgets.table import Table
-from tests.pilot.driving import shown, until, until_shown
+from tests.pilot.driving import shown, until, until_shown, until_told
 from tests.scored_runs import MODELS, right_or_wrong, score_run
 
 
@@ -49,7 +49,7 @@ async def test_runs_are_marked_compared_and_their_samples_opened(runs: list[RunF
         assert "8 samples scored in every run" in screen
         assert "compared: the model" in screen
         assert "WARNING" not in screen
-        assert "B − A = −25.00 points: no significant difference" in screen
+        assert "B − A = −25.00 points: not significant" in screen
         assert "higher on   A 3, B 1; both right 3, both wrong 1" in screen
         await pilot.press("down", "enter")
         await until(pilot, lambda: isinstance(app.screen, SideBySidePage), "both replies")
@@ -131,3 +131,20 @@ async def test_runs_of_different_benchmarks_are_refused_in_words() -> None:
         screen = await until_shown(pilot, "different benchmarks")
         assert "compare runs of one benchmark" in screen
         assert isinstance(app.screen, ComparePage)
+        assert "question" not in shown(app)
+        await pilot.press("b")
+        await until_told(pilot, "there is no comparison")
+
+
+async def test_of_three_runs_the_least_visible_difference_is_told_in_80_columns(
+    runs: list[RunFolder],
+) -> None:
+    third = await score_run(right_or_wrong("--------"), "scripted/third")
+    app = an_app()
+    async with app.run_test(size=(80, 24)) as pilot:
+        await app.push_screen(ComparePage([*runs, third]))
+        screen = await until_shown(pilot, "detectable")
+        rows = [line for line in screen.splitlines() if " − " in line]
+        assert len(rows) == 3
+        assert all("not significant" in row or "higher" in row for row in rows)
+        assert all(row.rstrip("│┃ ").endswith("points") for row in rows)

@@ -96,7 +96,7 @@ class ComparePage(Page):
             lines = [error.what, error.why, error.hint]
             self.query_one("#about", Lines).show([[(words, "bad")] for words in lines if words])
             self.query_one(TopLine).tell(right="cannot be compared")
-            self.query_one(Table).show(empty=" ")
+            self.query_one(Table).display = False
             return
         self._found = found
         self._show(found)
@@ -111,7 +111,7 @@ class ComparePage(Page):
     def _show(self, found: Compared) -> None:
         self.query_one("#about", Lines).show(_about(found))
         self.query_one("#standings", Lines).show(_standings(found, self.app.size.width))
-        self.query_one("#pairs", Lines).show(_pairs(found))
+        self.query_one("#pairs", Lines).show(_pairs(found, self.app.size.width))
         self.query_one("#scatter", Lines).show(_scatters(found))
         table = self.query_one(Table)
         letters = [found.letter(run) for run in found.head["runs"]]
@@ -119,7 +119,7 @@ class ComparePage(Page):
             (
                 Column("number", 8, right=True),
                 *(Column(letter, 7) for letter in letters),
-                Column("", 20, drop=1),
+                Column("", 36 if self.has_class("-wide") else 20, drop=1),
                 Column("question"),
             )
         )
@@ -146,6 +146,14 @@ class ComparePage(Page):
         if action in ("open", "whose", "side"):
             return True if self._found and self._found.flips else None
         return True
+
+    def why_not(self, action: str) -> str:
+        """See the base class."""
+        if self._found is None:
+            return "there is no comparison"
+        if action == "scatter":
+            return "there is nothing to plot: samples are right or wrong, and have no groups"
+        return "no sample is scored differently"
 
     def action_scatter(self) -> None:
         """See ``commands.py``."""
@@ -281,20 +289,19 @@ def _drawable(found: Compared) -> Iterator[Mapping[str, Any]]:
     return (pair for pair in found.pairs if pair["first"] == first and found.has_scatter(pair))
 
 
-def _pairs(found: Compared) -> list[Line]:
+def _pairs(found: Compared, width: int) -> list[Line]:
+    """All of one pair, or a row for each of several; without room, of the p-values only Holm's."""
     if len(found.pairs) == 1:
         facts = found.pair_facts(found.pairs[0])
         return [[(cell(name, 11) + " ", "dim"), words] for name, words in facts]
     widths = (7, 13, 17, 8, 8, 8)
+    shown = (0, 1, 2, 4) if width < _WIDE else range(len(widths))
     head = ("", "difference", "95 %", "p", "p Holm", "p BH", "", "detectable")
     rows = [head, *map(found.pair_row, found.pairs)]
     longest = max(len(row[-2]) for row in rows)
     return [
         [
-            *(
-                (cell(text, width) + " ", "dim" if number == 0 else "")
-                for text, width in zip(row, widths, strict=False)
-            ),
+            *((cell(row[at], widths[at]) + " ", "dim" if number == 0 else "") for at in shown),
             (cell(row[-2], longest), "strong"),
             ("  " + row[-1], "dim" if number == 0 else ""),
         ]

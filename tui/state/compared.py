@@ -177,7 +177,7 @@ class Compared:
     def verdict(self, pair: Line) -> str:
         """Which run is higher, by the p-value corrected for all pairs."""
         if pair["p_holm"] is None or pair["p_holm"] >= LEVEL:
-            return "no significant difference"
+            return "not significant"
         higher = pair["second"] if pair["difference"] > 0 else pair["first"]
         return f"{self.letter(higher)} higher"
 

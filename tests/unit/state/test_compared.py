@@ -36,7 +36,7 @@ def test_what_is_not_known_is_left_out() -> None:
         both_right=None, both_wrong=None, detectable=None, bounds=None,
     )  # fmt: skip
     assert Compared.of(lines()).pair_facts(bare) == [
-        ("difference", "B − A = +1.91 points: no significant difference"),
+        ("difference", "B − A = +1.91 points: not significant"),
         ("higher on", "A 800, B 1,068, neither 12,174"),
     ]
 
@@ -46,8 +46,8 @@ def test_what_is_not_known_is_left_out() -> None:
     [
         ({}, "B higher"),
         ({"difference": -0.02}, "A higher"),
-        ({"p_holm": 0.05}, "no significant difference"),
-        ({"p_holm": None}, "no significant difference"),
+        ({"p_holm": 0.05}, "not significant"),
+        ({"p_holm": None}, "not significant"),
     ],
 )
 def test_the_verdict_goes_by_the_corrected_p_value(changed: dict[str, Any], verdict: str) -> None:
