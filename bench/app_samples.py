@@ -1,4 +1,4 @@
-"""How long the app's samples page takes: to open, to page, to jump, to filter; and its memory.
+"""How long the app's samples page takes to open, page, jump, filter and sort; and its memory.
 
     python -m bench.app_samples [--size 100000] [--rounds 5] [--width 120 --height 40]
 
@@ -101,6 +101,7 @@ async def measure(folder: RunFolder, size: tuple[int, int], into: Figures) -> No
     from evalbench.tui.app import EvalbenchApp
     from evalbench.tui.screens.samples import SamplesPage
     from evalbench.tui.state.preferences import Preferences
+    from evalbench.tui.state.sample_rows import SampleRows
     from evalbench.tui.widgets.table import Table
 
     gc.disable()  # as the app's start does; the app enables it again
@@ -168,6 +169,19 @@ async def measure(folder: RunFolder, size: tuple[int, int], into: Figures) -> No
             await pilot.press("enter")
             await pilot.pause()
         await pressed("next sample", "n", 20)
+        await pilot.press("escape")
+
+        def first() -> list[int]:
+            assert isinstance(table.rows, SampleRows)
+            return list(table.rows.numbers[:50])
+
+        for name in ("score", "latency"):
+            shown = first()
+            async with Pulse() as pulse:
+                with timed(into, f"sort by {name}"):
+                    await pilot.press("S")
+                    await until(pilot, lambda: first() != shown)  # noqa: B023
+            pulse.tell(into, f"sort by {name}")
         into["memory, MB"].append(memory_mb())
 
 

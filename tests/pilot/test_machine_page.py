@@ -85,7 +85,7 @@ async def test_a_model_that_stays_loaded_can_be_unloaded(monkeypatch: pytest.Mon
     app = EvalbenchApp(Preferences(welcomed=True))
     async with app.run_test(size=(120, 40)) as pilot:
         await pilot.press("m")
-        screen = await until_shown(pilot, "local/m [/] (vllm), unloads in 8:")
+        screen = await until_shown(pilot, "local/m [/] (vllm), unloads in ")
         assert "loaded model" in screen
         await pilot.press("u")
         await until_shown(pilot, "No active runs.")
@@ -108,3 +108,14 @@ async def test_eight_cards_have_a_place(
         app.screen._due = 0.0
         await until_shown(pilot, "Card X")
         assert "GPU 0" not in shown(app)
+
+
+async def test_eight_cards_get_the_room_that_few_processes_leave(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with_cards(monkeypatch, [card(uuid=f"GPU-{place}") for place in range(8)])
+    app = EvalbenchApp(Preferences(welcomed=True))
+    async with app.run_test(size=(120, 40)) as pilot:
+        await pilot.press("m")
+        screen = await until_shown(pilot, "GPU 7")
+        assert screen.count("NVIDIA [/] H200") == 8

@@ -34,6 +34,11 @@ _NOT_CARDS = 16
 _CHART_ROWS = 8
 """Rows needed by everything except cards."""
 
+_LINES_AROUND = 2
+"""The first line and the footer."""
+_LEAST_TABLE, _MOST_TABLE = 5, 35
+"""Rows that the processes get at least, and percent of the rows that they get at most."""
+
 _COLUMNS = (
     Column("process", 16),
     Column("run", most=64),
@@ -50,7 +55,7 @@ class MachinePage(Page):
 
     SCOPE: ClassVar[str] = "machine"
     DEFAULT_CSS = """
-    MachinePage #all { height: auto; max-height: 65%; scrollbar-size-vertical: 1; }
+    MachinePage #all { height: auto; scrollbar-size-vertical: 1; }
     MachinePage #grid {
         layout: grid; grid-size: 1; grid-rows: auto; grid-gutter: 0 2; height: auto; padding: 0 1;
     }
@@ -131,6 +136,10 @@ class MachinePage(Page):
             widget.show(_card_line(card) if brief else _card(card, seen.holders))
         table = self.query_one(Table)
         table.show(_Rows(seen.holders), empty=_NO_PROCESS)
+        # The readings get the room that the processes do not need.
+        height = self.size.height - _LINES_AROUND
+        own = max(_LEAST_TABLE, min(1 + len(seen.holders), height * _MOST_TABLE // 100))
+        self.query_one("#all").styles.max_height = max(1, height - own)
         count = len({one.run.folder.path for one in seen.holders if one.run})
         self.query_one(TopLine).tell(
             right=(figures.counted(count, "run") if count else "no run") + " active here"
