@@ -22,6 +22,13 @@ _SILENT = ("started", "ended", "problem", "command")
 """Reported elsewhere: by the start, the end, or the command's sender."""
 
 
+def _usd(amount: Any) -> str:
+    try:
+        return figures.dollars(float(amount))
+    except (TypeError, ValueError):
+        return "an unknown amount"
+
+
 _WORDS: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
     "wait": lambda body: (
         f"waiting: {body.get('what')}"
@@ -56,8 +63,8 @@ _WORDS: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
         f"pilot: {figures.counted(body.get('samples') or 0, 'sample')} first, drawn at random"
     ),
     "budget-reached": lambda body: (
-        f"the budget is reached: the next call may cost {body.get('next_call_usd')}"
-        f" US dollars and {body.get('left_usd')} are left"
+        f"the budget is reached: the next call may cost {_usd(body.get('next_call_usd'))}"
+        f" and {_usd(body.get('left_usd'))} is left"
     ),
     "sample-failed": lambda body: f"sample failed: {body.get('error')}",
     "cut-off": lambda body: f"in flight when the engine last ended: {_calls(body)}",

@@ -27,6 +27,15 @@ def test_a_model_that_cannot_be_packed_says_so(body: dict[str, object], words: s
     assert event_words(Event(1, 0, "model-loaded", 1, body)) == words
 
 
+def test_a_budget_that_is_reached_is_told_as_money() -> None:
+    body = {"next_call_usd": "0.020569200", "left_usd": "0"}
+    assert event_words(Event(1, 0, "budget-reached", 1, body)) == (
+        "the budget is reached: the next call may cost $0.0206 and $0.00 is left"
+    )
+    unknown = event_words(Event(1, 0, "budget-reached", 1, {"next_call_usd": "much"}))
+    assert "an unknown amount and an unknown amount" in unknown
+
+
 def test_a_model_that_stays_says_how_to_free_it() -> None:
     body = {"seconds": 600, "memory": 2_000_000_000}
     assert event_words(Event(1, 0, "model-kept", 1, body)) == (
