@@ -134,6 +134,12 @@ class SystemLimit(UsageError):
     exit_code = 5
 
 
+class SandboxMissing(EvalbenchError):
+    """A model's code would be run, and no sandbox is available."""
+
+    exit_code = 5
+
+
 class RunBusy(EvalbenchError):
     """Another engine holds this run's lock."""
 

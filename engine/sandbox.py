@@ -31,12 +31,15 @@ from pathlib import Path
 from typing import ClassVar
 
 from evalbench.engine.compat import override
-from evalbench.engine.errors import EvalbenchError
+from evalbench.engine.errors import SandboxMissing
 from evalbench.engine.syscall_filter import syscall_filter
 
 BUBBLEWRAP, PODMAN, DOCKER = "bubblewrap", "podman", "docker"
 UNCONFINED = "none"
 """No sandbox at all: the program runs as the user."""
+
+UNSAFE = "run programs without a sandbox, with all that you may do yourself"
+"""What ``--unsafe-run-code`` does."""
 
 IMAGE = "docker.io/library/python:3-slim"
 """The container image."""
@@ -141,11 +144,12 @@ class Ran:
         lines = self.stderr.strip().splitlines()
         return lines[-1][:300] if lines else "it ended itself early"
 
-
-class SandboxMissing(EvalbenchError):
-    """A model's code would be run, and no sandbox is available."""
-
-    exit_code = 5
+    @property
+    def result(self) -> str:
+        """``passed``, ``stopped: …`` or ``failed: …``, whatever the program wrote."""
+        if self.finished:
+            return "passed"
+        return self.why if self.stopped_for else f"failed: {self.why}"
 
 
 class Sandbox(ABC):
@@ -489,6 +493,29 @@ async def find_sandbox(*, unsafe: bool = False) -> Sandbox:
         why="; ".join(why) or "neither bubblewrap nor podman nor docker is installed",
         hint=f"{INSTALL}; to run the code as you, without any protection: --unsafe-run-code",
     )
+
+
+class SandboxOfRun:
+    """The sandbox that all samples of a run share, found when the first one needs it.
+
+    It limits how many programs run at once.
+    """
+
+    def __init__(self, *, unsafe: bool) -> None:
+        self._unsafe = unsafe
+        self._found: Sandbox | None = None
+        self._finding = asyncio.Lock()
+
+    async def get(self) -> Sandbox:
+        """The sandbox.
+
+        Raises:
+            SandboxMissing: none works; says why.
+        """
+        async with self._finding:
+            if self._found is None:
+                self._found = await find_sandbox(unsafe=self._unsafe)
+            return self._found
 
 
 async def _empty(stream: asyncio.StreamReader) -> None:

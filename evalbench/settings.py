@@ -84,11 +84,11 @@ class Settings(TypedDict, total=False):
 
     # custom
     file: str | Path | None
+    unsafe_run_code: bool | None
 
     # humaneval
     program_tokens: int | None
     program_seconds: float | None
-    unsafe_run_code: bool | None
 
     # lm-eval
     include_path: str | Path | None

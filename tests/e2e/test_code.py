@@ -262,3 +262,31 @@ def test_what_a_model_does_not_take_is_dropped_and_told(
     params = run.status().params
     fates = {name: params[name]["fate"] for name in ("temperature", "top_p", "thinking_budget")}
     assert fates == {"temperature": "dropped", "top_p": "dropped", "thinking_budget": "sent"}
+
+
+def test_programs_of_models_run_without_a_sandbox_by_name_only(
+    cli: CommandLine, sim: Handle, tmp_path: Path
+) -> None:
+    """On a machine with neither bubblewrap nor podman nor docker."""
+    problem = {
+        "task_id": "HumanEval/0",
+        "prompt": 'def f():\n    """One."""\n',
+        "entry_point": "f",
+        "test": "def check(candidate):\n    assert candidate() == 1\n",
+    }
+    (tmp_path / "HumanEval.jsonl").write_text(json.dumps(problem) + "\n")
+    sim.brain(rules=[_rule("def f", "def f():\n    return 1\n")])
+    (tmp_path / "bin").mkdir()
+    words = (
+        "run", "humaneval", "--data", str(tmp_path), "--model", "compatible/mine",
+        "--base-url", sim.base_url("custom"), "--price", "0/0",
+    )  # fmt: skip
+    bare = {"PATH": str(tmp_path / "bin")}
+    refused = cli(*words, **bare)
+    assert refused.code == 5
+    assert "neither bubblewrap nor podman nor docker is installed" in refused.err
+    assert "apt install bubblewrap" in refused.err
+    assert cli.runs() == []
+    done = cli(*words, "--unsafe-run-code", **bare)
+    assert done.code == 0, done.err
+    assert _fractions(cli)["pass@1"] == (1, 1)

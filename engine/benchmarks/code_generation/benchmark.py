@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,14 +19,18 @@ from evalbench.engine.benchmark import (
     Score,
     answer_outcome,
 )
-from evalbench.engine.benchmarks.code_generation.parsers import PROGRAM, read_program
+from evalbench.engine.benchmarks.code_generation.parsers import (
+    PROGRAM,
+    called_function,
+    read_program,
+)
 from evalbench.engine.calls import Outcome, Reply, generate
 from evalbench.engine.calls.options import setting, setting_of
 from evalbench.engine.calls.templates import Template, chosen_templates, fill, prompt_option
 from evalbench.engine.compat import override
 from evalbench.engine.data.hub import PinnedFile, fetch_rows
 from evalbench.engine.data.reading import Row, converted, find_table, list_in, read_rows
-from evalbench.engine.sandbox import Limits, Sandbox, find_sandbox
+from evalbench.engine.sandbox import UNSAFE, Limits, SandboxOfRun
 from evalbench.engine.scoring import metrics
 from evalbench.engine.scoring.pooled import Counts, pooled
 from evalbench.engine.scoring.statistics import pass_at_k
@@ -38,9 +41,6 @@ KS = (1, 5, 10, 100)
 
 _SEVERAL = 0.8
 """Temperature if several programs are requested; a single one is requested at 0."""
-_CALLED = re.compile(
-    r"assert[\s(]+(?:not[\s(]+)?(?:(?:set|abs|round|sorted|len|tuple|math\.isclose)\()*(\w+)\("
-)
 _FUTURE = re.compile(r"^from __future__ import .*$\n?", re.MULTILINE)
 
 
@@ -56,9 +56,7 @@ class ProgramOptions:
     )
     program_tokens: int = setting(2048, "most tokens of a reply", minimum=16)
     program_seconds: float = setting(10.0, "how long a program and its tests may run", minimum=0.1)
-    unsafe_run_code: bool = setting(
-        False, "run programs without a sandbox, with all that you may do yourself"
-    )
+    unsafe_run_code: bool = setting(False, UNSAFE)
     prompt: str | None = setting_of(prompt_option())
 
 
@@ -78,12 +76,11 @@ class ProgramBenchmark(Benchmark):
         super().__init__(options, seed=seed, shared=shared)
         chosen = chosen_templates(self.opt.prompt, self.prompt_templates)
         [self._template] = (chosen or self.prompt_templates).values()
-        self._sandbox: Sandbox | None = None
-        self._finding = asyncio.Lock()
+        self._sandbox = SandboxOfRun(unsafe=self.opt.unsafe_run_code)
 
     async def check(self) -> None:
         """Require a sandbox, unless the user has opted out."""
-        await self._sandboxed()
+        await self._sandbox.get()
 
     def prepare(self, source: DataSource) -> DataSet:
         """Read the problems; nothing in them is executed."""
@@ -169,20 +166,10 @@ class ProgramBenchmark(Benchmark):
     async def _result(self, sample: Sample, answer: str | None) -> str:
         if answer is None:
             return "no program"
-        sandbox = await self._sandboxed()
+        sandbox = await self._sandbox.get()
         seconds = self.opt.program_seconds
         ran = await sandbox.run(self.program(sample, answer), Limits(seconds=seconds))
-        if ran.finished:
-            return "passed"
-        # What a program writes as its last words may look like any result.
-        return ran.why if ran.stopped_for else f"failed: {ran.why}"
-
-    async def _sandboxed(self) -> Sandbox:
-        # One for all samples: it limits how many programs run at once.
-        async with self._finding:
-            if self._sandbox is None:
-                self._sandbox = await find_sandbox(unsafe=self.opt.unsafe_run_code)
-            return self._sandbox
+        return ran.result
 
     def metrics(self, tally: Tally) -> list[Metric]:
         """pass@k, unbiased; then the outcomes of replies and programs."""
@@ -306,7 +293,9 @@ class Mbpp(ProgramBenchmark):
     @override
     def item(self, row: Row) -> Item:
         tests = [str(test) for test in list_in(row["test_list"])]
-        name = _called(tests)
+        name = called_function(tests[0])
+        if not name:
+            raise ValueError("test_list")
         return Item(
             inputs={"prompt": _text(row, "text"), "function": name, "tests": tests},
             gold=str(row.get("test_setup_code") or ""),
@@ -326,14 +315,6 @@ def _text(row: Row, name: str) -> str:
     if not isinstance(row[name], str):
         raise TypeError(name)
     return str(row[name])
-
-
-def _called(tests: Sequence[str]) -> str:
-    """The function that tests call first."""
-    found = _CALLED.search(tests[0])
-    if not found:
-        raise ValueError("test_list")
-    return found[1]
 
 
 def _as_body(answer: str) -> str:

@@ -10,6 +10,9 @@ PROGRAM = "program-v1"
 """Name and version of :func:`read_program`."""
 
 _FENCE = re.compile(r"^[ \t]*(```+|~~~+)[ \t]*([\w+.-]*)[^\n]*$", re.MULTILINE)
+_CALLED = re.compile(
+    r"assert[\s(]+(?:not[\s(]+)?(?:(?:set|abs|round|sorted|len|tuple|math\.isclose)\()*(\w+)\("
+)
 _PYTHON = frozenset(["", "python", "python3", "py", "py3", "python-repl", "pycon"])
 _BEGINS = re.compile(r"^(?:def |async def |class |from \w|import \w|@\w)", re.MULTILINE)
 _INDENTED = re.compile(r"^(?: {2,}|\t)\S", re.MULTILINE)
@@ -39,6 +42,12 @@ def read_program(reply: str, name: str = "") -> str | None:
         return text[begun.start() :]
     first = next((line for line in text.splitlines() if line.strip()), "")
     return text.strip("\n") if _INDENTED.match(first) else None
+
+
+def called_function(tests: str) -> str:
+    """The function that the first assertion calls; empty if none does."""
+    found = _CALLED.search(tests)
+    return found[1] if found else ""
 
 
 def _defines(code: str, name: str) -> bool:

@@ -24,6 +24,7 @@ from evalbench.engine.benchmark import (
     failed_judgements,
     judge_name,
 )
+from evalbench.engine.benchmarks.code_generation.parsers import called_function, read_program
 from evalbench.engine.benchmarks.custom import child_work, scorers
 from evalbench.engine.benchmarks.custom.file import CustomFile, read_file
 from evalbench.engine.benchmarks.custom.rows import read_items, split_beside
@@ -55,6 +56,7 @@ from evalbench.engine.calls import (
 from evalbench.engine.calls.options import setting
 from evalbench.engine.errors import SpecError
 from evalbench.engine.limited_process import LimitedProcess, LimitExceeded
+from evalbench.engine.sandbox import UNSAFE, Limits, SandboxOfRun
 from evalbench.engine.scoring import letters, metrics
 from evalbench.engine.scoring.reply_text import answer_text
 from evalbench.engine.scoring.statistics import pass_at_k
@@ -97,6 +99,7 @@ class CustomOptions:
         path="file",
         affects_data=True,
     )
+    unsafe_run_code: bool = setting(False, UNSAFE)
 
 
 class Custom(Benchmark):
@@ -112,6 +115,11 @@ class Custom(Benchmark):
     spread_by = "group"
     filters: ClassVar[Mapping[str, str]] = {"group": "only these groups"}
     opt = CustomOptions()
+
+    async def check(self) -> None:
+        """Require a sandbox if programs are run, unless the user has opted out."""
+        if self._known and "program" in self._file().scorers:
+            await self._sandbox.get()
 
     def _file(self) -> CustomFile:
         """The file's content when the data was prepared, or its current content."""
@@ -216,8 +224,10 @@ class Custom(Benchmark):
                 elif mean is None or cut is not Outcome.OK:
                     outcome = cut
             else:
-                read = await self._read(one, sample, reply.text)
+                unrun = one.scorer == "program" and reply.outcome.declined
+                read = await self._read(one, sample, "" if unrun else reply.text)
                 mean = read.score if not reply.outcome.declined else 0.0
+                notes += [read.note] if read.note else []
                 parsed[self._reads(one, sample)] = read.answer
                 answers.append(read.answer)
                 if len(file.scores) == 1:
@@ -244,6 +254,8 @@ class Custom(Benchmark):
             return Read(answer, float(right), float(reply.strip() in accepted))
         if one.scorer == "math":
             return await self._read_math(one, sample, reply)
+        if one.scorer == "program":
+            return await self._read_program(one, sample, reply)
         inputs = sample.inputs
         read = read_reply(one, reply, sample.gold, inputs["row"], inputs.get("choices", ()))
         if not one.strict:
@@ -273,6 +285,20 @@ class Custom(Benchmark):
             for gold in sample.gold
         ]
         return Read(answer, float(right), float(any(strict)))
+
+    async def _read_program(self, one: Scoring, sample: Sample, reply: str) -> Read:
+        """The program in the reply, run with the tests that are the right answers."""
+        tests = "\n".join(sample.gold)
+        program = read_program(reply, called_function(tests))
+        if program is None or self.rehearsal:
+            return Read(program, 0.0)
+        sandbox = await self._sandbox.get()
+        ran = await sandbox.run(f"{program}\n\n{tests}\n", Limits(seconds=one.seconds))
+        return Read(program, float(ran.finished), note=ran.result)
+
+    @cached_property
+    def _sandbox(self) -> SandboxOfRun:
+        return SandboxOfRun(unsafe=self.opt.unsafe_run_code)
 
     async def _voted(self, file: CustomFile, sample: Sample, prompt: Prompt, ask: Ask) -> Score:
         """Score the answer that most of several replies give; in a tie, the first."""

@@ -184,6 +184,37 @@ scorer = "contains"
 )
 
 
+_PROGRAM = Template(
+    "programs, which are tested; needs a sandbox such as bubblewrap",
+    _HEAD
+    + '''\
+data = "NAME.jsonl"
+
+[prompt]
+template = """
+Write a Python function. {{ task }} It must pass these tests:
+
+```python
+{{ tests }}
+```
+Reply with the code in one fenced block and nothing else."""
+max_tokens = 512
+
+[answer]
+target = "tests"           # Python that is run after the program; an error means that it is wrong
+scorer = "program"
+seconds = 10               # for the program and its tests
+''',
+    """\
+{"task": "add(a, b) gives the sum of two numbers.", \
+"tests": "assert add(2, 3) == 5\\nassert add(-1, 1) == 0"}
+{"task": "last(items) gives the last item, or None.", "tests": \
+"assert last([1, 2]) == 2\\nassert last([]) is None"}
+""",
+    ".jsonl",
+)
+
+
 def _png(red: int, green: int, blue: int) -> bytes:
     """An image of 32 × 32 pixels in one colour."""
     rows = (b"\0" + bytes((red, green, blue)) * 32) * 32
@@ -262,6 +293,7 @@ TEMPLATES: Mapping[str, Template] = {
     "chat": _CHAT,
     "pictures": _PICTURES,
     "code": _CODE,
+    "program": _PROGRAM,
 }
 
 

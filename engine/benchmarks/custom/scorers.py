@@ -14,6 +14,7 @@ from importlib.metadata import entry_points
 from string import ascii_uppercase
 from typing import Any
 
+from evalbench.engine.benchmarks.code_generation.parsers import PROGRAM
 from evalbench.engine.benchmarks.custom import drop
 from evalbench.engine.benchmarks.mt_bench.ratings import VERDICT
 from evalbench.engine.installed import install_command, missing_modules
@@ -41,6 +42,7 @@ class Scoring:
         function: for ``python``: the name of an entry point in :data:`FUNCTIONS`.
         variant: for ``rouge``: ``rouge1``, ``rouge2`` or ``rougeL``.
         by: for ``loglikelihood``: ``letter`` or ``text`` of the options.
+        seconds: for ``program``: how long it and its tests may run.
         strict: a pattern: the exact reading is the match of its first group, instead of the whole
             reply. For the scorers in :data:`STRICT_READING`.
     """
@@ -56,6 +58,7 @@ class Scoring:
     function: str = ""
     variant: str = "rougeL"
     by: str = "letter"
+    seconds: float = 10.0
     strict: str = ""
 
 
@@ -67,11 +70,13 @@ class Read:
         answer: the parsed answer, None if there was none.
         score: from 0 to 1.
         strict: 1 if the reply is exactly the correct answer; None if not determined.
+        note: what is worth knowing about it.
     """
 
     answer: Any
     score: float
     strict: float | None = None
+    note: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +111,7 @@ SCORERS: Mapping[str, Scorer] = {
     "json": Scorer("json/1", needs_target=False, package="jsonschema"),
     "tool": Scorer("tool-call/1"),
     "loglikelihood": Scorer(letters.LOGLIKELIHOOD),
+    "program": Scorer(PROGRAM),
     "python": Scorer("python/1", needs_target=False, graded=True),
     "graded": Scorer(VERDICT, needs_target=False),
     "judge": Scorer("", needs_target=False, graded=True),
@@ -167,6 +173,8 @@ def setup_problem(one: Scoring) -> tuple[str, str] | None:
         return "by", 'is "letter" or "text"'
     if not 0 <= one.tolerance <= 1:
         return "tolerance", "is out of range: 0 to 1"
+    if not 0.1 <= one.seconds <= 3600:
+        return "seconds", "is out of range: 0.1 to 3600"
     if one.scorer == "python":
         return _function_problem(one.function)
     wanted = one.schema and not missing_modules(["jsonschema"])

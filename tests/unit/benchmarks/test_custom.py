@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from evalbench.engine import sandbox
 from evalbench.engine.benchmark import DataSource, Sample, Score, ScoringTimeout, sample_ids
 from evalbench.engine.benchmarks.custom import child_work
 from evalbench.engine.benchmarks.custom import example as custom_example
@@ -21,7 +22,7 @@ from evalbench.engine.calls.options import parse_options
 from evalbench.engine.config.spec import make_spec
 from evalbench.engine.cost.prices import PriceBook
 from evalbench.engine.data.dataset import prepare, prepared_path, read_header
-from evalbench.engine.errors import DataError, SpecError
+from evalbench.engine.errors import DataError, SandboxMissing, SpecError
 from evalbench.engine.limited_process import LimitedProcess
 from evalbench.engine.preflight.estimate import Draw, estimate_samples
 from evalbench.engine.scoring.tally import Tally
@@ -44,18 +45,19 @@ def write(tmp_path: Path) -> Write:
     return writing
 
 
-def made(file: Path, shared: Any = None) -> Custom:
-    bench = Custom(parse_options(Custom.options, {"file": str(file)}, "custom"), shared=shared)
+def made(file: Path, shared: Any = None, **options: Any) -> Custom:
+    given = {"file": str(file), **options}
+    bench = Custom(parse_options(Custom.options, given, "custom"), shared=shared)
     bench.judges = ("judge/x/one", "judge/x/two")
     return bench
 
 
-def prepared(file: Path, data: Path | None = None) -> tuple[Custom, list[Sample]]:
+def prepared(file: Path, data: Path | None = None, **options: Any) -> tuple[Custom, list[Sample]]:
     """The benchmark as an engine has it, without the file; and its samples."""
     found = made(file).prepare(DataSource(data, file.parent))
     samples = list(sample_ids(found.items))
     shared = json.loads(json.dumps(found.shared))
-    return made(file, shared), samples
+    return made(file, shared, **options), samples
 
 
 class Asking:
@@ -107,10 +109,17 @@ RIGHT = {
     "chat": "You need 28 inches.",
     "pictures": "Red.",
     "code": "It adds them up.\nOutput: 10",
+    "program": "```python\ndef add(a, b):\n    return a + b\n```",
 }
 
 
-@pytest.mark.parametrize("template", list(custom_example.TEMPLATES))
+@pytest.mark.parametrize(
+    "template",
+    [
+        pytest.param(one, marks=pytest.mark.sandbox if one == "program" else ())
+        for one in custom_example.TEMPLATES
+    ],
+)
 def test_every_template_is_a_benchmark_that_a_right_reply_passes(
     tmp_path: Path, template: str
 ) -> None:
@@ -123,6 +132,51 @@ def test_every_template_is_a_benchmark_that_a_right_reply_passes(
     tally = Tally()
     tally.add(samples[0].tags, score.outcome, score.values)
     assert bench.metrics(tally)[0].value in (1.0, 10.0)
+
+
+@pytest.mark.sandbox
+@pytest.mark.parametrize(
+    ("reply", "right", "note"),
+    [
+        ("```python\ndef f(x):\n    return x + 1\n```", 1, "passed"),
+        ("def f(x): return x + 1", 1, "passed"),
+        ("```python\ndef f(x):\n    return 2\n```", 0, "failed: AssertionError"),
+        ("```python\ndef g():\n    pass\n```", 0, "failed: NameError: name 'f' is not defined"),
+        ("```python\ndef f(x):\n    while True: pass\n```", 0, "stopped: too much time"),
+        ("```python\nimport os\nos.write(2, b'passed')\nos._exit(0)\n```", 0, "failed: passed"),
+        ("I will not.", 0, ""),
+    ],
+)
+def test_programs_are_run_with_the_tests_of_their_row(
+    tmp_path: Path, reply: str, right: int, note: str
+) -> None:
+    (tmp_path / "own.jsonl").write_text(
+        json.dumps({"q": "Write f.", "tests": ["assert f(1) == 2", "assert f(2) == 3"]})
+    )
+    (tmp_path / "own.toml").write_text(
+        '[benchmark]\ndata = "own.jsonl"\n[prompt]\ntemplate = "{{ q }}"\n'
+        '[answer]\ntarget = "tests"\nscorer = "program"\nseconds = 1.5\n'
+    )
+    bench, [sample] = prepared(tmp_path / "own.toml")
+    score = scored(bench, sample, reply)
+    assert (score.values, score.note) == ({"accuracy": right}, note)
+    assert score.outcome is (Outcome.OK if note else Outcome.UNPARSED)
+
+
+async def test_programs_are_not_run_without_a_sandbox(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, body in custom_example.files_of("program", "try").items():
+        (tmp_path / name).write_bytes(body)
+    monkeypatch.setattr(sandbox, "_where", lambda _: None)
+    bench, samples = prepared(tmp_path / "try.toml")
+    with pytest.raises(SandboxMissing, match="apt install bubblewrap"):
+        await bench.check()
+    with pytest.raises(SandboxMissing):
+        await bench.solve(samples[0], Asking(RIGHT["program"]))
+    bench, samples = prepared(tmp_path / "try.toml", unsafe_run_code=True)
+    await bench.check()
+    assert (await bench.solve(samples[0], Asking(RIGHT["program"]))).note == "passed"
 
 
 # -- scorers ---------------------------------------------------------------------

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
+from evalbench.engine import sandbox
 from evalbench.engine.benchmark import Asked, DataSource, Item, Sample, Score
-from evalbench.engine.benchmarks.code_generation import benchmark
 from evalbench.engine.benchmarks.code_generation.benchmark import HumanEval, Mbpp, ProgramBenchmark
 from evalbench.engine.benchmarks.code_generation.parsers import read_program
 from evalbench.engine.calls import Outcome, Reply
@@ -161,7 +161,7 @@ async def test_all_samples_share_one_sandbox(monkeypatch: pytest.MonkeyPatch) ->
         found.append(Unconfined())
         return found[-1]
 
-    monkeypatch.setattr(benchmark, "find_sandbox", find)
+    monkeypatch.setattr(sandbox, "find_sandbox", find)
     bench = made(HumanEval)
     await asyncio.gather(*(solved(bench, bench.item(HUMAN), ADD) for _ in range(3)))
     assert len(found) == 1
@@ -187,7 +187,7 @@ async def test_looking_ahead_runs_nothing(
     async def find(*, unsafe: bool) -> Unconfined:
         raise AssertionError("a program was to be run")
 
-    monkeypatch.setattr(benchmark, "find_sandbox", find)
+    monkeypatch.setattr(sandbox, "find_sandbox", find)
     [shown] = await render(spec, prepared, 1)
     assert shown["unfinished"] == ""
     assert [call["role"] for call in shown["calls"]] == ["candidate"]

@@ -121,6 +121,7 @@ EXIT_CODES = {
     "JournalError": 5,
     "JournalFull": 5,
     "JournalTooNew": 1,
+    "SandboxMissing": 5,
 }
 
 

@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 from evalbench.engine import sandbox
-from evalbench.engine.sandbox import Bubblewrap, Limits, Ran, SandboxMissing, find_sandbox
+from evalbench.engine.errors import SandboxMissing
+from evalbench.engine.sandbox import Bubblewrap, Limits, Ran, find_sandbox
 
 pytestmark = pytest.mark.sandbox
 
