@@ -51,8 +51,9 @@ _MOST_REFUSALS = 1024
 _PROVED = 20
 """After this many answers, another outage is believed: a low limit refuses at times as well."""
 _MOST_ALWAYS = 0.4
-_FEWEST_OVER = 5
-"""So many were refused beside more than any accepted one before it is their number."""
+_FEWEST_OVER, _APART_S = 4, 0.1
+"""So many were refused beside more than any accepted one, this far apart, before it is their
+number: of a few that are sent at once, a rate refuses the last as well."""
 _LONGEST_REST = 16
 _FEWEST_TIMED = 3
 _TIMED_S = 0.25
@@ -157,6 +158,7 @@ class Steering:
         self._most = self._most_before = self._counted = 0
         self._full: Refusal | None = None
         self._over = 0
+        self._tried = 0.0
         self._round = 0
         self._accepted = 0
         self._since: tuple[float, int] | None = None
@@ -320,9 +322,9 @@ class Steering:
         if not many_beside:
             self._full = None
         elif self._full is None:
-            self._full, self._over = refusal, 1
-        else:
-            self._over += 1
+            self._full, self._over, self._tried = refusal, 1, refusal.sent
+        elif refusal.sent - self._tried >= _APART_S:
+            self._over, self._tried = self._over + 1, refusal.sent
         if not many_beside and len(self._refusals) < _MOST_REFUSALS:
             self._rate = self._answer_rate(now) or self._rate
             taken = self.pace.rate * self.pace.part if self.pace.found else self._rate
