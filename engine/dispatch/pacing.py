@@ -25,6 +25,8 @@ _EAGER = 6.0
 """How much faster the rate rises before its first refusal."""
 _FALL = 0.5
 """Share of the rate that is kept until it is judged what a lower one brings."""
+_RISE = 2.0
+"""So many times what was sent is the most that it rises to in the same time."""
 _DOUBTED = 4.0
 _UNANSWERED = 3
 """After this many refusals without an answer, the rate is not to blame."""
@@ -50,6 +52,7 @@ class Pace:
         self._lowered = 0.0
         self._eager = True
         self._floor = 0.0
+        self._ceiling = inf
 
     @property
     def found(self) -> bool:
@@ -86,9 +89,15 @@ class Pace:
             self.rate, self._step, self._eager = rate, _LEAST, False
             self.judged()
 
-    def judged(self, least: float = 0.0) -> None:
-        """Let the rate fall further, to ``least``: it was judged what it brought so far."""
+    def judged(self, least: float = 0.0, sent: float = inf) -> None:
+        """Let the rate change further: it was judged what it brought so far.
+
+        Args:
+            least: it falls to this at most.
+            sent: requests a second that were sent; a rate far above them limits nothing.
+        """
         self._floor = max(least, self.rate * _FALL)
+        self._ceiling = sent * _RISE
 
     def answered(self, always: float) -> None:
         """Note that a request was answered while others waited for their turn.
@@ -101,7 +110,8 @@ class Pace:
         if self._answered * usual > _SELDOM:
             self._step = min(_FIRST, self._step * (1 + usual))
         share = always + REFUSED * (_EAGER if self._eager else 1.0)
-        self.rate *= 1 + self._lowers(always) * share / (1 - share)
+        raised = self.rate * (1 + self._lowers(always) * share / (1 - share))
+        self.rate = max(self.rate, min(raised, self._ceiling))
 
     def refused(self, now: float, sent: float, always: float) -> None:
         """Like :meth:`answered`, when the request was refused for load."""

@@ -227,7 +227,7 @@ class RealtimeDispatcher:
             "in_flight": self._limiter.in_flight,
             "concurrency": slots.size,
             "fixed": self._limiter.fixed,
-            "limited_by": "" if paused else self._limiter.limited_by,
+            "limited_by": "" if paused or self._breaker.on else self._limiter.limited_by,
             "rate_limit": self._limiter.rate_limit,
             "unfunded": self._limiter.unfunded,
             "waiting": self._waiting,

@@ -54,6 +54,7 @@ _MOST_ALWAYS = 0.4
 _FEWEST_OVER, _APART_S = 4, 0.1
 """So many were refused beside more than any accepted one, this far apart, before it is their
 number: of a few that are sent at once, a rate refuses the last as well."""
+_NEARLY = 0.9
 _LONGEST_REST = 16
 _FEWEST_TIMED = 3
 _TIMED_S = 0.25
@@ -216,7 +217,7 @@ class Steering:
                 0 if self._is_paced(now) else size + change if self.ramping else 2 * undecided,
             )
             least = self._trial.rate / self.pace.part if self._trial else 0.0
-            self.pace.judged(least * _LEAST_LEFT_TRIED)
+            self.pace.judged(least * _LEAST_LEFT_TRIED, count / took / self.pace.part)
             return change
         rises = self.ramping or size < self._held or self.pace.found
         rises = rises and not self._is_number(now) and 3 * kept <= undecided
@@ -321,7 +322,7 @@ class Steering:
         many_beside = refusal.beside > self._most_beside
         if not many_beside:
             self._full = None
-        elif self._full is None:
+        elif self._full is None or refusal.beside < self._full.beside:
             self._full, self._over, self._tried = refusal, 1, refusal.sent
         elif refusal.sent - self._tried >= _APART_S:
             self._over, self._tried = self._over + 1, refusal.sent
@@ -361,11 +362,16 @@ class Steering:
     def _is_number(self, now: float) -> bool:
         """Whether it is the number of calls in flight that is limited.
 
-        Some were refused beside more others than any that was accepted, and none of those sent
-        since beside as many was accepted.
+        Some were refused beside a few more others than any that was accepted, and none of those
+        sent since beside as many was accepted.
         """
         full, wait = self._full, _MUCH_LONGER * self._refusing_s
-        if full is None or self._over < _FEWEST_OVER or now - full.sent <= self.decided_s + wait:
+        if full is None or self._over < _FEWEST_OVER:
+            return False
+        if (
+            self._most_beside < _NEARLY * full.beside - 1
+            or now - full.sent <= self.decided_s + wait
+        ):
             return False
         return not any(
             full.sent < sent.at < now - wait and sent.beside >= full.beside
