@@ -23,7 +23,7 @@ from evalbench.engine.calls import BaseProvider, ModelRef
 from evalbench.engine.config import registry
 from evalbench.engine.cost import price_file
 from evalbench.engine.cost.listed_prices import find_listed
-from evalbench.engine.cost.unit_prices import ZERO, Mode, Rates, UnitPrices
+from evalbench.engine.cost.unit_prices import GIVEN, ZERO, Mode, Rates, UnitPrices
 from evalbench.engine.errors import SpecError
 from evalbench.engine.field_checks import anything, maybe, record, table_of
 from evalbench.engine.files import parse_json, read_plain
@@ -89,7 +89,7 @@ class PriceBook:
         tier = "" if service_tier in _STANDARD_TIERS else service_tier
         if name in self._given:
             return UnitPrices(
-                self._given[name], source="--price", model=name, mode=mode, service_tier=tier
+                self._given[name], source=GIVEN, model=name, mode=mode, service_tier=tier
             )
         if own := price_file.find(self._own, name):
             return own.prices(mode, tier)

@@ -20,6 +20,8 @@ from evalbench.engine.calls import Usage
 Mode = Literal["realtime", "batch"]
 
 ZERO = Decimal(0)
+GIVEN = "--price"
+"""The source of prices that the user gave."""
 _MILLION = -6  # as an exponent of ten
 
 

@@ -13,7 +13,7 @@ from typing import Any
 from evalbench.engine.benchmark import Benchmark
 from evalbench.engine.calls import Outcome
 from evalbench.engine.config.spec import RunSpec, build_benchmark
-from evalbench.engine.cost.unit_prices import Prices, prices_from_json, prices_to_json
+from evalbench.engine.cost.unit_prices import GIVEN, Prices, prices_from_json, prices_to_json
 from evalbench.engine.data.dataset import DataHeader, read_header
 from evalbench.engine.errors import EvalbenchError, JournalError, UsageError
 from evalbench.engine.execution.changes import paid_again, refuse
@@ -132,7 +132,7 @@ async def _take_up(
     opened = OpenedRun(
         journal,
         benchmark,
-        _prices(stored, inputs.prices),
+        _prices(journal, stored, inputs.prices),
         inputs.fits or stored.get("fits") or {},
         loaded,
         size,
@@ -173,14 +173,21 @@ def _selection(stored: dict[str, Any]) -> list[Any]:
     return [settings[name] for name in ("limit", "shuffle", "seed", "filters")]
 
 
-def _prices(stored: Mapping[str, Any], inputs: Prices) -> Prices:
-    """Use the prices of the run's start, so that its spend is one consistent sum."""
-    prices = prices_from_json(stored.get("prices") or {})
-    modes = {role: one.mode for role, one in inputs.items() if one}
-    kept = {
-        role: one for role, one in prices.items() if one and modes.get(role, one.mode) == one.mode
-    }
-    return {**inputs, **kept}
+def _prices(journal: Journal, stored: Mapping[str, Any], found: Prices) -> Prices:
+    """Use the prices of the run's start, so that its spend can be recomputed from its replies.
+
+    Those given with ``--price`` since then count from now on. Other changes are only reported.
+    """
+    prices = dict(found)
+    for role, then in prices_from_json(stored.get("prices") or {}).items():
+        now = found.get(role)
+        if then is None or (now and (now.mode != then.mode or now.source == GIVEN)):
+            continue
+        prices[role] = then
+        if now and (now.rates, now.above) != (then.rates, then.above):
+            rates = {"before": then.rates.to_json(), "now": now.rates.to_json()}
+            journal.event("price-changed", role=role, **rates)
+    return prices
 
 
 def _store_facts(

@@ -263,6 +263,33 @@ def test_a_small_budget_means_fewer_calls_at_once_and_a_pause_that_repeats_nothi
     assert more.lines[-1]["spend_usd"] == pytest.approx(float(server["dollars"]), abs=1e-9)
 
 
+def test_a_resumed_run_keeps_its_price_until_another_is_given(cli: CommandLine) -> None:
+    def sells_at(dollars: int) -> None:
+        text = f'["scripted/good"]\ninput = {dollars}000\noutput = {dollars}000\n'
+        (cli.home / "config" / "prices.toml").write_text(text)
+
+    each = 151 / 1000
+    (cli.home / "config").mkdir(parents=True)
+    sells_at(1)
+    words = ("synthetic", "--model", "scripted/good", "--size", "12", "--json", "--yes")
+    begun = cli("run", *words, "--budget", "0.5").lines[-1]
+    assert begun["state"] == "budget"
+    assert begun["spend_usd"] == pytest.approx(begun["done"] * each)
+
+    sells_at(2)
+    more = cli("resume", "last", "--budget", "1", "--json")
+    assert more.lines[-1]["spend_usd"] == pytest.approx(more.lines[-1]["done"] * each)
+    [told] = [line for line in more.lines if line["event"] == "price-changed"]
+    then, now = told["detail"]["before"], told["detail"]["now"]
+    assert (then["input"], now["input"]) == ("1000", "2000")
+    known = more.lines[-1]["spend_usd"]
+
+    rest = cli("resume", "last", "--budget", "100", "--price", "3000/3000", "--json").lines[-1]
+    left = 12 - more.lines[-1]["done"]
+    assert rest["state"] == "complete"
+    assert rest["spend_usd"] == pytest.approx(known + left * 3 * each)
+
+
 def test_a_live_budget_can_be_raised(slow: CommandLine) -> None:
     slow(
         "run",

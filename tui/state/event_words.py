@@ -87,6 +87,11 @@ _WORDS: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
     "changes-accepted": lambda body: (
         f"continuing with changes: {'; '.join(map(str, body.get('changes', [])))}"
     ),
+    "price-changed": lambda body: (
+        f"the price of the {body.get('role')} has changed since the run began, from"
+        f" {_rates(body.get('before'))} to {_rates(body.get('now'))} US dollars per million tokens;"
+        " spend and budget go by the first until --price says otherwise"
+    ),
     "loss-accepted": lambda body: (
         f"continuing although replies are missing ({body.get('replies') or 'some'}); their calls"
         " are sent and paid for again"
@@ -230,9 +235,16 @@ def event_tone(event: Event) -> str:
         "loss-accepted",
         *_OF_WORKERS,
         "changes-accepted",
+        "price-changed",
     ):
         return "warn"
     return "dim" if event.kind in ("started", "ended", "command") else ""
+
+
+def _rates(stored: Any) -> str:
+    """``0.4 in and 1.6 out``, of rates as stored."""
+    rates = stored if isinstance(stored, dict) else {}
+    return f"{rates.get('input')} in and {rates.get('output')} out"
 
 
 def _until(moment: Any, *, seconds: bool = False) -> str:

@@ -43,6 +43,16 @@ def test_a_model_that_stays_says_how_to_free_it() -> None:
     )
 
 
+def test_a_changed_price_says_which_one_counts() -> None:
+    before, now = {"input": "0.4", "output": "1.6"}, {"input": "1", "output": "4"}
+    body = {"role": "candidate", "before": before, "now": now}
+    assert event_words(Event(1, 0, "price-changed", 1, body)) == (
+        "the price of the candidate has changed since the run began, from 0.4 in and 1.6 out to"
+        " 1 in and 4 out US dollars per million tokens; spend and budget go by the first until"
+        " --price says otherwise"
+    )
+
+
 @pytest.mark.parametrize(
     ("kind", "body"),
     [
