@@ -31,7 +31,8 @@ _LONGEST = 4096
 _ANSWER_S = 2.0
 _SECONDS_TO_END = 20.0
 _LOOK_S = 0.1
-_DIE_WITH_PARENT = 1  # PR_SET_PDEATHSIG
+_ORPHAN_S = 5.0
+"""How long a server may take to end after the process that started it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,12 +136,12 @@ class InferenceServer:
                 errors="replace",
                 # Ctrl-C reaches only the command, which then ends the server and its children.
                 start_new_session=True,
-                preexec_fn=_die_with_parent(),  # safe: it only makes a system call
             )
         except OSError as error:
             raise UsageError(
                 f"{kind.title} cannot be started", why=f"{command[0]}: {error.strerror or error}"
             ) from None
+        self._guard = _guard(self._child.pid, env)
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
 
@@ -197,6 +198,8 @@ class InferenceServer:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self._child.pid, signal.SIGKILL)
         self._child.wait()
+        self._guard.kill()
+        self._guard.communicate()
         self._reader.join(_ANSWER_S)
 
     def get(self, path: str) -> bytes | None:
@@ -239,11 +242,14 @@ def wait_a_moment() -> None:
     time.sleep(_LOOK_S)
 
 
-def _die_with_parent() -> Callable[[], object] | None:
-    """On Linux, makes a child end with this process even if that is killed."""
-    if sys.platform != "linux":
-        return None
-    import ctypes
-
-    libc = ctypes.CDLL(None)
-    return lambda: libc.prctl(_DIE_WITH_PARENT, signal.SIGTERM, 0, 0, 0)
+def _guard(pid: int, env: Mapping[str, str]) -> subprocess.Popen[bytes]:
+    """Starts what ends a server if this process ends without doing so."""
+    script = Path(__file__).with_name("server_guard.py")
+    return subprocess.Popen(
+        [sys.executable, "-I", "-S", str(script), str(pid), str(_ORPHAN_S)],
+        env=dict(env),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )

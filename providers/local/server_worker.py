@@ -326,7 +326,6 @@ class ServerWorker:
         if kind is None:
             raise WorkerFailed("this worker runs models in servers only")
         self._served = served = ServedModel(kind, load, settings, self._wire, self._scratch)
-        # In this thread: the system ends the server when the thread that started it ends.
         served.start()
         self._wire.send({"type": "loaded", "info": served.info})
         return served

@@ -7,6 +7,7 @@ import os
 import signal
 import socket
 import subprocess
+import sys
 import threading
 import urllib.request
 from collections.abc import Callable
@@ -114,6 +115,33 @@ def test_it_ends_with_the_command_even_if_that_is_killed(serve: Serve) -> None:
     served = serve("org/name")
     served.end(signal.SIGKILL)
     wait_until(lambda: gone(served.told["pid"]), "the server's end")
+
+
+_OWNER = """
+import os, sys, time
+from evalbench.engine import inference_servers
+from evalbench.providers.compatible.programs import VLLM
+inference_servers._ORPHAN_S = 0.2
+command = VLLM.command("org/name", "name", int(sys.argv[1]))
+server = inference_servers.InferenceServer(VLLM, command, int(sys.argv[1]), print, env=os.environ)
+while not server.healthy():
+    time.sleep(0.01)
+print("pid", server.pid, flush=True)
+time.sleep(600)
+"""
+
+
+def test_a_server_that_will_not_end_is_ended_when_its_owner_is_killed(bin_folder: Path) -> None:
+    env = {**os.environ, "PATH": str(bin_folder), "STAND_IN": "stubborn"}
+    port = str(free_port(0, ""))
+    owner = subprocess.Popen(
+        [sys.executable, "-c", _OWNER, port], env=env, stdout=subprocess.PIPE, text=True
+    )
+    with owner:
+        assert owner.stdout is not None
+        pid = int(next(line for line in owner.stdout if line.startswith("pid ")).split()[1])
+        owner.kill()
+        wait_until(lambda: gone(pid), "the server's end")
 
 
 def test_a_server_that_will_not_end_is_ended(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import struct
-import sys
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -92,8 +91,6 @@ def test_a_server_answers_for_the_model_and_ends_with_its_worker(start: Start) -
 
 @pytest.mark.parametrize("how", ["closed", "killed"])
 def test_no_server_outlives_the_engine_or_the_worker(how: str, start: Start) -> None:
-    if how == "killed" and sys.platform != "linux":
-        pytest.skip("only Linux tells a child that its parent was killed")
     with start() as worker:
         pid = worker.next("loaded")["info"]["server_pid"]
         assert worker.process.stdin is not None
