@@ -246,7 +246,7 @@ def _guard(pid: int, env: Mapping[str, str]) -> subprocess.Popen[bytes]:
     """Starts what ends a server if this process ends without doing so."""
     script = Path(__file__).with_name("server_guard.py")
     return subprocess.Popen(
-        [sys.executable, "-I", "-S", str(script), str(pid), str(_ORPHAN_S)],
+        [sys.executable, "-P", "-I", "-S", str(script), str(pid), str(_ORPHAN_S)],
         env=dict(env),
         stdin=subprocess.PIPE,
         stdout=subprocess.DEVNULL,

@@ -191,7 +191,8 @@ def test_waiting_can_be_ended(cli: CommandLine, bin_folder: Path) -> None:
     assert command.stderr is not None
     first = command.stderr.readline()
     assert first.startswith("starting [")  # cleaned, and shown at once
-    (server,) = psutil.Process(command.pid).children()
+    children = psutil.Process(command.pid).children()
+    (server,) = (one for one in children if "vllm" in " ".join(one.cmdline()))
     command.send_signal(signal.SIGINT)
     out, _ = command.communicate(timeout=200)
     assert (command.returncode, out) == (4, "")
