@@ -69,7 +69,7 @@ async def test_every_scope_has_its_help(scope: str) -> None:
         assert [row[1] for row in cells(app)[1:][: len(own)]] == own
         # Nothing is cut on a screen of 80 columns.
         table = app.screen.query_one(Table)
-        assert table.dropped == 0
+        assert not table.dropped
         for row in cells(app):
             for text, wide in zip(row, table._widths, strict=False):
                 assert cell_len(text) <= wide or len(row) == 1, text
