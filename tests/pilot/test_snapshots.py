@@ -34,6 +34,7 @@ from evalbench.tui.state.preferences import load_preferences
 from evalbench.tui.state.rate_history import RateHistory, TimeLeft
 from evalbench.tui.state.run_list import RunLine
 from evalbench.tui.state.run_view import RunView
+from evalbench.tui.widgets.focus import FocusScreen
 from tests.contrast import ratio
 from tests.pilot.pages import SHOTS, SIZES, settled
 from tests.pilot.picture import Cells, looks, picture
@@ -149,8 +150,8 @@ def test_every_screen_is_pictured() -> None:
         names = vars(importlib.import_module(f"{screens.__name__}.{module.name}"))
         found |= {kind for kind in names.values() if isinstance(kind, type)}
     every = {kind for kind in found if issubclass(kind, Screen)}
-    unshown = {Screen, ModalScreen, Page, FilteredPage, FixingPage, SeekingPage, Dialog}
-    assert {shot.of for shot in SHOTS.values()} == every - unshown
+    bases = {Screen, ModalScreen, FocusScreen, Page, FilteredPage, FixingPage, SeekingPage, Dialog}
+    assert {shot.of for shot in SHOTS.values()} == every - bases
 
 
 def test_every_picture_is_kept_in_every_size_and_theme() -> None:
