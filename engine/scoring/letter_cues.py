@@ -84,7 +84,7 @@ IS_RIGHT = re.compile(
 CONCLUDES = re.compile(
     r"\b(?:so|thus|hence|therefore|answer|only|final\w*|correct|best|right|fits?|supported"
     r"|reflection|better|choose|pick(?:ing)?|select|go(?:ing)? with|go for|settled?|convinced"
-    r"|closest|stronger|superior|preferable|conclusion|tips"
+    r"|closest|highest|stronger|superior|preferable|conclusion|tips"
     r"|lean(?:ing)?|vote|points to|edges|gut|the most|yes|we get|confirms"
     r"|match(?:es)?|corresponds|we (?:need|want)"
     r"|(?:it|that|this|which)(?:['’]s| (?:is|must be|has to be|would be))"

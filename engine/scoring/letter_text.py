@@ -19,7 +19,7 @@ from evalbench.engine.scoring.reply_text import (
 )
 from evalbench.engine.scoring.word_tables import words
 
-CAPITAL = re.compile(r"(?<![A-Za-z])[A-G](?![A-Za-z])")
+CAPITAL = re.compile(r"(?<![A-Za-zÀ-ɏ])[A-G](?![A-Za-zÀ-ɏ])")
 
 # Letterlike signs, full-width, circled, parenthesized, squared and mathematical letters.
 _DRESSED_RANGES = (

@@ -40,6 +40,7 @@ import re
 from collections import deque
 from itertools import islice
 
+from evalbench.engine.scoring.letter_cues import LEADS_ON
 from evalbench.engine.scoring.letter_evidence import settled
 from evalbench.engine.scoring.letter_text import ASKS_LATER, CAPITAL, clean
 from evalbench.engine.scoring.letters import LETTERS
@@ -486,7 +487,9 @@ def _opening(text: str) -> str | None:
         _MARKED.match(rest) or (found["letter"] in "BCDEFG" and _TEXT_FOLLOWS.match(rest))
     ):
         return None
-    if _lists_options(letter, rest):
+    following = chr(ord(found["letter"]) + 1)
+    small = following.islower() and re.search(rf"\n[ \t]*\(?{following}[).]", rest)
+    if small or _lists_options(letter, rest):
         return None
     if _WEIGHED.match(rest) and (not found["named"] or _MENTION.search(rest)):
         return None
@@ -546,11 +549,6 @@ def _lists_options(first: str, rest: str) -> bool:
     return False
 
 
-_DANGLES = re.compile(
-    r"(?:\b(?:so|thus|hence|therefore|that|the|an?|and|or|of|to|is|are|in|on|by|with|for|because|since|as|which|but|if"
-    r"|when|while"
-    r"|although|not|from|at|was|were)|,)$"
-)
 _VERDICT = (
     r"(?:(?P<no>incorrect|not[ ](?:correct|right|true)|wrong|false|no|(?-i:F)|too[ ][a-z]{3,9}"
     r"|(?:doesn['’]t|does[ ]not)[ ](?:fit|match|work|hold)|fails)"
@@ -613,7 +611,7 @@ def _by_text(text: str) -> str | None:
     first = letters.index("A") if "A" in letters else 0
     found, letters = found[first:], letters[first:]
     count = next((n for n, one in enumerate(letters) if one != LETTERS[n : n + 1]), len(letters))
-    if count < 3 or _DANGLES.search(text):
+    if count < 3 or LEADS_ON.search(text[-40:]):
         return None
     rest = _SENTENCE_END.split(text[found[count - 1].end() :].strip())[-1].rpartition("\n")[2]
     if CAPITAL.search(rest) or denies(rest) or _SAYS_NOT.search(rest):
