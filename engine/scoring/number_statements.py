@@ -71,7 +71,7 @@ _TO_COME = re.compile(
     re.IGNORECASE,
 )
 _BOUND_BEFORE = re.compile(
-    r"\b(?:an?\s\w+\sand|than|over|under|above|below|beyond|least|most|past|close\sto|nearer|several|few|many|no"
+    r"\b(?:an?\s\w+\sand|than|over|under|above|below|beyond|least|most|past|close\sto|shy\sof|short\sof|nearer|several|few|many|no"
     r"|every|each|per|(?:several|few|many|tens|hundreds|dozens|one)\sof)"
     rf"\s(?:the\s|exactly\s|just\s|about\s)?[$€£(\s{BOLD}]*$",
     re.IGNORECASE,
@@ -79,7 +79,8 @@ _BOUND_BEFORE = re.compile(
 _BOUND_AFTER = re.compile(
     r"-?ish\b|['’]s\b|\+(?!\s?(?:[\d($€£]|[a-z]\b))|-odd\b|\s(?:minimum|maximum|tops)\b"
     r"|\s?(?:plus|minus)\s[a-z]|\s?[:?]\s(?:no|nope|wrong|incorrect|too)\b"
-    r"|(?:\s?°[CF]?|\s[a-z]+)?\sbelow\b|\s(?:and|,)\s(?:up|over|more|above)\b",
+    r"|(?:\s?°[CF]?|\s[a-z]+)?\sbelow\b|\s(?:and|,)\s(?:up|over|more|above|change|(?:then\s)?(?:one|another)\smore)\b"
+    r"|\s\w+,?\sand\s(?:then\s)?(?:one|another|some)\smore\b",
     re.IGNORECASE,
 )
 SO = re.compile(
@@ -105,7 +106,7 @@ RESULT = re.compile(
     r"|(?:comes|works|worked)\s(?:out\s)?to|adds?\sup\sto|sums?\sto|amounts?\sto|leaving"
     r"|which\sleaves|(?<=,\s)(?:for\s)?an?\s(?:increase|decrease|difference|drop|gain|rise|reduction|change|saving|savings"
     r"|profit|loss)\sof|(?<=,\s)(?:making|covering|giving|earning|costing|spending|paying)(?=\s[$€£]?\d)|(?:together|altogether|in\s(?:total|all)),?\s(?:that|it|this)"
-    r"(?:['’]s|\s(?:is|makes))|yields|results\sin|rounds?\s(?:up\s|down\s)?to"
+    r"(?:['’]s|\s(?:is|makes))|yields|results\sin|rounds?\s(?:up\s|down\s)?to|(?<=\d,\s)rounded\s(?:up\s|down\s)?to(?=\s[$€£]?\d)"
     r"|(?:we|i|you)\s(?:get|obtain)|(?<=\d)\s(?:gives|leaves|makes|yields)"
     r"|\b(?:add|subtract|multiply|divide)\b[^.;=\d]{0,20}\d[^.;=]{0,40}?\s(?:to|and)\sget|ergibt|ergeben|égale(?:nt)?)\b|等于",
     re.IGNORECASE,
@@ -198,7 +199,7 @@ _IN_TIME = re.compile(
     re.IGNORECASE,
 )
 _CLAUSE_BREAK = re.compile(r"[,;]\s|\s(?:and|while|but|or)\s|\.\s", re.IGNORECASE)
-BRACKETS = re.compile(rf"(?<=[\w%°²³{BOLD}])\s\(([^()]{{0,200}})\)(?!\s*[-+*/×÷^=])")
+BRACKETS = re.compile(rf"(?<=[\w%°²³€$£¥₹{BOLD}])\s\(([^()]{{0,200}})\)(?!\s*[-+*/×÷^=])")
 _COPULA = re.compile(
     rf"(?:\b(?:is|are|was|were|will\sbe|would\sbe|ist|sind|beträgt|gleich|est|sont|font|es|son|è"
     rf"|sono|é|são|jest|wynosi|равна|равно|равен|составляет|là|adalah|är|er|είναι)\s|[是为為]|[はが은는]\s?)"
