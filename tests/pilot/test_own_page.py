@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from textual import events
 from textual.widgets import Input, TextArea
 
 from evalbench.engine.benchmarks.custom.example import files_of
@@ -36,6 +37,17 @@ async def test_prompts_and_scores_follow_the_file(tmp_path: Path) -> None:
         table = tmp_path / "capitals.csv"
         table.write_text(table.read_text().replace("question", "qestion", 1))
         await until_shown(pilot, "How many legs does a spider have?")
+
+
+async def test_a_pasted_reply_brings_no_control_characters() -> None:
+    app = EvalbenchApp(Preferences(welcomed=True))
+    async with app.run_test(size=(100, 30)) as pilot:
+        await app.action_own()
+        reply = app.screen.query_one("#reply", TextArea)
+        reply.focus()
+        await until(pilot, lambda: app.focused is reply, "the focus")
+        app.post_message(events.Paste("one\x1b[2J \x07two\u202e\n\tthree"))
+        await until(pilot, lambda: reply.text == "one two\n\tthree", "what was pasted")
 
 
 @pytest.mark.parametrize("size", [(80, 24), (120, 40)])

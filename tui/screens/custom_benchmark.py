@@ -12,11 +12,13 @@ import orjson
 from textual import on, work
 from textual.app import ComposeResult
 from textual.containers import VerticalScroll
+from textual.events import Paste
 from textual.widgets import Input, TextArea
 
 from evalbench.engine.benchmarks.custom.file import read_tables
 from evalbench.engine.errors import EvalbenchError
 from evalbench.engine.paths import expand
+from evalbench.engine.terminal_text import clean
 from evalbench.tui.screens.page import Page
 from evalbench.tui.state.cli_child import Line as JsonLine
 from evalbench.tui.state.cli_child import run_command
@@ -34,6 +36,14 @@ SHOWN = 5
 """Number of samples whose prompts are shown."""
 _SETTLED_S = 0.4
 """Seconds without a change before a reply is scored."""
+
+
+class Reply(TextArea):
+    """A reply, typed or pasted."""
+
+    async def _on_paste(self, event: Paste) -> None:
+        """Textual writes control characters to the terminal as they are."""
+        event.text = clean(event.text)
 
 
 class OwnPage(Page):
@@ -72,7 +82,7 @@ class OwnPage(Page):
         yield LineInput(placeholder="such as capitals.toml", id="file")
         with VerticalScroll(id="asked"):
             yield Plain(_EMPTY, id="prompt")
-        yield TextArea(id="reply")
+        yield Reply(id="reply")
         yield Lines(id="score")
         yield Footer()
 
@@ -118,7 +128,7 @@ class OwnPage(Page):
     @work(exclusive=True, group="read")
     async def _read(self) -> None:
         prompt = self.query_one("#prompt", Plain)
-        self.query_one(TopLine).tell(right="reading ...")
+        self.query_one(TopLine).tell(right="reading…")
         try:
             found = await run_command("benchmarks", self._file, "--prompts", str(SHOWN))
         except EvalbenchError as error:
