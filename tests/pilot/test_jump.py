@@ -8,7 +8,7 @@ from evalbench.tui.screens.jump import LETTERS, Jump
 from evalbench.tui.screens.run import RunPage
 from evalbench.tui.state.preferences import Preferences
 from evalbench.tui.widgets.table import Table
-from tests.pilot.driving import until, until_shown
+from tests.pilot.driving import shown, until, until_shown
 from tests.pretending import ACCURACY, pretend
 
 
@@ -41,3 +41,20 @@ async def test_a_letter_takes_the_keyboard_to_what_it_stands_on() -> None:
             await pilot.press(leave)
             await until(pilot, lambda: app.screen is page, "the page again")
         assert page.focused is page.query_one("#log", Table)
+
+
+async def test_no_letter_stands_on_a_frame_that_hides_its_field() -> None:
+    app = EvalbenchApp(
+        Preferences(welcomed=True, benchmark="quickstart", model="compatible/any-model")
+    )
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.press("f3")
+        await until_shown(pilot, "base-url")
+        await until(pilot, lambda: "F9 Start" in shown(app), "the page")
+        await pilot.press("ctrl+o")
+        jump = await until(pilot, lambda: isinstance(app.screen, Jump) and app.screen, "letters")
+        assert len(jump._letters) > 4
+        await until(pilot, lambda: " s " in shown(app), "letters")
+        frames = [line for line in shown(app).splitlines() if line.startswith("╰")]
+        assert frames
+        assert not any(one.isalnum() for line in frames for one in line)

@@ -30,7 +30,7 @@ def place(widget: Widget) -> tuple[int, int]:
     region = widget.region
     for parent in widget.ancestors:
         if isinstance(parent, Widget):
-            region = region.intersection(parent.region)
+            region = region.intersection(parent.content_region)
     return (region.x, region.y) if region else (-1, -1)
 
 
