@@ -68,6 +68,19 @@ async def test_a_server_is_described_tested_changed_and_removed(
         await until(pilot, lambda: "my-gw" not in file.read_text(), "it is gone")
 
 
+async def test_where_a_key_is_missing_its_test_says_what_to_press(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHON_KEYRING_BACKEND", "keyring.backends.fail.Keyring")
+    app = EvalbenchApp(Preferences(welcomed=True))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.press("p")
+        await until_shown(pilot, "anthropic")
+        await pilot.press("t")
+        screen = await until_shown(pilot, "there is no key for anthropic")
+        assert "try: s sets its key" in screen
+
+
 async def test_what_is_wrong_is_told_at_its_field(home: Path) -> None:
     app = EvalbenchApp(Preferences(welcomed=True))
     async with app.run_test(size=(80, 24)) as pilot:

@@ -10,15 +10,17 @@ from textual.app import ComposeResult
 from textual.widgets import Input
 
 from evalbench.engine.errors import EvalbenchError
+from evalbench.tui.commands import commands
 from evalbench.tui.screens.dialogs import Confirm, Trouble
 from evalbench.tui.screens.filtered import FilteredPage
 from evalbench.tui.screens.key_entry import set_key
 from evalbench.tui.screens.server_form import ServerPage
 from evalbench.tui.state import figures
-from evalbench.tui.state.cli_child import Line, run_command
+from evalbench.tui.state.cli_child import Line, run_command, setting_of
 from evalbench.tui.state.fuzzy import fitting_first
 from evalbench.tui.state.key_places import KeyPlaces
 from evalbench.tui.state.provider_lines import about_words, limit_words
+from evalbench.tui.state.user_keys import keys_words
 from evalbench.tui.widgets.footer import Footer
 from evalbench.tui.widgets.pairs import Pairs
 from evalbench.tui.widgets.table import Cell, Column, Table
@@ -34,6 +36,7 @@ _COLUMNS = (
     Column("address", drop=1, least=20),
 )
 
+_KEY = next(command for command in commands("providers") if command.id == "providers.key")
 _NO_MATCH = "No matching providers. Press escape to show all."
 
 
@@ -170,6 +173,9 @@ class ProvidersPage(FilteredPage):
         except EvalbenchError as error:
             self._tried[name] = f"✗ {error.what}"
             self._show()
+            key = keys_words(_KEY, self.the_app.preferences.keymap)
+            if key and setting_of(error) == "key":
+                error = EvalbenchError(error.what, why=error.why, hint=f"{key} sets its key")
             if self.on_top:
                 await self.app.push_screen_wait(Trouble(error))
             return

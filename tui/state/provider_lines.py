@@ -156,7 +156,7 @@ def about_words(line: Line) -> list[tuple[str, str]]:
     pairs += [
         ("limits", limits + _source(line, "limits_page")),
         ("prices", _PRICES.get(prices, prices) + _more(line["prices_page"])),
-        ("batches", "the first one shows" if batches == "tried" else batches),
+        ("batches", "not known until the first is tried" if batches == "tried" else batches),
     ]
     if line["concurrency"]:
         pairs.append(("concurrency", str(line["concurrency"])))
