@@ -16,9 +16,11 @@ from math import inf, log
 from evalbench.engine.calls import RateLimits
 from evalbench.engine.dispatch.headroom import Headroom
 from evalbench.engine.dispatch.load_trial import TOLERATED
+from evalbench.engine.dispatch.number_limit import Sent
+from evalbench.engine.dispatch.resizable_semaphore import ResizableSemaphore
 from evalbench.engine.dispatch.retry import LONGEST_OUTAGE_S
 from evalbench.engine.dispatch.shared_limits import BURST_S, MOST, SharedLimits
-from evalbench.engine.dispatch.steering import SHRINK, Refusal, Sent, Steering
+from evalbench.engine.dispatch.steering import SHRINK, Refusal, Steering
 from evalbench.engine.errors import Overloaded, ProviderError, RateLimited
 
 START = 6
@@ -39,66 +41,6 @@ _LONGEST_QUEUE_S = 120.0
 """Calls queue for no longer than this at the rate of answers so far."""
 _WEIGHT = 0.1
 """Weight of the latest reply in the moving average of tokens."""
-_BYTES_IN_FLIGHT = 256 * 1024 * 1024
-
-
-class ResizableSemaphore:
-    """A semaphore whose size can change while in use; first come, first served."""
-
-    def __init__(self, size: int) -> None:
-        self.size = size
-        self.taken = 0
-        self.weight = 0
-        self._waiting: deque[tuple[asyncio.Future[None], int]] = deque()
-
-    @property
-    def waiting(self) -> int:
-        """Number of waiters."""
-        return len(self._waiting)
-
-    async def take(self, weight: int = 0) -> None:
-        """Wait for a permit. ``weight`` is the call's size in bytes; a lone call always fits."""
-        if not self._waiting and self._fits(weight):
-            self.taken += 1
-            self.weight += weight
-            return
-        entered: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        place = entered, weight
-        self._waiting.append(place)
-        try:
-            await entered
-        except asyncio.CancelledError:
-            if entered.cancelled():
-                with contextlib.suppress(ValueError):
-                    self._waiting.remove(place)
-                self._admit()
-            else:
-                self.give(weight)
-            raise
-
-    def give(self, weight: int = 0) -> None:
-        """Release a permit taken with the same weight."""
-        self.taken -= 1
-        self.weight -= weight
-        self._admit()
-
-    def resize(self, size: int) -> None:
-        """Change the number of permits; current holders keep theirs."""
-        self.size = size
-        self._admit()
-
-    def _fits(self, weight: int) -> bool:
-        light = not self.taken or self.weight + weight <= _BYTES_IN_FLIGHT
-        return self.taken < self.size and light
-
-    def _admit(self) -> None:
-        # Hand the permit over directly, so that no newcomer can take it first.
-        while self._waiting and self._fits(self._waiting[0][1]):
-            entered, weight = self._waiting.popleft()
-            if not entered.done():
-                self.taken += 1
-                self.weight += weight
-                entered.set_result(None)
 
 
 class Limiter:
@@ -476,8 +418,8 @@ class Limiter:
                 of = of * self._level // size
                 refused = self._shared_limits.refusals(refused)
         rate = self._steering.pace.rate
-        refusal = Refusal(sent.at, sent.beside, refused, of)
-        change = self._steering.was_refused(refusal, size, loop.time(), paced)
+        refusal = Refusal(sent, refused, of)
+        change = self._steering.was_refused(refusal, size, loop.time(), paced=paced)
         self._changed(size, change)
         if rate != self._steering.pace.rate and not self._alone:
             self._agree_on_rate()
@@ -564,6 +506,8 @@ class Limiter:
 
     def close(self) -> None:
         """Return this engine's share of the key's concurrency to the others."""
+        if self._rising is not None:
+            self._rising.cancel()
         if self._shared_limits:
             self._shared_limits.leave()
 

@@ -2,10 +2,10 @@
 
 A limit on calls in flight is met by concurrency; a limit on calls a second is not, where few
 calls are in flight: two of half a second are four a second, and three are six. So what a model
-answers while it refuses becomes a rate at which calls are sent, and the concurrency need not
+accepts while it refuses becomes a rate at which calls are sent, and the concurrency need not
 be exact.
 
-Each refusal lowers the rate and each answer raises it, so little that they are even when one
+Each refusal lowers the rate and each accepted call raises it, so little that they are even when one
 request in seventy is refused. Above a limit refusals are what exceeds it: so the rate stays just
 above it, all of the limit is used, and a limit that rises is noticed. The steps are large at
 first, and again while refusals come too often or not at all.
@@ -28,8 +28,8 @@ _FALL = 0.5
 _RISE = 2.0
 """So many times what was sent is the most that it rises to in the same time."""
 _DOUBTED = 4.0
-_UNANSWERED = 3
-"""After this many refusals without an answer, the rate is not to blame."""
+_UNACCEPTED = 3
+"""After this many refusals with none accepted between, the rate is not to blame."""
 _LATE_S = 0.05
 """A call sent this late does not delay those after it."""
 
@@ -47,8 +47,8 @@ class Pace:
         self.part = part
         self._next = 0.0
         self._step = _FIRST
-        self._answered = 0
-        self._unanswered = 0
+        self._accepted = 0
+        self._unaccepted = 0
         self._lowered = 0.0
         self._eager = True
         self._floor = 0.0
@@ -70,7 +70,7 @@ class Pace:
 
     def begin(self, rate: float, now: float) -> None:
         """Keep about this rate from now on."""
-        self.rate, self._step, self._answered, self._lowered = rate, _FIRST, 0, now
+        self.rate, self._step, self._accepted, self._lowered = rate, _FIRST, 0, now
         self._eager = True
         self.judged()
 
@@ -99,29 +99,29 @@ class Pace:
         self._floor = max(least, self.rate * _FALL)
         self._ceiling = sent * _RISE
 
-    def answered(self, always: float) -> None:
-        """Note that a request was answered while others waited for their turn.
+    def accepted(self, always: float) -> None:
+        """Note that a request was accepted while others waited for their turn.
 
         Args:
             always: the share of requests that are refused at any rate.
         """
         usual = always + REFUSED
-        self._answered += 1
-        if self._answered * usual > _SELDOM:
+        self._accepted += 1
+        if self._accepted * usual > _SELDOM:
             self._step = min(_FIRST, self._step * (1 + usual))
         share = always + REFUSED * (_EAGER if self._eager else 1.0)
         raised = self.rate * (1 + self._lowers(always) * share / (1 - share))
         self.rate = max(self.rate, min(raised, self._ceiling))
 
     def refused(self, now: float, sent: float, always: float) -> None:
-        """Like :meth:`answered`, when the request was refused for load."""
+        """Like :meth:`accepted`, when the request was refused for load."""
         if sent < self._lowered:
             return  # it says nothing about the rate since
-        self._unanswered = 0 if self._answered else self._unanswered + 1
-        if self._unanswered > _UNANSWERED:
+        self._unaccepted = 0 if self._accepted else self._unaccepted + 1
+        if self._unaccepted > _UNACCEPTED:
             return
-        often = self._answered * (always + REFUSED) < _OFTEN
-        self._answered, self._lowered, self._eager = 0, now, False
+        often = self._accepted * (always + REFUSED) < _OFTEN
+        self._accepted, self._lowered, self._eager = 0, now, False
         self.rate = max(self._floor, self.rate * (1 - self._lowers(always)))
         self._step = min(_FIRST, 1.3 * self._step) if often else max(_LEAST, self._step / 2)
 

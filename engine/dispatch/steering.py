@@ -1,4 +1,7 @@
-"""Finds how many concurrent calls a model can take from its answers and refusals.
+"""Finds how many concurrent calls a model can take from what it accepts and refuses.
+
+A call is accepted when it is answered, or when it is in flight for much longer than refusals take:
+however long its answer takes, what it teaches is known within a second.
 
 Refusals alone are not enough: some occur at any load (a broken shard, a model short of
 capacity everywhere), and sending less then costs answers and avoids none. So every cut is an
@@ -6,9 +9,9 @@ experiment (:mod:`evalbench.engine.dispatch.load_trial`). If load is to blame, r
 less is sent; if as many come as before, the cut is undone, and that share of refusals is treated as
 this model's baseline until it changes.
 
-If load is to blame, what is limited is either the number of calls in flight or their rate. It is
-the number if a call is refused beside more others than any call that was answered lately; then
-the concurrency is steered, else the rate (:mod:`evalbench.engine.dispatch.pacing`).
+If load is to blame, what is limited is either the number of calls in flight
+(:mod:`evalbench.engine.dispatch.number_limit`), and then the concurrency is steered, or else their
+rate (:mod:`evalbench.engine.dispatch.pacing`).
 
 Below a number that was too high, the search continues by bisection; then it holds, and the next
 step up is tried less and less often while it keeps failing.
@@ -25,6 +28,7 @@ from math import ceil, inf, sqrt
 from typing import NamedTuple
 
 from evalbench.engine.dispatch.load_trial import TOLERATED, Trial
+from evalbench.engine.dispatch.number_limit import NumberLimit, Sent
 from evalbench.engine.dispatch.pacing import Pace
 
 SHRINK = 0.7
@@ -51,10 +55,6 @@ _MOST_REFUSALS = 1024
 _PROVED = 20
 """After this many answers, another outage is believed: a low limit refuses at times as well."""
 _MOST_ALWAYS = 0.4
-_FEWEST_OVER, _APART_S = 4, 0.1
-"""So many were refused beside more than any accepted one, this far apart, before it is their
-number: of a few that are sent at once, a rate refuses the last as well."""
-_NEARLY = 0.9
 _LONGEST_REST = 16
 _FEWEST_TIMED = 3
 _TIMED_S = 0.25
@@ -75,32 +75,16 @@ class _Level(NamedTuple):
     answered: int
 
 
-class Sent(NamedTuple):
-    """A call in flight.
-
-    Attributes:
-        at: when it was sent.
-        beside: how many others were in flight then.
-        paced: whether the rate held it back.
-    """
-
-    at: float
-    beside: int
-    paced: bool
-
-
 class Refusal(NamedTuple):
     """A refused call, when that is known.
 
     Attributes:
-        sent: when it was sent.
-        beside: how many others were in flight then.
+        sent: the call.
         refused, of: how many of the calls sent lately are known to be refused; by all engines on
             the key, where there are several.
     """
 
-    sent: float
-    beside: int
+    sent: Sent
     refused: int
     of: int
 
@@ -126,7 +110,7 @@ class Steering:
     """Counts outcomes and decides how to change the concurrency.
 
     Attributes:
-        ramping: no limit has been hit yet: each answer allows one more call.
+        ramping: no limit has been hit yet: each accepted call allows one more.
         always: the baseline share of refusals, which come at any load.
         pace: the request rate that was found.
     """
@@ -156,10 +140,7 @@ class Steering:
         self._proof = _PROVED
         self._judged_from = -inf
         self._judged = 0
-        self._most = self._most_before = self._counted = 0
-        self._full: Refusal | None = None
-        self._over = 0
-        self._tried = 0.0
+        self._number = NumberLimit()
         self._round = 0
         self._accepted = 0
         self._since: tuple[float, int] | None = None
@@ -207,7 +188,7 @@ class Steering:
         if count >= self._due or many:
             took = max(now - self._begun, 1e-6)
             some = self._refused > 0
-            change = self._judge(size, wanted, took, now, paced)
+            change = self._judge(size, took, now, wanted=wanted, paced=paced)
             self._lately = self._pooled(0, 0)
             self._answered = self._refused = 0
             self._begun = now
@@ -220,7 +201,7 @@ class Steering:
             self.pace.judged(least * _LEAST_LEFT_TRIED, count / took / self.pace.part)
             return change
         rises = self.ramping or size < self._held or self.pace.found
-        rises = rises and not self._is_number(now) and 3 * kept <= undecided
+        rises = rises and self._number_found(now) is None and 3 * kept <= undecided
         return 1 if accepted and rises and wanted else 0
 
     def paused(self, now: float) -> None:
@@ -254,13 +235,9 @@ class Steering:
             paced: whether calls are held back by the pace.
         """
         self._proof += 1
-        if self._full is not None and beside >= self._full.beside:
-            self._full = None
+        self._number.accepted(beside)
         if paced:
-            self.pace.answered(self.always)
-        self._most, self._counted = max(self._most, beside), self._counted + 1
-        if self._counted >= 2 * _FEWEST_PACED:
-            self._most_before, self._most, self._counted = self._most, 0, 0
+            self.pace.accepted(self.always)
 
     def outage_before(self, sent: float, now: float) -> Known | None:
         """What was known before an outage, if one was over when this answered call was sent."""
@@ -279,7 +256,8 @@ class Steering:
         """
         self.paused(now)
         self._proof = 0
-        self._full = self._since = None
+        self._number.forget()
+        self._since = None
         self._refusals.clear()
         self.always, self.ramping = known.always, known.ramping
         self._too_much = known.too_much
@@ -305,12 +283,7 @@ class Steering:
         accepted = (sent.at for sent in self._in_flight.values() if first.sent < sent.at < until)
         return _lasts(first, min(accepted, default=last.sent))
 
-    @property
-    def _most_beside(self) -> int:
-        """How many calls were in flight beside one that was answered, lately at most."""
-        return max(self._most, self._most_before)
-
-    def was_refused(self, refusal: Refusal, size: int, now: float, paced: bool) -> int:
+    def was_refused(self, refusal: Refusal, size: int, now: float, *, paced: bool) -> int:
         """Like :meth:`heard`, as soon as a call is refused.
 
         The outcome is heard only when answers of the same age are. But a rate that was too high
@@ -318,31 +291,25 @@ class Steering:
         waited for.
         """
         self._round = refusal.of
-        self._refusing_s = max(now - refusal.sent, 0.9 * self._refusing_s)
-        many_beside = refusal.beside > self._most_beside
-        if not many_beside:
-            self._full = None
-        elif self._full is None or refusal.beside < self._full.beside:
-            self._full, self._over, self._tried = refusal, 1, refusal.sent
-        elif refusal.sent - self._tried >= _APART_S:
-            self._over, self._tried = self._over + 1, refusal.sent
+        self._refusing_s = max(now - refusal.sent.at, 0.9 * self._refusing_s)
+        sent, many_beside = refusal.sent.at, self._number.refused(refusal.sent)
         if not many_beside and len(self._refusals) < _MOST_REFUSALS:
             self._rate = self._answer_rate(now) or self._rate
             taken = self.pace.rate * self.pace.part if self.pace.found else self._rate
             self._refusals.append(
-                Known(refusal.sent, taken, size, self.pace.rate, self.always, self.ramping,
+                Known(sent, taken, size, self.pace.rate, self.always, self.ramping,
                       self._too_much)
             )  # fmt: skip
         self._accepted -= 1
         if refusal.refused == 1 or self._since is None:
-            self._since = refusal.sent, self._accepted
-        if many_beside and self._is_number(now):
-            return self._keep_to(refusal.beside, size) if refusal.beside < size else 0
+            self._since = sent, self._accepted
+        if many_beside and (number := self._number_found(now)) is not None:
+            return self._keep_to(number, size) if number < size else 0
         if paced:
-            self.pace.refused(now, refusal.sent, self.always)
+            self.pace.refused(now, sent, self.always)
             return 0
         many = self._are_many(refusal.refused, refusal.of)
-        if not many or refusal.sent < self._judged_from or self._nobody_answers(now):
+        if not many or sent < self._judged_from or self._nobody_answers(now):
             return 0
         rate = self._taken(now)
         requests, were = self._pooled(refusal.of, refusal.refused)
@@ -357,25 +324,15 @@ class Steering:
 
     def _is_paced(self, now: float) -> bool:
         """Whether it is a rate that was exceeded, as far as is known."""
-        return self.pace.found and not self._is_number(now)
+        return self.pace.found and self._number_found(now) is None
 
-    def _is_number(self, now: float) -> bool:
-        """Whether it is the number of calls in flight that is limited.
-
-        Some were refused beside a few more others than any that was accepted, and none of those
-        sent since beside as many was accepted.
-        """
-        full, wait = self._full, _MUCH_LONGER * self._refusing_s
-        if full is None or self._over < _FEWEST_OVER:
-            return False
-        if (
-            self._most_beside < _NEARLY * full.beside - 1
-            or now - full.sent <= self.decided_s + wait
-        ):
-            return False
-        return not any(
-            full.sent < sent.at < now - wait and sent.beside >= full.beside
-            for sent in self._in_flight.values()
+    def _number_found(self, now: float) -> int | None:
+        """How many calls may be in flight, if it is their number that is limited."""
+        return self._number.found(
+            now,
+            decided_s=self.decided_s,
+            refusing_s=_MUCH_LONGER * self._refusing_s,
+            in_flight=self._in_flight.values(),
         )
 
     def _are_many(self, refused: int, count: int) -> bool:
@@ -403,7 +360,7 @@ class Steering:
         self._cut(size, 1 - left / size, now, elsewhere=True)
         self._due = max(_FEWEST, 2 * left)
 
-    def _judge(self, size: int, wanted: bool, took: float, now: float, paced: bool) -> int:
+    def _judge(self, size: int, took: float, now: float, *, wanted: bool, paced: bool) -> int:
         refused, count = self._refused, self._answered + self._refused
         share, sent, rate = refused / count, count / took, self._answered / took
         if (trial := self._trial) is not None:
@@ -477,8 +434,8 @@ class Steering:
 
     def _cut(self, size: int, share: float, now: float, *, elsewhere: bool = False) -> int:
         rate = self._taken(now)
-        if self._full is not None and self._is_number(now):
-            change = self._keep_to(self._full.beside, size)
+        if (number := self._number_found(now)) is not None:
+            change = self._keep_to(number, size)
         else:
             by_rate = rate > 0 and self.always <= TOLERATED
             if by_rate and not elsewhere:

@@ -48,7 +48,9 @@ class Weather:
         begins: float = 2.5,
         concurrency: int | None = None,
         wait_s: float | None = None,
+        fails_s: float = 0.0,
     ) -> None:
+        self.fails_s = fails_s
         self.begins, self.ends = begins, begins + lasts
         self._error = error
         self.provider = Acted({"answer": self._answer})
@@ -67,6 +69,8 @@ class Weather:
 
     async def _answer(self, text: str, number: int) -> Reply:
         if self.begins <= now() < self.ends:
+            if self.fails_s:
+                await asyncio.sleep(self.fails_s)
             raise self._error()
         await asyncio.sleep(1)
         self.answered[text] += 1
@@ -148,6 +152,21 @@ async def test_the_last_calls_of_a_run_wait_as_well(calls: int) -> None:
     weather.answered.clear()
     weather.budget.spent = Decimal(0)
     assert weather.all_answered_once(await asyncio.gather(*weather.ask(calls)))
+
+
+@virtual_time
+async def test_while_a_probe_is_in_flight_no_limit_is_shown() -> None:
+    weather = Weather(DOWN[1], lasts=HOUR, fails_s=5.0)
+    calls = weather.ask()
+    await asyncio.sleep(MINUTE)
+    shown = []
+    for _ in range(60):
+        await asyncio.sleep(1)
+        gauges = weather.realtime.gauges()
+        shown.append((gauges["in_flight"], gauges["paused_s"] > 0, gauges["limited_by"]))
+    assert {*shown} == {(0, True, ""), (1, False, "")}
+    weather.realtime.halt()
+    await asyncio.gather(*calls, return_exceptions=True)
 
 
 @virtual_time

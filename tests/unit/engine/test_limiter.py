@@ -10,7 +10,8 @@ import random
 import pytest
 
 from evalbench.engine.calls import RateLimits
-from evalbench.engine.dispatch.limiter import START, Limiter, ResizableSemaphore
+from evalbench.engine.dispatch.limiter import START, Limiter
+from evalbench.engine.dispatch.resizable_semaphore import ResizableSemaphore
 from evalbench.engine.dispatch.shared_limits import MOST
 from evalbench.engine.errors import ConnectionFailed, Overloaded, ProviderError, RateLimited
 from tests.unit.engine.virtual_time import now, settle, virtual_time

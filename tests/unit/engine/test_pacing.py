@@ -20,7 +20,7 @@ def taking(limit: float, pace: Pace, seconds: float, now: float = 0.0) -> tuple[
         asked += 1
         if held >= 1:
             held -= 1
-            pace.answered(0.0)
+            pace.accepted(0.0)
         else:
             refused += 1
             pace.refused(now, now, 0.0)
@@ -74,7 +74,7 @@ def test_refusals_that_come_at_any_load_leave_the_rate_where_it_is() -> None:
     pace.begin(100.0, 0.0)
     for number in range(1, 5001):
         if number % 5:
-            pace.answered(0.2)
+            pace.accepted(0.2)
         else:
             pace.refused(now=number, sent=number, always=0.2)
     assert 50 < pace.rate < 1000
@@ -90,3 +90,18 @@ def test_engines_on_a_key_take_their_parts_of_its_rate() -> None:
 def test_without_a_limit_nobody_waits() -> None:
     pace = Pace()
     assert (pace.found, pace.rate, pace.wait(0.0)) == (False, inf, 0.0)
+
+
+def test_a_rate_that_limits_nothing_does_not_rise_for_ever() -> None:
+    pace = Pace()
+    pace.begin(50.0, 0.0)
+    pace.judged(sent=30.0)
+    for _ in range(1000):
+        pace.accepted(0.0)
+    assert pace.rate == 60.0
+    pace.judged(sent=20.0)
+    pace.accepted(0.0)
+    assert pace.rate == 60.0, "it is not lowered either"
+    pace.judged(sent=60.0)
+    pace.accepted(0.0)
+    assert pace.rate > 60.0

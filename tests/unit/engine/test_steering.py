@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
+from evalbench.engine.dispatch.number_limit import Sent
 from evalbench.engine.dispatch.steering import Refusal, Steering
 
 
@@ -45,7 +46,9 @@ class World:
                         self.change(self.steering.resume(known, self.size, now))
                 elif paced:
                     self.change(
-                        self.steering.was_refused(Refusal(now, 0, 1, size), self.size, now, paced)
+                        self.steering.was_refused(
+                            Refusal(Sent(now, 0, paced), 1, size), self.size, now, paced=paced
+                        )
                     )
                 self.change(
                     self.steering.heard(
@@ -144,7 +147,7 @@ def test_a_limit_on_calls_in_flight_is_told_from_one_on_their_rate() -> None:
             steering.was_accepted(beside, paced=False)
 
         def refuse(at: float, beside: int, steering: Steering = steering) -> int:
-            refusal = Refusal(at, beside, refused=1, of=24)
+            refusal = Refusal(Sent(at, beside, paced=True), refused=1, of=24)
             return steering.was_refused(refusal, 24, at + 0.01, paced=True)
 
         # Beside fewer than were accepted before: it is the rate.
