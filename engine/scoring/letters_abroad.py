@@ -132,6 +132,7 @@ _IS_THAT = re.compile(rf"\w\W[^\x01]*?{_IS_IT}")
 _LETTER_OR_DIGIT = re.compile(r"[^\W_]")
 _CLEFT = re.compile(r"(?:のは|ものは|것은|的是)\s*[「『(（\"“]?$")
 _AFTER_NOT = words(table.AFTER_NOT)
+_DENIAL = re.compile(_AFTER_NOT)
 _ENDS_DENIED = re.compile(rf"(?:{_AFTER_NOT})\s*$")
 _CLAUSE = re.compile(
     rf"(?:[;；，、,](?=\s)|[；，、])\s*|(?={words(table.BUT)})|(?:{_AFTER_NOT})"
@@ -439,10 +440,13 @@ def rejects(text: str) -> bool:
 
 
 def turns(text: str) -> Iterator[int]:
-    """Where "but", "because", "so" and the like begin clauses."""
+    """Where "but", "because", "so" and the like begin clauses, and denials before them end."""
     plain = _MASKED.sub(lambda found: "_" * len(found[0]), _lower(text))
+    denials = {found.start(): found.end() for found in _DENIAL.finditer(plain)}
+    yield from denials.values()
     for pattern in (_BUT, _BECAUSE, _SO):
-        yield from (found.start() for found in pattern.finditer(plain))
+        starts = (found.start() for found in pattern.finditer(plain))
+        yield from (start for start in starts if start not in denials)
 
 
 def asked_for(before: str) -> bool:

@@ -268,6 +268,8 @@ def test_a_reply_that_says_an_option_chooses_it(reply: str, place: int | None) -
         ("Neutral. The premise neither confirms nor rules it out.", ("Entailment", "Neutral"), 1),
         ("정답은 인천입니다.", ("서울", "부산", "인천"), 2),
         ("Doğru cevap İzmir'dir.", ("Ankara", "İzmir"), 1),
+        ("부산이 아니라 서울입니다.", ("부산", "서울"), 1),
+        ("京都ではなく東京です。", ("京都", "東京"), 1),
         ("Lisbon and Rome are both old.", ("Madrid", "Lisbon", "Rome"), None),
         ("It might be Lisbon or Rome.", ("Madrid", "Lisbon", "Rome"), None),
         ("One moment, the price rose by 120.", ("12", "20"), None),
