@@ -116,9 +116,10 @@ class Confirm(Dialog[bool]):
             if self._note:
                 yield Plain(self._note, classes="dim")
             with Horizontal(id="buttons"):
-                no, yes = ("default", "primary") if self._harmless else ("primary", "error")
-                yield Button("No (n)", id="no", variant=no)  # type: ignore[arg-type]
-                yield Button(plain(f"{self._yes} (y)"), id="yes", variant=yes)  # type: ignore[arg-type]
+                mild = self._harmless
+                yield Button("No (n)", id="no", variant="default" if mild else "primary")
+                yes = plain(f"{self._yes} (y)")
+                yield Button(yes, id="yes", variant="primary" if mild else "error")
 
     def on_mount(self) -> None:
         """Focus the safe answer."""
