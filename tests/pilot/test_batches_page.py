@@ -186,3 +186,15 @@ async def test_the_lines_of_a_sample_can_be_read(home: Path) -> None:
         assert "batch dddddddddd, line 1 (batch_77)" in screen
         assert f"[came] {item}" in screen
         assert "\x1b" not in screen
+
+
+async def test_a_run_whose_batches_are_all_read_tells_of_each(home: Path) -> None:
+    made = pretend(model="openai/gpt-4.1-mini")
+    names = [letter * 10 for letter in "abcde"]
+    read = [batch(name, "done", answered=500, cost="0.5") for name in names]
+    made.status(State.COMPLETE, done=2500, batches=read)
+    app = an_app()
+    async with app.run_test(size=(120, 40)) as pilot:
+        await app.open_run(made.folder)
+        screen = await until_shown(pilot, "and 1 more: t")
+        assert [name for name in names if name in screen] == names[:4]

@@ -320,9 +320,9 @@ _MOST_BATCHES = 4
 
 
 def batch_lines(view: RunView, *, compact: bool) -> list[Line]:
-    """The pending batches, or else the last ones: their state and progress."""
+    """The pending batches, or if none is, all: their state and progress."""
     batches = view.status.batches
-    shown = [batch for batch in batches if is_open(batch)] or batches[-1:]
+    shown = [batch for batch in batches if is_open(batch)] or batches
     lines: list[Line] = [
         [
             *([] if compact else [(f"{batch.get('name')} ", "dim")]),
