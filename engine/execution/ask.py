@@ -146,7 +146,8 @@ class SampleAsk:
         *,
         sample: Sample,
         known: Known,
-        count: Callable[[str, Reply, bool], None],
+        count: Callable[[str, Reply], None],
+        count_stored: Callable[[str, Reply], None] | None = None,
     ) -> None:
         """Set up asking for one sample.
 
@@ -156,7 +157,8 @@ class SampleAsk:
             epoch: zero-based.
             sample: the sample itself.
             known: what the journal has for this sample.
-            count: called with every reply, its role and whether it came from the journal.
+            count: called with the role and the reply of every call that was answered now.
+            count_stored: the same for every reply that the journal had.
         """
         self._journal = run.journal
         self._models = run.models
@@ -169,6 +171,7 @@ class SampleAsk:
         self._ask_again = run.ask_again
         self._final = run.final
         self._count = count
+        self._count_stored = count_stored
         self._earlier = run.earlier
         self._asked: set[CallKey] = set()
 
@@ -194,7 +197,8 @@ class SampleAsk:
             if known.reply is not None:
                 stands = known.reply.outcome not in self._ask_again or known.id in self._final
                 if same and stands:
-                    self._count(role, known.reply, True)
+                    if self._count_stored is not None:
+                        self._count_stored(role, known.reply)
                     return _answered(known.reply)
                 reask = known.reask + 1
             else:
@@ -225,7 +229,7 @@ class SampleAsk:
                 # Both in one turn of the loop, so that the call is never recorded as being sent.
                 intend()
                 await self._journal.store_reply(self._row, key, reask, reply)
-                self._count(role, reply, False)
+                self._count(role, reply)
                 return _answered(reply)
         try:
             reply = await self._reply(part, key, reask, call, ident, intend)
@@ -236,7 +240,7 @@ class SampleAsk:
         await stored
         if reply.outcome is Outcome.ERROR:
             self._final.add(ident)
-        self._count(role, reply, False)
+        self._count(role, reply)
         return _answered(reply)
 
     async def _reply(

@@ -280,7 +280,7 @@ class Driver(ReplySink):
     def arrived(self, call: CallRow, role: str, reply: Reply) -> None:
         if reply.outcome is Outcome.ERROR:
             self._asks.final.add(call.id)
-        self.progress.count_reply(role, reply, False)
+        self.progress.count_reply(role, reply)
         self._backlog.wake(call, reply)
         self._news.set()
 
@@ -351,7 +351,9 @@ class Driver(ReplySink):
             job.epoch,
             sample=job.sample,
             known=newest(job.calls),
-            count=progress.count_new_reply if job.woken else progress.count_reply,
+            count=progress.count_reply,
+            # Those of a sample that was parked were counted when they arrived.
+            count_stored=None if job.woken else progress.count_stored_reply,
         )
         if progress.first_sent is None:
             progress.first_sent = time.monotonic()

@@ -136,27 +136,27 @@ class RunProgress:
         then, before = self._recent[0]
         return (done - before) / (now - then) if now > then else 0.0
 
-    def count_reply(self, role: str, reply: Reply, from_journal: bool) -> None:
-        """Count one answered call of a role."""
-        how = "from_journal" if from_journal else "reused" if reply.reused else "sent"
-        self.roles[role][how] += 1
-        if from_journal:
-            self.from_journal += 1
-        elif reply.reused:
+    def count_reply(self, role: str, reply: Reply) -> None:
+        """Count one call of a role that was answered now, or by a reply of an earlier run."""
+        if reply.reused:
             self.reused += 1
         else:
             self.sent += 1
             self.input_tokens += reply.usage.input_tokens or 0
             self.output_tokens += reply.usage.output_tokens or 0
+        self._count(role, reply, "reused" if reply.reused else "sent")
+
+    def count_stored_reply(self, role: str, reply: Reply) -> None:
+        """Count one call of a role whose reply was in the journal."""
+        self.from_journal += 1
+        self._count(role, reply, "from_journal")
+
+    def _count(self, role: str, reply: Reply, how: str) -> None:
+        self.roles[role][how] += 1
         for note in reply.params:
             known = self.notes.get(note.name)
             if known is None or _FATES.index(note.fate) >= _FATES.index(known["fate"]):
                 self.notes[note.name] = {"fate": note.fate, "reason": note.reason}
-
-    def count_new_reply(self, role: str, reply: Reply, from_journal: bool) -> None:
-        """Count a reply of a sample that was parked: stored ones were counted when they arrived."""
-        if not from_journal:
-            self.count_reply(role, reply, False)
 
     def count_score(
         self,

@@ -83,9 +83,7 @@ class Bench:
         )
         models = {"candidate": BoundModel(self.model, realtime, {})}
         run = RunAsks(self.journal, models, lambda: False, frozenset({Outcome.ERROR}))
-        ask = SampleAsk(
-            run, row, 0, sample=sample(row), known={}, count=lambda role, reply, stored: None
-        )
+        ask = SampleAsk(run, row, 0, sample=sample(row), known={}, count=lambda role, reply: None)
         self.server.response, self.server.later, self.server.asked = response, later, 0
         try:
             return await ask("candidate", PROMPT)
