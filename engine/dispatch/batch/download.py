@@ -62,7 +62,7 @@ class Download:
                 least = expected(self._batch, job)
                 if problem := problem_of(survey, least):
                     raise ServerFault(f"the results of batch {job.id} are not whole", why=problem)
-                if survey.lines >= least:
+                if survey.lines >= (self._batch.requests if job.succeeded is None else least):
                     return job
                 if survey.lines == short:
                     break

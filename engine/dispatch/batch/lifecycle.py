@@ -371,10 +371,11 @@ class Lifecycle:
         if job is None or job.state is JobState.ENDED:
             failed = job.failed if job else None
             return missing - min(missing, max(0, (failed or 0) - bad))
-        # Calls not started before an early end are not billed; started ones may have no line.
+        # Calls not started before an early end are not billed; started ones may have no line, or
+        # one that cannot be read.
         done = batch.done_there or 0
         lost = done - good if job.succeeded is not None else done - good - bad
-        return min(missing, max(0, lost, job.withheld))
+        return min(missing, max(lost, job.withheld, results.odd.get("unreadable", 0)))
 
     async def _done(self) -> None:
         """Finish: all its results have been read."""

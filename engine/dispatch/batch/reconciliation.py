@@ -178,7 +178,9 @@ class Reconciliation:
             context.pending.discard(ident)
             if batch.cancel_for == "fallback":
                 context.not_here.add(ident)
-        batch.again += len(leaving)
+            if batch.reservation:
+                context.meter.budget.settle_part(batch.reservation, self._share(), ZERO)
+            batch.again += 1
         context.journal.forget_calls(leaving)
         self._asked_again(len(leaving), why)
         for ident in leaving:

@@ -397,6 +397,19 @@ def test_calls_without_a_result_count_where_they_may_have_been_answered(
 
 
 @virtual_time
+async def test_an_unreadable_line_of_an_early_end_may_be_an_answer(tmp_path: Path) -> None:
+    world, post, budget = await world_of(tmp_path, 8), Post(), Budget()
+    post.usage = Usage(10, 4)
+    post.becomes = lambda parcel: JobState.CANCELLED if parcel.id == "job-1" else third_look(parcel)
+    post.spoil = lambda lines: [lines[0][:9], *lines[1:]] if len(lines) == 8 else lines
+    state, driver = await drive(world, post, budget=budget)
+    assert (state, driver.progress.done, driver.progress.failed) == (State.COMPLETE, 8, 0)
+    assert sorted(post.executed.values()) == [1] * 7 + [2]
+    with world.read() as reader:
+        assert reader.query(totals).possible == budget.possible == Decimal("0.00011")
+
+
+@virtual_time
 async def test_calls_whose_results_never_come_are_sent_three_times_at_most(tmp_path: Path) -> None:
     world, post, budget = await world_of(tmp_path, 5), Post(), Budget()
     post.says = lambda text: ServerFault("oops") if text == "question 2" else "yes"
