@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import random
 import sqlite3
 from collections.abc import Callable
@@ -394,6 +395,32 @@ def test_calls_without_a_result_count_where_they_may_have_been_answered(
             assert reader.query(totals).possible == budget.possible
 
     check()
+
+
+@virtual_time
+async def test_what_a_power_cut_must_not_undo_is_on_the_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """That a batch is being created, and its results before its calls are asked again."""
+    world, post = await world_of(tmp_path, 3), Post()
+    synced: list[int] = []
+    sync, create = os.fsync, post.create
+
+    def noted(file: int) -> None:
+        sync(file)
+        synced.append(os.fstat(file).st_ino)
+
+    async def created(*args: Any) -> BatchJob:
+        assert stages(world) == ["submitting"]
+        assert synced[-1] == world.path.with_name("journal.db-wal").stat().st_ino
+        return await create(*args)
+
+    monkeypatch.setattr(os, "fsync", noted)
+    monkeypatch.setattr(post, "create", created)
+    state, _ = await drive(world, post)
+    assert state is State.COMPLETE
+    [results] = tmp_path.glob("batches/*.results.jsonl")
+    assert results.stat().st_ino in synced
 
 
 @virtual_time
