@@ -181,7 +181,8 @@ def fit(
         return needed(footprint, form, memory, tokens=tokens, batch=batch, slots=slots)
 
     smallest = min(batch, SMALLEST_BATCH)
-    forms = dict.fromkeys((loading.form, *_smaller_forms(loading.form, memory)))
+    smaller = _smaller_forms(loading.form, memory, served=bool(footprint.form))
+    forms = dict.fromkeys((loading.form, *smaller))
     least = {form: need(form, smallest, 1).total for form in forms}
     if need(loading.form, batch, slots).total <= free:
         verdict, form = Verdict.FITS, loading.form
@@ -195,10 +196,11 @@ def fit(
     return Fit(verdict, form, need(form, batch, slots), free, batch, slots, tokens, least)
 
 
-def _smaller_forms(form: str, memory: DeviceMemory) -> list[str]:
+def _smaller_forms(form: str, memory: DeviceMemory, *, served: bool) -> list[str]:
     """Number formats that take less memory, the closest to ``form`` first."""
-    # bitsandbytes has no kernels for Apple's GPUs.
-    forms = ["bfloat16"] if memory.device == "mps" else ["bfloat16", "8bit", "4bit"]
+    # bitsandbytes has no kernels for Apple's GPUs, and servers take weights as they are.
+    plain = served or memory.device == "mps"
+    forms = ["bfloat16"] if plain else ["bfloat16", "8bit", "4bit"]
     sizes = {**BYTES, **QUANTISED}
     return [one for one in forms if form in sizes and sizes[one] < sizes[form]]
 

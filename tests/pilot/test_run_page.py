@@ -166,7 +166,7 @@ async def test_cards_are_shown_where_there_are_any(engine: PretendEngine) -> Non
         "history": [0, 50, 100],
     }  # fmt: skip
     silent = {**dict.fromkeys(card), "name": "Silent card"}
-    memory = {"rss": 1 << 30, "used": 2 << 30, "reserved": 4 << 30}
+    memory = {"rss": 1 << 30, "used": 2 << 30, "reserved": 4 << 30, "kv_cache": 0.031}
     gauges = {"in_flight": 700, "memory": memory, "idle": 0.25}
     engine.status(gauges={**gauges, "gpus": [card, silent]})
     async with opened(engine) as pilot:
@@ -176,6 +176,7 @@ async def test_cards_are_shown_where_there_are_any(engine: PretendEngine) -> Non
         assert "┃" in screen
         assert "87 % busy · 64 °C · 120 of 170 W  ▁▅█" in screen
         assert "worker memory 1.1 GB · 25 % idle" in screen
+        assert "key/value cache 3 % full" in screen
         assert "on the card 2.1 GB, 4.3 GB reserved" in screen
         assert "Silent card" in screen
         assert "None" not in screen

@@ -21,7 +21,7 @@ from evalbench.tui.state.fit_words import FORMS, fit_words
 
 PROVIDER = "local"
 _OPTIONS = (
-    *("device", "dtype", "quantize", "memory_limit", "max_batch_tokens", "slots"),
+    *("backend", "device", "dtype", "quantize", "memory_limit", "max_batch_tokens", "slots"),
     "deterministic",
 )
 

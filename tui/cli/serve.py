@@ -23,11 +23,13 @@ from evalbench.tui.cli.output import Out, plain_terminal, stderr, stdout
 from evalbench.tui.cli.parser import Parser
 from evalbench.tui.cli.port import free_port, listen
 from evalbench.tui.cli.signals import Signals
+from evalbench.tui.state import figures
 
 _PROVIDERS = ("llamacpp", "sglang", "vllm")
 _OURS = ("--host", "--port")
 _TELL_EVERY_S = 10.0
 _DRAW_EVERY_S = 0.5
+_MINUTE_S = 60
 
 
 def declare(parser: Parser, words: Sequence[str]) -> None:
@@ -159,7 +161,9 @@ class _Waiting:
         now = time.monotonic()
         if self._quiet or now < self._due:
             return
-        words = f"waiting for {self._title}, {now - self._began:.0f} s" + (last and f": {last}")
+        waited = now - self._began
+        since = figures.duration(waited) if waited >= _MINUTE_S else f"{waited:.0f} s"
+        words = f"waiting for {self._title}, {since}" + (last and f": {last}")
         if self._drawn:
             self._due = now + _DRAW_EVERY_S
             # Room for the ^C that a terminal adds: on two lines, only one would be cleared.

@@ -218,6 +218,8 @@ def _worker_lines(gauges: Gauges) -> list[Line]:
     if (idle := gauges.get("idle")) is not None:
         parts.append(f"{100 * idle:.0f} % idle")
     lines: list[Line] = [[(" · ".join(parts), "dim")]] if parts else []
+    if (cache := memory.get("kv_cache")) is not None:
+        lines.append([(f"key/value cache {100 * cache:.0f} % full", "dim")])
     if reserved := memory.get("reserved"):
         used = figures.amount(memory.get("used") or 0, "B")
         words = f"on the card {used}, {figures.amount(reserved, 'B')} reserved"

@@ -157,6 +157,12 @@ def test_models_in_servers_are_sized_as_they_are_loaded(
     served = _provider(backend="vllm").footprint(str(folder))
     assert Loading.chosen({}, room, served).form == "bfloat16"
     assert Loading.chosen({"dtype": "float32"}, room, served).form == "float32"
+    # vLLM's own processes are counted, and no format is offered that it does not take.
+    found = fit(served, room, Loading.chosen({"memory_limit": "1GB"}, room, served))
+    assert (found.verdict, found.need.process) == (Verdict.DOES_NOT, 2_000_000_000)
+    assert list(found.least) == ["bfloat16"]
+    card = DeviceMemory("cuda", "GPU", 8 << 30, 8 << 30)
+    assert fit(served, card, Loading.chosen({}, card, served)).need.process == 800_000_000
     packed = _provider(backend="llama.cpp").footprint("smollm2-135m-instruct")
     found = fit(packed, room, Loading.chosen({}, room, packed))
     assert (found.verdict, found.need.weights) == (Verdict.FITS, 98_362_432)
