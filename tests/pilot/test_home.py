@@ -157,6 +157,10 @@ async def test_words_of_the_description_and_no_match(runs: dict[str, PretendEngi
         assert "No matching runs. Press escape to show all." in shown(app)
         await press(pilot, "enter", "d", "o", "r")
         assert isinstance(app.screen, HomePage)
+        # A mistake is marked as one; it hides nothing.
+        await press(pilot, "escape", "slash", *"score<many")
+        screen = await until_shown(pilot, "✗ score< takes a number, not many")
+        assert "complete" in screen
 
 
 @pytest.mark.parametrize("key", ["enter", "o"])
