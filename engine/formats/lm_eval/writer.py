@@ -91,16 +91,15 @@ def _its_own_results(
             owner = next(iter(tasks))
         measure, _, filtered = key.rpartition(",")
         tables[owner][key] = metric["value"]
+        if owner not in tasks and not measure.endswith("_stderr"):
+            tables[owner].setdefault("sample_count", {})[key] = metric["n"]
         if not measure.endswith("_stderr"):
             tables[owner].setdefault(f"{measure}_stderr,{filtered}", "N/A")
     named = [one["name"] for one in groups]
     return {
         "results": tables,
         **({"groups": {name: tables[name] for name in named}} if named else {}),
-        "group_subtasks": {
-            **{name: [] for name in tasks},
-            **{one["name"]: one["children"] for one in groups},
-        },
+        "group_subtasks": {one["name"]: one["children"] for one in groups},
         "configs": {name: one["config"] for name, one in tasks.items()},
         "versions": {one: tasks[one]["version"] for one in tasks}
         | {one["name"]: one["version"] for one in groups},
@@ -294,7 +293,12 @@ def _filtered(record: SampleRecord, filtered: str) -> list[Any]:
     if not isinstance(requests, list):
         return []
     found = _parsed(record).get(filtered)
-    return [found] if len(requests) == 1 else list(found or ())
+    return [_sanitized(one) for one in ([found] if len(requests) == 1 else found or ())]
+
+
+def _sanitized(value: Any) -> Any:
+    """As ``lm_eval.utils.sanitize_list``: what is in lists is text."""
+    return [_sanitized(one) for one in value] if isinstance(value, list) else str(value)
 
 
 def _asked(call: CallRow) -> Iterator[tuple[Any, Any, Any]]:

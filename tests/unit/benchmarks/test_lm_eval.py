@@ -298,7 +298,8 @@ def test_a_group_is_exported_as_the_library_writes_it(
         filtered = next(iter(values)).split(",")[1]
         pair = {f"pair,{filtered}#0": -1.5, f"pair,{filtered}#1": 2.0}
         pair |= {f"bleu,{filtered}#{number}": 3.0 for number in range(10)}
-        return {"values": values | pair, "parsed": {filtered: "A"}}
+        read = "A" if request["task"] == "two" else [-0.5, True]
+        return {"values": values | pair, "parsed": {filtered: read}}
 
     monkeypatch.setattr(Harness, "score", score)
     own = {
@@ -343,6 +344,7 @@ def test_a_group_is_exported_as_the_library_writes_it(
     assert (last["metrics"], last["pair"]) == (["em", "pair"], [-1.5, 2])
     assert last["arguments"]["gen_args_0"] == {"arg_0": "two 1?", "arg_1": {"until": ["Q:"]}}
     assert (last["filtered_resps"], last["resps"]) == (["A"], [["A"]])
+    assert lines["one"][0]["filtered_resps"] == [["-0.5", "True"]]
     [path] = [path for path in out.files if path.name.startswith("results")]
     told = json.loads(path.read_text())
     one = told["results"]["one"]
@@ -351,7 +353,8 @@ def test_a_group_is_exported_as_the_library_writes_it(
     assert told["results"]["two"]["em,first"] == 0.5
     assert told["groups"]["g"] == told["results"]["g"]
     assert told["results"]["g"]["acc,none"] == 0.5
-    assert told["group_subtasks"]["g"] == ["one", "two"]
+    assert told["results"]["g"]["sample_count"] == {"acc,none": 4}
+    assert told["group_subtasks"] == {"g": ["one", "two"]}
     assert told["n-samples"]["two"] == {"original": 3, "effective": 2}
     assert told["n-shot"] == {"one": 2, "two": 2}
     assert told["lm_eval_version"] == "0.4.13"
