@@ -46,12 +46,13 @@ _WEIGHT = 0.1
 class Limiter:
     """Adaptive concurrency (unless fixed), pauses, and a steady request rate.
 
-    A fixed size never changes. Otherwise it starts small, grows by one per reply while calls
-    wait for it and for nothing else (doubling each round) until too many are refused, and is
-    steered after that (:mod:`evalbench.engine.dispatch.steering`). The permit of a refused call
-    stays unused for as long as an answer takes: otherwise refusals, which come back at once, would
-    be retried many times as often as answers arrive. The whole key pauses only when the provider
-    reports that nothing is left, or when most of the recent calls were refused.
+    A fixed size never changes. Otherwise it starts small, grows by one per accepted call while
+    calls wait for it and for nothing else (doubling each round, or each second if answers take
+    longer) until too many are refused, and is steered after that
+    (:mod:`evalbench.engine.dispatch.steering`). The permit of a refused call stays unused until
+    calls of the same age are known to be accepted: otherwise refusals, which come back at once,
+    would be retried many times as often. The whole key pauses only when the provider reports that
+    nothing is left, or when most of the recent calls were refused.
 
     A gentle limiter is for limits that a steady load raises and a burst does not. It starts
     with one call, at most doubles each round, and takes at least 14 seconds to double. While
