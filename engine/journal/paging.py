@@ -189,18 +189,18 @@ def scored_samples(decoder: RowDecoder, path: Path, after: int, most: int) -> li
                 "SELECT id, outcome, vals FROM score WHERE id BETWEEN ? AND ?",
                 (row << EPOCH_BITS, (row + 1 << EPOCH_BITS) - 1),
             ).fetchall()
-            samples_with_calls = {
+            by_epoch = {
                 ident & ((1 << EPOCH_BITS) - 1): (decoder.outcome(outcome), decoder.values(values))
                 for ident, outcome, values in scores
             }
-            found.append(Scored(row, sample, calls.get(row, []), samples_with_calls))
+            found.append(Scored(row, sample, calls.get(row, []), by_epoch))
         return found
     except sqlite3.Error as error:
         raise understand(error, path) from error
 
 
 class InternedScores(NamedTuple):
-    """All scores of a journal in stored form; see ``RowDecoder.named`` for the numbers.
+    """All scores of a journal in stored form; see ``RowDecoder.name`` for the numbers.
 
     Attributes:
         ids: content id of every sample, by row.

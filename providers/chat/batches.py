@@ -228,9 +228,9 @@ class FileBatches(WireBatches):
 
         If a line has no status, its body decides.
         """
-        error_response = status_number(status)
-        if 300 <= error_response < 600:
-            return error_response
+        code = status_number(status)
+        if 300 <= code < 600:
+            return code
         hidden = self.provider.failed_status(body)
         return 200 if hidden is None else hidden
 

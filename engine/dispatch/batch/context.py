@@ -99,8 +99,8 @@ class BatchContext:
         """Ids of this run's jobs, in any role, whose owner is certain."""
         path = self.journal.path
         rows = self.journal.query(lambda decoder: batches(decoder, path))
-        samples_with_calls = [*self.batches, *(batch_of(row) for row in rows)]
-        return {batch.job.id for batch in samples_with_calls if batch.job and not batch.doubtful}
+        known = [*self.batches, *(batch_of(row) for row in rows)]
+        return {batch.job.id for batch in known if batch.job and not batch.doubtful}
 
     def place(self, ident: int) -> tuple[int, int]:
         """Row and epoch of a call."""
@@ -123,10 +123,10 @@ class BatchContext:
 
     def with_reply(self, calls: Iterable[int]) -> set[int]:
         """Those of these calls that have a reply."""
-        samples_with_calls, path = [ident for ident in calls if ident], self.journal.path
-        return self.journal.query(lambda decoder: answered(decoder, path, samples_with_calls))
+        wanted, path = [ident for ident in calls if ident], self.journal.path
+        return self.journal.query(lambda decoder: answered(decoder, path, wanted))
 
     def well_answered(self, calls: Iterable[int]) -> set[int]:
         """Those of these calls that have a reply that is not an error."""
-        samples_with_calls, path = [ident for ident in calls if ident], self.journal.path
-        return self.journal.query(lambda decoder: well_answered(decoder, path, samples_with_calls))
+        wanted, path = [ident for ident in calls if ident], self.journal.path
+        return self.journal.query(lambda decoder: well_answered(decoder, path, wanted))
