@@ -80,11 +80,11 @@ def index_path() -> Path:
 
 
 def known_tasks() -> Index | None:
-    """The index, if it has been made."""
+    """The index, if it has been made and is whole."""
     try:
         path = index_path()
         return _read(path, path.stat().st_mtime_ns)
-    except OSError:
+    except (OSError, ValueError, TypeError, AttributeError):
         return None
 
 

@@ -358,3 +358,15 @@ def test_a_group_is_exported_as_the_library_writes_it(
     assert told["n-samples"]["two"] == {"original": 3, "effective": 2}
     assert told["n-shot"] == {"one": 2, "two": 2}
     assert told["lm_eval_version"] == "0.4.13"
+
+
+@pytest.mark.parametrize("kept", ["", "{", "[]", '{"a": ["TASK"]}', '{"a": 1}'])
+def test_an_index_that_is_not_whole_counts_as_not_made(home: Path, kept: str) -> None:
+    path = index.index_path()
+    path.parent.mkdir(parents=True)
+    path.write_text(kept)
+    assert index.known_tasks() is None
+    path.write_text('{"a": ["TASK", "a.yaml", "generate_until", "", "data", []]}')
+    found = index.known_tasks()
+    assert found
+    assert found["a"].what == "generate_until  data"
