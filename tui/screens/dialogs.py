@@ -118,8 +118,9 @@ class Confirm(Dialog[bool]):
             with Horizontal(id="buttons"):
                 mild = self._harmless
                 yield Button("No (n)", id="no", variant="default" if mild else "primary")
-                yes = plain(f"{self._yes} (y)")
-                yield Button(yes, id="yes", variant="primary" if mild else "error")
+                yield Button(
+                    plain(f"{self._yes} (y)"), id="yes", variant="primary" if mild else "error"
+                )
 
     def on_mount(self) -> None:
         """Focus the safe answer."""
