@@ -57,7 +57,7 @@ from evalbench.engine.calls import (
 from evalbench.engine.calls.options import setting, values_of
 from evalbench.engine.errors import SpecError, nearest
 from evalbench.engine.scoring import metrics
-from evalbench.engine.scoring.statistics import Z95
+from evalbench.engine.scoring.statistics import Z95, scaled_interval
 from evalbench.engine.scoring.tally import Metric, Tally
 
 _INVALID = "[invalid]"
@@ -357,7 +357,8 @@ class LmEval(Benchmark):
         for name, own in groups.items():
             at = "" if name == self.task else f"/group={name}"
             for key, value in own.items():
-                out.append(_of_group(key, at, value))
+                leaves = [of_task[key][1] for of_task in found.values() if key in of_task]
+                out.append(_of_group(key, at, value, share=all(one.share for one in leaves)))
                 errors += _stderr(key, at, value)
         for name, aggregates in found.items():
             at = "" if single else f"/task={name}"
@@ -600,24 +601,23 @@ def _group_metrics(
     return found
 
 
-def _of_group(key: str, at: str, aggregate: Aggregate) -> Metric:
+def _of_group(key: str, at: str, aggregate: Aggregate, *, share: bool) -> Metric:
+    value, stderr = aggregate.value, aggregate.stderr
     low = high = None
     interval = ""
-    if aggregate.value is not None and aggregate.stderr is not None:
-        low, high = (
-            aggregate.value - Z95 * aggregate.stderr,
-            aggregate.value + Z95 * aggregate.stderr,
-        )
-        interval = metrics.NORMAL
+    if value is not None and stderr is not None:
+        low, high, interval = value - Z95 * stderr, value + Z95 * stderr, metrics.NORMAL
+        if share and stderr and (bounded := scaled_interval(value, stderr * stderr, (0.0, 1.0))):
+            (low, high), interval = bounded, metrics.SCALED
     return Metric(
         f"{key}{at}",
-        aggregate.value,
+        value,
         low,
         high,
         n=aggregate.n,
         interval=interval,
-        bound_low=aggregate.value,
-        bound_high=aggregate.value,
+        bound_low=value,
+        bound_high=value,
         title=_title(key, at.partition("=")[2]),
         group="Groups" if at else "",
     )

@@ -30,6 +30,7 @@ from evalbench.engine.config import registry
 from evalbench.engine.config.spec import make_spec
 from evalbench.engine.errors import SpecError
 from evalbench.engine.formats import export_runs
+from evalbench.engine.scoring.statistics import scaled_interval
 from evalbench.engine.scoring.tally import Tally
 from tests.finished import finished
 from tests.lm_eval_tasks import INDEX
@@ -207,6 +208,17 @@ def test_metrics_of_a_group_and_of_its_tasks() -> None:
     assert found["acc_stderr,none/task=b"].value == 0
     assert rows_of(tally, "acc,none") == [((1.0,), 3), ((0.0,), 3)]
     assert bench.metrics(Tally())[0].value is None
+
+    # 0.875 with a standard error of 0.125, whose normal interval would end at 1.12.
+    tally = Tally()
+    tally.add({"task": "a"}, Outcome.OK, {"acc,none": 1.0}, 3)
+    tally.add({"task": "a"}, Outcome.OK, {"acc,none": 0.0}, 1)
+    tally.add({"task": "b"}, Outcome.OK, {"acc,none": 1.0}, 2)
+    whole = bench.metrics(tally)[0]
+    assert whole.value == 0.875
+    assert (whole.low, whole.high) == pytest.approx(scaled_interval(0.875, 0.125**2, (0.0, 1.0)))
+    assert whole.high is not None
+    assert whole.high < 1
 
 
 def test_complete_runs_are_summed_in_the_order_of_documents() -> None:
