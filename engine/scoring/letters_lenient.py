@@ -555,10 +555,11 @@ _VERDICT = (
     r"|(?P<yes>correct|right|true|yes|(?-i:T)|matches|fits|works))"
 )
 _VERDICTS_INLINE = re.compile(
-    r"(?:^|[.;,][ ]|\n|(?<=[a-zTF])[ ](?=\())(?:(?:and|but)[ ])?(?:(?:option|choice|statement)[ ])?"
+    r"(?:^|[.;,][ ]{1,2}|\n|(?<=[a-zTF])[ ](?=\())(?:(?:and|but)[ ])?"
+    r"(?:(?:option|choice|statement)[ ])?"
     r"\(?(?P<letter>[A-G])\)?"
-    rf"(?:(?:[ ]?:|[ ]is|[ ]?[–—→=-]|(?<=\)))[ ]|=){_VERDICT}"
-    r"(?=[.,;!]|[ ]\(|[ ](?:because|as|since|and)\b|\s*$)",
+    rf"(?:(?:[ ]?:|[ ]is|[ ]?[–—→=-]|(?<=\)))[ ]|=)[\"']?{_VERDICT}"
+    r"(?=[\"']?[.,;!]|[\"']\s*$|[ ]\(|[ ](?:because|as|since|and)\b|\s*$)",
     re.IGNORECASE,
 )
 _VERDICTS = re.compile(
