@@ -113,6 +113,7 @@ COMMANDS: tuple[Command, ...] = (
     Command("side.next", "Next", "the next sample", "n,right_square_bracket", True),
     Command("side.previous", "Previous", "previous sample", "p,left_square_bracket", True),
     Command("side.open", "Open", "all of the sample in the first run", "o", True),
+    Command("leaderboard.filter", "Filter", "filter the runs that count", "slash", True),
     Command("leaderboard.sort", "Sort", "by the next benchmark", "S,s", True),
     Command("leaderboard.open", "Open", "the run of the score in the first column", "o"),
     Command("new.start", "Start", "start the run", "f9", True),

@@ -530,6 +530,37 @@ async def test_the_benchmark_that_orders_a_leaderboard_comes_first() -> None:
         assert "quickstart" in shown(app)
 
 
+async def test_a_leaderboard_takes_the_filter_of_home() -> None:
+    for benchmark, model, tag in (
+        ("gsm8k", "openai/gpt-5.2", "paper"),
+        ("mmlu", "groq/llama-4-maverick", "paper"),
+        ("mmlu", "openai/gpt-5.2", "draft"),
+    ):
+        pretend(benchmark, model, tag=(tag,)).status(
+            State.COMPLETE, done=400, metrics={"accuracy": ACCURACY}
+        )
+    app = an_app()
+    async with app.run_test(size=(120, 40)) as pilot:
+        await press(pilot, "l")
+        assert "newest complete run" in await until_shown(pilot, "2 models, 2 benchmarks")
+        await press(pilot, "S")
+        await until_shown(pilot, "gsm8k ▾")
+        await press(pilot, "slash", *"tag:paper")
+        await until(pilot, lambda: shown(app).count("25.0 %") == 2, "the paper's scores")
+        assert "newest matching complete run" in shown(app)
+        await press(pilot, "x")
+        await until_shown(pilot, "No matching runs")
+        # The chosen order outlives a filter that matches nothing.
+        await press(pilot, "backspace")
+        await until_shown(pilot, "gsm8k ▾")
+        await press(pilot, *" age<many")
+        await until_shown(pilot, "age< takes a number, not many")
+        await press(pilot, "escape")
+        await until(pilot, lambda: shown(app).count("25.0 %") == 3, "all scores")
+        await press(pilot, "slash", *"tag:draft", "enter", "enter")
+        await until_shown(pilot, "mmlu × openai/gpt-5.2")
+
+
 async def test_a_run_is_edited_and_run_again() -> None:
     pretend("synthetic", "scripted/good", options={"size": 50}, limit=7)
     app = an_app()

@@ -17,7 +17,7 @@ from textual.widgets import Input
 from evalbench.engine.runs.folder import Lock, RunFolder
 from evalbench.tui.screens.filtered import FilteredPage
 from evalbench.tui.state import figures
-from evalbench.tui.state.run_list import ORDERS, STATE_MARKS, RunLine, RunList, ordered
+from evalbench.tui.state.run_list import ORDERS, STATE_MARKS, RunLine, RunList, matching, ordered
 from evalbench.tui.widgets.bar import Bar
 from evalbench.tui.widgets.footer import Footer
 from evalbench.tui.widgets.table import Cell, Column, Table
@@ -182,15 +182,7 @@ class HomePage(FilteredPage):
 
     def _show(self) -> None:
         here = self._current()
-        self._shown = self._lines
-        self._problem = ""
-        if self.narrowed_by:
-            from evalbench.tui.state.query import parse_query
-            from evalbench.tui.state.run_list import RUN_FIELDS
-
-            query = parse_query(self.narrowed_by, RUN_FIELDS)
-            self._shown = query.among(self._lines)
-            self._problem = f"✗ {query.problem}" if query.problem else ""
+        self._shown, self._problem = matching(self._lines, self.narrowed_by)
         if self._order != _NEWEST:
             by, turned = self._order
             self._shown = ordered(self._shown, by, turned=turned)

@@ -9,24 +9,27 @@ from typing import ClassVar
 
 from textual import events, on, work
 from textual.app import ComposeResult
+from textual.widgets import Input
 
-from evalbench.tui.screens.page import Page
+from evalbench.tui.screens.filtered import FilteredPage
 from evalbench.tui.state import figures
 from evalbench.tui.state.leaderboard import Leaderboard, latency, leaderboard
-from evalbench.tui.state.run_list import RunLine
+from evalbench.tui.state.run_list import RunLine, matching
 from evalbench.tui.widgets.footer import Footer
 from evalbench.tui.widgets.table import Cell, Column, Table
 from evalbench.tui.widgets.text import Plain
 from evalbench.tui.widgets.topline import TopLine
 
 _EMPTY = "No complete run has a score yet."
+_NO_MATCH = "No matching runs with a score. Press escape to show all."
 _WIDE = 20
 
 
-class LeaderboardPage(Page):
+class LeaderboardPage(FilteredPage):
     """One line per model."""
 
     SCOPE: ClassVar[str] = "leaderboard"
+    FILTER = "words, or tag:paper model:claude benchmark:gsm8k age<2d -id:old"
     DEFAULT_CSS = """
     LeaderboardPage #about { height: 4; padding: 0 2; color: $text-muted; }
     """
@@ -59,11 +62,10 @@ class LeaderboardPage(Page):
     def _show(self) -> None:
         table = self.query_one(Table)
         here = self._model()
-        self._board = leaderboard(self._lines, self._by)
-        if self._by not in self._board.benchmarks:
-            self._by = next(iter(self._board.benchmarks), "")
+        lines, problem = matching(self._lines, self.narrowed_by)
+        self._board = leaderboard(lines, self._by)
         # The benchmark that determines the order comes first, and others as far as they fit.
-        at = self._board.benchmarks.index(self._by) if self._by else 0
+        at = self._board.benchmarks.index(self._board.by) if self._board.by else 0
         self._names = (*self._board.benchmarks[at:], *self._board.benchmarks[:at])
         shown = [
             Column(self._board.head(name) + " ▾" * (not place), _WIDE, drop=place)
@@ -72,7 +74,7 @@ class LeaderboardPage(Page):
         models = self._board.models
         model = Column("model", least=24, most=max(24, 0, *map(len, models)))
         table.replace_columns((Column("", 5, right=True), model, *shown))
-        table.show(_Rows(self._board, self._names), empty=_EMPTY)
+        table.show(_Rows(self._board, self._names), empty=_NO_MATCH if self.narrowed_by else _EMPTY)
         if here in self._board.models:
             table.cursor = self._board.models.index(here)
         words = [
@@ -81,7 +83,7 @@ class LeaderboardPage(Page):
         ]
         if hidden := table.dropped:
             words.append(f"{len(hidden)} not shown: S")
-        self.query_one(TopLine).tell(right=", ".join(words))
+        self.query_one(TopLine).tell(right=problem or ", ".join(words))
         self._tell()
 
     def on_resize(self, event: events.Resize) -> None:
@@ -89,18 +91,23 @@ class LeaderboardPage(Page):
         super().on_resize(event)
         self.call_after_refresh(self._show)
 
+    @on(Input.Changed, "#filter")
+    def _filtered(self) -> None:
+        self._show()
+
     def _model(self) -> str:
         cursor = self.query_one(Table).cursor
         return self._board.models[cursor] if cursor < len(self._board.models) else ""
 
     def _run(self) -> RunLine | None:
         """The run of the cell in the cursor's line and the ordering column."""
-        return self._board.run(self._model(), self._by)
+        return self._board.run(self._model(), self._board.by)
 
     @on(Table.Moved)
     def _tell(self) -> None:
         line = self._run()
-        words = "Each score is that of the newest complete run, with its 95 % interval."
+        which = "matching complete" if self.narrowed_by else "complete"
+        words = f"Each score is that of the newest {which} run, with its 95 % interval."
         if line:
             rank = self._board.rank(line.model, line.benchmark)
             words = (
@@ -136,7 +143,7 @@ class LeaderboardPage(Page):
 
     def why_not(self, action: str) -> str:
         """See :class:`Page`."""
-        return f"no complete run of {self._model()} on {self._by}" if self._by else ""
+        return f"no complete run of {self._model()} on {self._board.by}" if self._board.by else ""
 
     @on(Table.Opened)
     async def action_open(self) -> None:
@@ -148,7 +155,7 @@ class LeaderboardPage(Page):
         """See ``commands.py``."""
         names = self._board.benchmarks
         if names:
-            self._by = names[(names.index(self._by) + 1) % len(names)]
+            self._by = names[(names.index(self._board.by) + 1) % len(names)]
             self._show()
 
     @on(Table.HeadClicked)

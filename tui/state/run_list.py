@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from evalbench.engine.runs.folder import INTERRUPTED, RunFolder
 from evalbench.engine.runs.status import Status
 from evalbench.tui.state import figures
-from evalbench.tui.state.query import Fields
+from evalbench.tui.state.query import Fields, parse_query
 from evalbench.tui.state.run_folders import RunFolders, stamp_of
 from evalbench.tui.state.spending import is_free, spent_alone
 
@@ -187,6 +187,12 @@ RUN_FIELDS: Fields[RunLine] = Fields(
     },
 )
 """Scores and progress are in percent, costs in US dollars, ages in seconds."""
+
+
+def matching(lines: Sequence[RunLine], text: str) -> tuple[list[RunLine], str]:
+    """The runs that a filter matches, and what is wrong with it; with a fault it matches all."""
+    query = parse_query(text, RUN_FIELDS)
+    return query.among(lines), f"✗ {query.problem}" if query.problem else ""
 
 
 STATE_MARKS: Mapping[str, tuple[str, str]] = {
