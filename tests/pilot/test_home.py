@@ -547,7 +547,7 @@ async def test_a_leaderboard_takes_the_filter_of_home() -> None:
         await until_shown(pilot, "gsm8k ▾")
         await press(pilot, "slash", *"tag:paper")
         await until(pilot, lambda: shown(app).count("25.0 %") == 2, "the paper's scores")
-        assert "newest matching complete run" in shown(app)
+        assert "newest run that matches" in shown(app)
         await press(pilot, "x")
         await until_shown(pilot, "No matching runs")
         # The chosen order outlives a filter that matches nothing.

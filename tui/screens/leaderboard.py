@@ -106,8 +106,8 @@ class LeaderboardPage(FilteredPage):
     @on(Table.Moved)
     def _tell(self) -> None:
         line = self._run()
-        which = "matching complete" if self.narrowed_by else "complete"
-        words = f"Each score is that of the newest {which} run, with its 95 % interval."
+        which = "run that matches" if self.narrowed_by else "complete run"
+        words = f"Each score is that of the newest {which}, with its 95 % interval."
         if line:
             rank = self._board.rank(line.model, line.benchmark)
             words = (

@@ -28,7 +28,14 @@ from evalbench.tui.state import figures
 from evalbench.tui.state.run_folders import epochs_of
 from evalbench.tui.state.run_follower import RunFollower
 from evalbench.tui.state.sample_rows import place_of
-from evalbench.tui.state.sample_view import Block, SampleView, raw_words, sample_view, whole_words
+from evalbench.tui.state.sample_view import (
+    Block,
+    SampleView,
+    raw_words,
+    sample_facts,
+    sample_view,
+    whole_words,
+)
 from evalbench.tui.widgets.focus import Scroll
 from evalbench.tui.widgets.footer import Footer
 from evalbench.tui.widgets.layout import Column
@@ -391,7 +398,7 @@ class _Part(NamedTuple):
 
 def _parts(view: SampleView) -> Iterator[_Part]:
     """Everything about a sample: its result, then its calls."""
-    yield _pairs(list(_facts(view)), id="facts")
+    yield _pairs([*sample_facts(view), ("id", view.id, "dim")], id="facts")
     if not view.calls:
         yield _text("No calls yet. The question:", "part")
         yield _text(view.question, "body")
@@ -404,26 +411,6 @@ def _parts(view: SampleView) -> Iterator[_Part]:
         if call.facts:
             facts = [(name, text, "") for name, text in call.facts]
             yield _pairs(facts, "took", ("answered", number))
-
-
-def _facts(view: SampleView) -> Iterator[Pair]:
-    found = view.verdict
-    word = ", ".join(filter(None, [found.word, view.outcome]))
-    yield "result", f"{found.glyph} {word}", found.tone
-    if view.gold:
-        yield "gold", view.gold, "strong"
-    for score in view.scores:
-        if score.title:
-            yield score.title, score.outcome, ""
-        for parser, reading in score.readings:
-            yield "read as", f"{reading}  ({parser})", ""
-        for name, word in score.values:
-            yield "counts as", f"{word}  ({name})", ""
-        for name, note in score.notes:
-            yield name, note, ""
-    for tag, value in view.tags:
-        yield tag, value, ""
-    yield "id", view.id, "dim"
 
 
 def _block(block: Block, group: _Group) -> Iterator[_Part]:

@@ -381,14 +381,30 @@ def _json(value: Any) -> str:
     return marked(json.dumps(value, ensure_ascii=False, indent=2, default=str))
 
 
+def sample_facts(view: SampleView) -> Iterator[tuple[str, str, str]]:
+    """A sample's result and tags: each with its name and tone."""
+    found = view.verdict
+    word = ", ".join(filter(None, [found.word, view.outcome]))
+    yield "result", f"{found.glyph} {word}", found.tone
+    if view.gold:
+        yield "gold", view.gold, "strong"
+    for score in view.scores:
+        if score.title:
+            yield score.title, score.outcome, ""
+        for parser, reading in score.readings:
+            yield "read as", f"{reading}  ({parser})", ""
+        for name, word in score.values:
+            yield "counts as", f"{word}  ({name})", ""
+        for name, note in score.notes:
+            yield name, note, ""
+    for tag, value in view.tags:
+        yield tag, value, ""
+
+
 def whole_words(view: SampleView) -> str:
     """A whole sample in plain text, nothing folded or cut; control characters are escaped."""
-    lines = [f"sample {figures.count(view.number)}  {view.id}", f"result  {view.verdict.word}"]
-    lines += [f"gold    {view.gold}"] if view.gold else []
-    for score in view.scores:
-        for parser, reading in score.readings:
-            lines.append(f"read as {reading}  ({parser})")
-    lines += [f"{name}  {value}" for name, value in view.tags]
+    lines = [f"sample {figures.count(view.number)}  {view.id}"]
+    lines += [f"{name}  {value}" for name, value, _ in sample_facts(view)]
     for call in view.calls:
         lines += ["", f"==== {call.title}"]
         for block in [*call.asked, *call.answered]:

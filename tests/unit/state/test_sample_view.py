@@ -389,3 +389,15 @@ def test_a_whole_sample_is_plain_text_in_which_only_what_is_active_is_escaped() 
     text = whole_words(view)
     assert "if a:\n\treturn \\x1b[31m\\u202eb\nمی\u200cخواهم 👩\u200d👩\u200d👧\n" in text
     assert text.startswith("sample 7  ")
+
+
+def test_a_whole_sample_tells_its_result_and_why_it_failed() -> None:
+    failed = score(outcome=Outcome.ERROR, detail={"error": "ServerFault: 500"})
+    line = SampleLine(7, CHOICE, (failed,), asked=True)
+    text = whole_words(sample_view(line, [], headline(), live=False))
+    assert "\nresult  ! failed\ngold  B) blue\nerror  ServerFault: 500\n" in text
+    right = score(1.0, 0.0, detail={"parsed": {"letter": "B"}})
+    line = SampleLine(7, CHOICE, (right,), asked=True)
+    text = whole_words(sample_view(line, [], headline(), live=False))
+    assert "\nresult  ✓ right, parsed\n" in text
+    assert "\nread as  B  (letter)\n" in text
