@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import pkgutil
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,7 +11,9 @@ import pytest
 from rich.cells import cell_len
 from textual.app import App, ComposeResult
 from textual.geometry import Region
+from textual.widget import Widget
 
+from evalbench.tui import screens, widgets
 from evalbench.tui.widgets.bar import Bar
 from evalbench.tui.widgets.gauge import Gauge
 from evalbench.tui.widgets.lines import Line, Lines
@@ -149,3 +153,30 @@ def test_a_sparkline_scales_to_its_highest_and_keeps_the_newest() -> None:
     assert _text(Sparkline([0, 1, 4, 8]).draw(2)) == "▅█"
     assert _text(Sparkline([0, 0]).draw(2)) == "▁▁"
     assert _text(Sparkline([]).draw(2)) == "  "
+
+
+async def test_dragging_over_a_block_selects_nothing() -> None:
+    app = OneBlock()
+    async with app.run_test(size=(20, 6)) as pilot:
+        app.block.show([["one"], ["two"]])
+        await pilot.pause()
+        await pilot.mouse_down(Seen, offset=(0, 0))
+        await pilot.hover(Seen, offset=(2, 1))
+        await pilot.mouse_up(Seen, offset=(2, 1))
+        assert not app.screen.get_selected_text()
+
+
+def test_what_draws_its_own_lines_offers_no_selection() -> None:
+    """Textual would copy such a widget's name."""
+    for room in (screens, widgets):
+        for module in pkgutil.iter_modules(room.__path__, f"{room.__name__}."):
+            importlib.import_module(module.name)
+    waiting: list[type[Widget]] = [Widget]
+    drawing = []
+    while waiting:
+        kind = waiting.pop()
+        waiting += kind.__subclasses__()
+        if kind.__module__.startswith("evalbench.") and "render_line" in vars(kind):
+            drawing.append(kind)
+    assert Lines in drawing
+    assert [kind for kind in drawing if kind.ALLOW_SELECT] == []

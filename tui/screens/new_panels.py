@@ -94,6 +94,7 @@ class EstimatePanel(ScrollView, can_focus=False):
     screen is not laid out again.
     """
 
+    ALLOW_SELECT = False
     COMPONENT_CLASSES = {f"estimatepanel--{part}" for part in ("state", "takes", "bad", "command")}
     DEFAULT_CSS = """
     EstimatePanel { overflow: hidden; }

@@ -72,6 +72,7 @@ class Field(Lights):
     # Priority, so that it runs before the next key, which is meant for the next field.
     BINDINGS = [Binding("enter", "go_on", show=False, priority=True)]
 
+    ALLOW_SELECT = False
     COMPONENT_CLASSES = {"field--name", "field--lit", "field--bad"}
     DEFAULT_CSS = """
     Field { width: 1fr; height: auto; }

@@ -41,6 +41,7 @@ class Lines(LaidOutOnce):
     cell.
     """
 
+    ALLOW_SELECT = False
     COMPONENT_CLASSES = {f"lines--{tone}" for tone in TONES}
     DEFAULT_CSS = """
     Lines { height: auto; }

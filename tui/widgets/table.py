@@ -84,6 +84,7 @@ class Table(  # pyright: ignore[reportIncompatibleMethodOverride]
     laid out again whenever that comes or goes.
     """
 
+    ALLOW_SELECT = False
     COMPONENT_CLASSES = {
         "table--head",
         "table--cursor",

@@ -26,6 +26,7 @@ _LINES = (
 class ThemeSample(Widget):
     """Shows a theme without applying it, which would restyle and repaint the whole screen."""
 
+    ALLOW_SELECT = False
     DEFAULT_CSS = f"""
     ThemeSample {{ height: {len(_LINES)}; }}
     """
