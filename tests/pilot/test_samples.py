@@ -370,12 +370,28 @@ async def test_failures_are_listed_by_error_and_asked_again(
         await until_shown(pilot, "all of them")
         await pilot.press("down", "enter")
         await until_listed(pilot, 2, 6)
-        await until_shown(pilot, "only failed with Overloaded")
+        await until_shown(pilot, "only failed with Overloaded · r asks again · x shows all")
         await pilot.press("r")
         await until_shown(pilot, "Ask all failed samples of this run again?")
+        assert "not done" not in shown(app)
         await pilot.press("y")
         await until(pilot, lambda: begun, "the retry")
         assert begun == [("resume", str(engine.folder.path))]
+
+
+async def test_a_retry_of_a_stopped_run_says_that_it_also_goes_on(home: Path) -> None:
+    engine = pretend("synthetic", "scripted/good", total=6)
+    error = "Overloaded: busy"
+    await engine.answer(1, "Question 1?", read=error, outcome=Outcome.ERROR)
+    await engine.answer(2, "Question 2?", read="B")
+    engine.status(State.STOPPED, done=2, total=6, failed=1, errors={"Overloaded": 1})
+    async with samples(engine) as pilot:
+        await pilot.press("slash", *"outcome:parsed")
+        await until_shown(pilot, "only outcome:parsed · x shows all")
+        await pilot.press(*["backspace"] * 6, *"failed", "enter")
+        await until_shown(pilot, "only outcome:failed · r asks again · x shows all")
+        await pilot.press("r")
+        await until_shown(pilot, "Those not done yet are asked too.")
 
 
 async def test_stepping_goes_through_the_filtered_list_and_back(engine: PretendEngine) -> None:

@@ -352,8 +352,9 @@ class SamplesPage(SeekingPage):
         self.query_one(TopLine).tell(right=text)
         narrowed = self.query_one("#narrowed", Plain)
         narrowed.set_class(self._filter.any or bool(self._problem), "-on")
-        words = _filter_words(self._filter) + self._looking + " · x shows all"
-        narrowed.show(self._problem or words)
+        retries = self._filter.kind in ("error", *RETRYABLE) and self.check_action("retry", ())
+        keys = " · r asks again" * bool(retries and number) + " · x shows all"
+        narrowed.show(self._problem or _filter_words(self._filter) + self._looking + keys)
 
     @property
     def looking(self) -> bool:
@@ -603,6 +604,8 @@ class SamplesPage(SeekingPage):
         question = f"Ask all {what} samples of this run again?"
         paid = "All their calls are paid again." if words else "Only failed calls are sent again."
         note = f"{paid} Other samples keep their scores."
+        if self._watch.status.done < self._watch.status.total:
+            note += " Those not done yet are asked too."
         if await self.app.push_screen_wait(Confirm(question, yes="Retry", note=note)):
             await start(self.the_app, ("resume", str(self._watch.folder.path), *words))
 
