@@ -46,13 +46,21 @@ def _show(app: App[Any], text: str, variable: str, default: str) -> None:
         os.chmod(file.fileno(), 0o400)
         try:
             with app.suspend():
-                ended = subprocess.run([*words, file.name], check=False)
-            if ended.returncode > 0:
-                problem = f"{words[0]} ended with exit code {ended.returncode}"
-                app.notify(problem, severity="warning", markup=False)
+                problem = _run([*words, file.name], variable)
         except SuspendNotSupported:
-            app.notify("no other program can be shown here", severity="warning", markup=False)
-        except (OSError, ValueError) as error:
-            why = getattr(error, "strerror", None) or str(error)
-            problem = f"{words[0]} cannot be started: {why}; set {variable} to another program"
-            app.notify(problem, severity="warning", markup=False)
+            problem = "no other program can be shown here"
+    if problem:
+        app.notify(problem, severity="warning", markup=False)
+
+
+def _run(words: list[str], variable: str) -> str:
+    """Run a program to its end; what went wrong, or nothing.
+
+    It raises nothing: an exception would leave the app suspended.
+    """
+    try:
+        ended = subprocess.run(words, check=False)
+    except (OSError, ValueError) as error:
+        why = getattr(error, "strerror", None) or str(error)
+        return f"{words[0]} cannot be started: {why}; set {variable} to another program"
+    return f"{words[0]} ended with exit code {ended.returncode}" if ended.returncode > 0 else ""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -43,8 +43,19 @@ def test_programs_that_work_and_those_that_do_not(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv(variable, command)
     said: list[str] = []
-    app: Any = SimpleNamespace(suspend=nullcontext, notify=lambda words, **_: said.append(words))
+    app: Any = SimpleNamespace(notify=lambda words, **_: said.append(words))
+    resumed = 0
+
+    @contextmanager
+    def suspend() -> Iterator[None]:
+        """Like Textual's, which does not resume after an error."""
+        nonlocal resumed
+        yield
+        resumed += 1
+
+    app.suspend = suspend
     show(app, "the text, \udc00")
+    assert resumed == ("cannot be read" not in "".join(told))
     wanted = [one.format(variable) for one in told]
     assert [words[: len(one)] for words, one in zip(said, wanted, strict=True)] == wanted
     shown = tmp_path / "shown"
