@@ -220,6 +220,8 @@ async def test_what_was_sent_before_a_run_was_resumed_is_told_apart(engine: Pret
         assert "99 %  399/400 samples" in screen
 
 
+# A query that outlives its journal warns when it is collected.
+@pytest.mark.filterwarnings("error::pytest.PytestUnraisableExceptionWarning")
 async def test_names_of_metrics_are_told_apart_and_numbers_whole(engine: PretendEngine) -> None:
     titles = ("Accuracy [/as] read by strict/1", "Accuracy [/as] read by first/1")
     metrics = {title: {**ACCURACY, "title": title} for title in titles}

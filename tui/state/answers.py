@@ -66,7 +66,8 @@ class LatestAnswers:
 
 def _read(journal: JournalReader, row: int, epoch: int, headline: Headline) -> Answer | None:
     record = next((record for record in journal.samples(row, 1) if record.row == row), None)
-    scores = journal.scores(row, epoch + 1)
+    # All of them: a half-read query that outlives this frame would be closed after the journal.
+    scores = list(journal.scores(row, epoch + 1))
     score = next((s for s in scores if (s.row, s.epoch) == (row, epoch)), None)
     if record is None or score is None:
         return None
