@@ -62,6 +62,7 @@ async def test_keys_arrive_in_a_browser_whose_focus_comes_late(
     app.set_reactive(EvalbenchApp.app_focus, False)
     async with app.run_test(size=(80, 24)) as pilot:
         await until_shown(pilot, "3 runs")
+        await until_shown(pilot, "n New run")
         assert app.focused is None
         await pilot.press("j")
         await until(pilot, lambda: app.screen.query_one(Table).cursor == 1, "the second run")

@@ -63,7 +63,8 @@ class Footer(Widget):
         self.screen.bindings_updated_signal.subscribe(self, self._changed)
 
     def _changed(self, screen: Screen[object]) -> None:
-        if not self.app.app_focus:
+        if self._keys and not self.app.app_focus:
+            # Without its focus a page has fewer keys; it gets them back with it.
             return
         keys: dict[str, _Key] = {}
         for _, binding, enabled, tooltip in screen.active_bindings.values():
