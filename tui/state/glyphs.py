@@ -10,7 +10,7 @@ _CONSOLES = ("linux", "vt100", "vt102", "vt220")
 # Source of what consoles have: code page 437, as in drivers/tty/vt/cp437.uni of Linux.
 _SUBSTITUTES: Mapping[int, int] = str.maketrans(
     "▁▂▃▅▆▇▉▊▋▍▎▏▔▕▖▗▘▙▚▛▜▝▞▟━┃┏┓┗┛╋╍╏╭╮╰╯┄┈✓✗●▸▾▴–—−…“”‘’⟨⟩",
-    "___▄████▌▌││▀│▄▄▀█▒██▀▒█═║╔╗╚╝╬═║┌┐└┘──√x•►▼▲---~\"\"''<>",
+    "___▄████▌▌││▀│▄▄▀█▒██▀▒█═║╔╗╚╝╬═║┌┐└┘··√x•►▼▲---~\"\"''<>",
 )
 
 

@@ -9,7 +9,7 @@ from evalbench.tui.state import figures
 Piece = tuple[str, str]
 """Text and tone."""
 
-_MARKS = "·•●"
+_MARKS = "·○●"
 """One; a few; many."""
 _FEW, _MANY = 2, 10
 _COLUMNS, _ROWS = 41, 11

@@ -15,6 +15,7 @@ from evalbench.engine.record_schemas import BatchStatus
 from evalbench.engine.runs.history import History, Stretch, read_history
 from evalbench.engine.runs.status import Status
 from evalbench.tui.state.chart import Chart, Series, chart_axis, chart_head, draw_chart
+from evalbench.tui.state.glyphs import substitutes
 from evalbench.tui.state.run_charts import batch_bars, charts, columns, error_lines, group_bars
 from evalbench.tui.widgets.sparkline import Sparkline
 from tests.pretending import PretendEngine, pretend
@@ -222,3 +223,20 @@ def test_consoles_get_characters_that_their_fonts_have(monkeypatch: pytest.Monke
     monkeypatch.setenv("TERM", "xterm-256color")
     assert all(ord(one) > 0x2800 for one in drawn())
     assert Sparkline([0, 1, 0, 4], gaps=True).draw(4) == [(" ▃ █", "accent")]
+
+
+def test_a_dotted_line_is_told_from_a_full_one_on_consoles_too(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    points = [(0, 0), (10, 10)]
+    both = [Series("median", points), Series("p95", points, dotted=True)]
+    chart = Chart("t", both, lambda y: f"{y:.0f}", str, high=10)
+
+    def legend() -> str:
+        last = draw_chart(chart, 40, 7)[-1]
+        return "".join(text for text, _ in last).translate(substitutes())
+
+    monkeypatch.setenv("TERM", "linux")
+    assert "─ median · p95" in legend()
+    monkeypatch.setenv("TERM", "xterm-256color")
+    assert "─ median ┄ p95" in legend()

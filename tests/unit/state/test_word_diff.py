@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from evalbench.tui.state.glyphs import substitutes
 from evalbench.tui.state.scatter import draw_scatter
 from evalbench.tui.state.word_diff import word_diff
 
@@ -48,6 +50,16 @@ def test_a_scatter_has_its_points_where_they_belong() -> None:
     assert "B higher on 1, A on 3" in "".join(text for text, _ in told)
     assert lines[0].startswith("100 % ·")
     assert lines[0].endswith("●")
-    assert lines[10][6 + 20] == "•"
+    assert lines[10][6 + 20] == "○"
     # Grades have a scale of their own, and equal ones are no division by nothing.
     assert draw_scatter("samples", [(7.0, 7.0, 1)], ("A", "B"), share=False)
+
+
+def test_a_scatter_has_three_kinds_of_points_on_consoles_too(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    points = [(0.0, 1.0, 1), (1.0, 1.0, 12), (0.5, 0.0, 3)]
+    monkeypatch.setenv("TERM", "linux")
+    rows = draw_scatter("groups", points, ("A", "B"), share=True)
+    legend = "".join(text for text, _ in rows[-1]).translate(substitutes())
+    assert legend == "· one  ○ 2 or more  • 10 or more"
