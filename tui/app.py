@@ -19,7 +19,7 @@ from textual.app import App
 from textual.await_complete import AwaitComplete
 from textual.binding import Binding
 from textual.command import Provider
-from textual.notifications import SeverityLevel
+from textual.notifications import Notify, SeverityLevel
 from textual.screen import Screen
 from textual.timer import Timer
 
@@ -568,6 +568,13 @@ class EvalbenchApp(AppInterface):
             timeout=timeout,
             markup=False,
         )
+
+    def on_notify(self, event: Notify) -> None:
+        """A toast that says what one on the screen says takes its place."""
+        words = event.notification.title, event.notification.message
+        for shown in list(self._notifications):
+            if (shown.title, shown.message) == words:
+                self._unnotify(shown, refresh=False)
 
     @override
     def tell_trouble(self, error: EvalbenchError) -> None:

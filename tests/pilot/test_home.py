@@ -649,6 +649,15 @@ async def test_ctrl_q_leaves_from_anywhere(
         await until(pilot, lambda: app.return_code is not None, "the end")
 
 
+async def test_a_key_pressed_again_says_why_not_only_once(runs: dict[str, PretendEngine]) -> None:
+    app = an_app()
+    async with app.run_test(size=(80, 24)) as pilot:
+        await press(pilot, "s", "r", "s", "s")
+        told = ["Resume: nothing to resume: the run is complete"]
+        told.append("Stop: nothing to stop: the run is complete")
+        await until(pilot, lambda: [n.message for n in app._notifications] == told, str(told))
+
+
 @pytest.mark.share(3)
 @pytest.mark.parametrize("before", [[], ["f1"], ["f6"], ["slash"], ["d"]])
 async def test_ctrl_c_says_how_to_leave(runs: dict[str, PretendEngine], before: list[str]) -> None:
