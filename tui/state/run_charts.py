@@ -193,7 +193,7 @@ def _score(history: History, status: Status, clock: Callable[[float], str]) -> C
     if None not in own:
         if band and own[2] - own[1] > _WIDER * (ends[1] - ends[0]):
             band = []
-        # The metric is shown beside the chart too: both are of one moment.
+        # As the page shows it beside the chart, which is drawn less often.
         value, *ends = own
     note = words(value)
     if ends:
