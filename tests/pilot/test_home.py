@@ -509,6 +509,16 @@ async def test_a_leaderboard_of_models_and_benchmarks(runs: dict[str, PretendEng
         await until_shown(pilot, "quickstart × groq/llama-4-maverick")
 
 
+async def test_names_in_wide_glyphs_are_whole_on_a_leaderboard() -> None:
+    model = "compatible/" + "模" * 20
+    run = named(pretend(model=model), "1-wide")
+    run.status(State.COMPLETE, done=400, metrics={"accuracy": ACCURACY})
+    app = an_app()
+    async with app.run_test(size=(120, 40)) as pilot:
+        await press(pilot, "l")
+        assert f"{model} " in await until_shown(pilot, "1 model, 1 benchmark")
+
+
 async def test_the_benchmark_that_orders_a_leaderboard_comes_first() -> None:
     names = ("gsm8k", "mmlu", "quickstart")
     for name in names:

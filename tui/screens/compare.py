@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from rich.cells import cell_len
 from textual import events, on, work
 from textual.app import ComposeResult
 from textual.containers import Container, Vertical
@@ -234,7 +235,7 @@ def _tables(tables: Sequence[Sequence[Sequence[str]]], width: int) -> list[Line]
     letters = max(len(row[0]) for table in tables for row in table)
     room = width - 2 - letters - max(sum(each) + _GAP * (len(each) + 1) for each in figures_wide)
     models = apart([row[1] for table in tables for row in table[1:]])
-    model = max(_LEAST_MODEL, min(_MODEL, room, max(map(len, models))))
+    model = max(_LEAST_MODEL, min(_MODEL, room, max(map(cell_len, models))))
     names = {str(name): name for name in models}
     lines: list[Line] = []
     for table, widths in zip(tables, figures_wide, strict=True):

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import ClassVar
 
+from rich.cells import cell_len
 from textual import events, on, work
 from textual.app import ComposeResult
 from textual.widgets import Input
@@ -72,7 +73,7 @@ class LeaderboardPage(FilteredPage):
             for place, name in enumerate(self._names)
         ]
         models = self._board.models
-        model = Column("model", least=24, most=max(24, 0, *map(len, models)))
+        model = Column("model", least=24, most=max([24, *map(cell_len, models)]))
         table.replace_columns((Column("", 5, right=True), model, *shown))
         table.show(_Rows(self._board, self._names), empty=_NO_MATCH if self.narrowed_by else _EMPTY)
         if here in self._board.models:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import ClassVar
 
+from rich.cells import cell_len
 from textual import events, on, work
 from textual.app import ComposeResult
 from textual.containers import Horizontal
@@ -281,7 +282,7 @@ class SamplesPage(SeekingPage):
         tags = [line.sample.tags for line in some]
         names = list(tags[0])[:_MOST_TAGS] if tags else []
         self._tag_widths = {
-            name: min(_TAG_WIDTH, max(len(name), *(len(one.get(name, "")) for one in tags)))
+            name: min(_TAG_WIDTH, max(len(name), *(cell_len(one.get(name, "")) for one in tags)))
             for name in names
         }
         self._tags = tuple(self._tag_widths)

@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from rich.cells import cell_len
 from textual import work
 from textual.containers import Container
 from textual.message import Message
@@ -160,7 +161,7 @@ class ChartGrid(Container):
         if not found:
             return []
         shown = found[: max(1, self._rows - 2)]
-        names = min(_ERROR_MOST, width // 3, max(len(one.name) for one in shown))
+        names = min(_ERROR_MOST, width // 3, max(cell_len(one.name) for one in shown))
         counts = [figures.count(one.number) for one in shown]
         digits = max(map(len, counts))
         room = width - names - digits - len(_RETRIED) - 3
@@ -190,7 +191,7 @@ class ChartGrid(Container):
         now = time.time() - created if self._live else self._status.updated - created
         begin = shown[0].begin
         end = max(now if one.end is None else one.end for one in shown)
-        names = min(_BATCH_MOST, max(len(one.name) for one in shown))
+        names = min(_BATCH_MOST, max(cell_len(one.name) for one in shown))
         room = width - names - len(" 100 %") - 1
         pending = sum(one.end is None for one in batches)
         note = f"{figures.count(pending)} of {figures.count(len(batches))} pending"
