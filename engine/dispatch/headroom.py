@@ -23,11 +23,11 @@ class Allowance:
     def learn(
         self, remaining: int | None, reset_s: float | None, limit: int | None, now: float
     ) -> None:
-        """Record what a response said: what is left, of how much, and when it is all again.
+        """Record what a response said: what is left, of how much, and when it is full again.
 
         A bucket refills evenly, a window all at once, when it ends; which of them it is is not
-        said. But what was used, divided by the time until it is all again, is a bucket's refill
-        and stays the same, while it grows with a window's age. Little use tells nothing.
+        said. But what was used, divided by the time until it is full again, is a bucket's refill
+        and stays the same, while it grows with a window's age. Light use shows neither.
         """
         if remaining is None or not reset_s or reset_s > LONGEST_OUTAGE_S:
             self._left = inf

@@ -73,9 +73,9 @@ class NumberLimit:
 
         Args:
             now: seconds, on the clock of what was sent.
-            decided_s: seconds after which :meth:`accepted` is told of a call.
+            decided_s: seconds within which a call is reported to :meth:`accepted`.
             refusing_s: seconds after which a call that is in flight was accepted.
-            in_flight: the calls in flight, some of which :meth:`accepted` was not told of yet.
+            in_flight: the calls in flight, some not yet reported to :meth:`accepted`.
         """
         first = self._first
         if first is None or self._refused < _FEWEST:

@@ -210,7 +210,7 @@ class Steering:
         self._judge_from(now)
 
     def _judge_from(self, now: float) -> None:
-        """Count anew, and only outcomes of calls that are sent from now on."""
+        """Start counting again, with calls sent from now on."""
         self._judged_from = now
         self._times.clear()
         self._answered = self._refused = 0
