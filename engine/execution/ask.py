@@ -236,8 +236,8 @@ class SampleAsk:
         finally:
             if self._earlier:
                 self._earlier.asked(role)
-        reply, stored = self._journal.store_any_reply(self._row, key, reask, reply)
-        await stored
+        reply = self._journal.store_any_reply(self._row, key, reask, reply)
+        await self._journal.committed()
         if reply.outcome is Outcome.ERROR:
             self._final.add(ident)
         self._count(role, reply)

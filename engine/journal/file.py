@@ -301,7 +301,8 @@ class JournalFile:
         self._rows.update(statements)
         self.flush()
 
-    def _committed(self) -> asyncio.Future[None]:
+    def committed(self) -> asyncio.Future[None]:
+        """A future that is done once everything stored so far is committed."""
         future: asyncio.Future[None] = self._loop.create_future()
         self._waiting.append(future)
         if self._due is None:

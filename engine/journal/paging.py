@@ -94,7 +94,7 @@ def unfinished(
         found_rows = decoder.db.execute(sql, limits).fetchall()
     except sqlite3.Error as error:
         raise understand(error, path) from error
-    samples = {row: decoder.sample(row, *columns).sample for row, *columns, _, _ in found_rows}
+    samples = {row: decoder.sample(*columns) for row, *columns, _, _ in found_rows}
     asked = {row: samples[row] for row, *_, has_asked in found_rows if has_asked}
     calls = calls_of(decoder, path, asked)
     found = []
@@ -116,14 +116,14 @@ class SampleCalls(NamedTuple):
 def samples_with_calls(decoder: RowDecoder, path: Path, rows: Collection[int]) -> list[SampleCalls]:
     """Samples by row, with their calls, in row order. Rows that no longer exist are left out."""
     try:
-        columns = decoder.db.execute(
+        found = decoder.db.execute(
             "SELECT row, hash, occurrence, tags, body FROM sample"
             " WHERE row IN (SELECT value FROM json_each(?)) ORDER BY row",
             (str(sorted(rows)),),
         ).fetchall()
     except sqlite3.Error as error:
         raise understand(error, path) from error
-    samples = {found[0]: decoder.sample(*found).sample for found in columns}
+    samples = {row: decoder.sample(*columns) for row, *columns in found}
     calls = calls_of(decoder, path, samples)
     return [SampleCalls(row, sample, calls.get(row, [])) for row, sample in samples.items()]
 
@@ -181,7 +181,7 @@ def scored_samples(decoder: RowDecoder, path: Path, after: int, most: int) -> li
             " ORDER BY row LIMIT ?",
             (after, most),
         ).fetchall()
-        samples = {row: decoder.sample(row, *columns).sample for row, *columns in rows}
+        samples = {row: decoder.sample(*columns) for row, *columns in rows}
         calls = calls_of(decoder, path, samples)
         found = []
         for row, sample in samples.items():

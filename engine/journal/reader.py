@@ -11,7 +11,7 @@ from decimal import Decimal
 from functools import cache, partial
 from itertools import groupby
 from pathlib import Path
-from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import orjson
 
@@ -51,7 +51,6 @@ from evalbench.engine.record_schemas import (
 from evalbench.engine.scoring.tally import Tally
 
 T = TypeVar("T")
-P = ParamSpec("P")
 
 _WRONG = (
     *(AttributeError, LookupError, TypeError, ValueError, ArithmeticError, StopIteration),
@@ -68,27 +67,10 @@ def damaged(what: str, error: Exception) -> JournalError:
     return JournalError(f"{what} in the journal cannot be read", why=why)
 
 
-def _decoding(
-    what: str,
-) -> Callable[[Callable[Concatenate[RowDecoder, P], T]], Callable[Concatenate[RowDecoder, P], T]]:
-    """Make a decoder's method raise ``JournalError`` for an invalid record."""
-
-    def wrap(
-        method: Callable[Concatenate[RowDecoder, P], T],
-    ) -> Callable[Concatenate[RowDecoder, P], T]:
-        def decode(decoder: RowDecoder, /, *args: P.args, **named: P.kwargs) -> T:
-            try:
-                return method(decoder, *args, **named)
-            except _WRONG as error:
-                raise damaged(what, error) from error
-
-        return decode
-
-    return wrap
-
-
 class RowDecoder:
     """Decodes rows of one open journal; caches names, slots and blobs.
+
+    Methods that decode a record raise ``JournalError`` if it cannot have been written like this.
 
     Attributes:
         live: the writer's running sums; None for other readers.
@@ -121,18 +103,22 @@ class RowDecoder:
             self.packers[kind] = codec.Packer(self._dictionary(kind))
             return self.packers[kind].unpack(frame)
 
-    @_decoding("a name")
     def name(self, ident: int) -> str:
         """The interned text with this id."""
-        if ident not in self._names:
-            row = self.db.execute("SELECT text FROM name WHERE id = ?", (ident,)).fetchone()
-            self._names[ident] = row[0]
-        return self._names[ident]
+        try:
+            if ident not in self._names:
+                row = self.db.execute("SELECT text FROM name WHERE id = ?", (ident,)).fetchone()
+                self._names[ident] = row[0]
+            return self._names[ident]
+        except _WRONG as error:
+            raise damaged("a name", error) from error
 
-    @_decoding("a record")
     def _object(self, text: str, fits: Check) -> dict[str, Any]:
-        value: dict[str, Any] = orjson.loads(text)
-        fits(value)
+        try:
+            value: dict[str, Any] = orjson.loads(text)
+            fits(value)
+        except _WRONG as error:
+            raise damaged("a record", error) from error
         return value
 
     def tags(self, ident: int) -> dict[str, str]:
@@ -151,20 +137,24 @@ class RowDecoder:
         """The interned values of a score."""
         return self._object(self.name(ident), VALUES)
 
-    @_decoding("the detail of a score")
     def detail(self, stored: int | bytes) -> dict[str, Any]:
         """The details of a score besides its values, interned or packed."""
-        raw = self.name(stored) if isinstance(stored, int) else self.unpack("detail", stored)
-        value: dict[str, Any] = orjson.loads(raw)
-        DETAIL(value)
+        try:
+            raw = self.name(stored) if isinstance(stored, int) else self.unpack("detail", stored)
+            value: dict[str, Any] = orjson.loads(raw)
+            DETAIL(value)
+        except _WRONG as error:
+            raise damaged("the detail of a score", error) from error
         return value
 
-    @_decoding("an outcome")
     def outcome(self, code: int) -> Outcome:
         """The outcome for its number."""
-        if code < 0:
-            raise IndexError(code)
-        return OUTCOMES[code]
+        try:
+            if code < 0:
+                raise IndexError(code)
+            return OUTCOMES[code]
+        except _WRONG as error:
+            raise damaged("an outcome", error) from error
 
     def fact(self, key: str) -> Any:
         """One fact of the ``run`` table, or None."""
@@ -186,18 +176,22 @@ class RowDecoder:
             return kept(self.db)
         return self.live if self.live.certain else None
 
-    @_decoding("the key of a call")
     def slot(self, ident: int) -> tuple[CallKey, int]:
         """Key and re-ask number of a slot."""
-        if ident not in self._slots:
-            epoch, role, model, step, repeat, reask = self.db.execute(
-                "SELECT epoch, role, model, step, repeat, reask FROM slot WHERE id = ?", (ident,)
-            ).fetchone()
-            if not all(isinstance(part, str) for part in (role, model, step)):
-                raise TypeError("role, model and step should be texts")
-            numbers = int(epoch), int(repeat), int(reask)
-            self._slots[ident] = CallKey(numbers[0], role, model, step, numbers[1]), numbers[2]
-        return self._slots[ident]
+        try:
+            if ident not in self._slots:
+                self._slots[ident] = self._read_slot(ident)
+            return self._slots[ident]
+        except _WRONG as error:
+            raise damaged("the key of a call", error) from error
+
+    def _read_slot(self, ident: int) -> tuple[CallKey, int]:
+        epoch, role, model, step, repeat, reask = self.db.execute(
+            "SELECT epoch, role, model, step, repeat, reask FROM slot WHERE id = ?", (ident,)
+        ).fetchone()
+        if not all(isinstance(part, str) for part in (role, model, step)):
+            raise TypeError("role, model and step should be texts")
+        return CallKey(int(epoch), role, model, step, int(repeat)), int(reask)
 
     def blob(self, digest: bytes) -> bytes:
         """A blob by content hash, decompressed; empty if missing."""
@@ -208,31 +202,30 @@ class RowDecoder:
             self._blobs[digest] = codec.Packer().unpack(row[0]) if row else b""
         return self._blobs[digest]
 
-    @_decoding("the id of a sample")
     def ident(self, digest: bytes, occurrence: int) -> str:
         """A sample's content id."""
-        return f"{digest.hex()}.{occurrence}"
+        try:
+            return f"{digest.hex()}.{occurrence}"
+        except _WRONG as error:
+            raise damaged("the id of a sample", error) from error
 
-    @_decoding("a sample")
-    def sample(
-        self, row: int, digest: bytes, occurrence: int, tags: int, frame: bytes
-    ) -> SampleRow:
+    def sample(self, digest: bytes, occurrence: int, tags: int, frame: bytes) -> Sample:
         """A sample from its columns."""
-        inputs, gold = orjson.loads(self.unpack("sample", frame))
-        STORED_SAMPLE(inputs)
-        ident = f"{digest.hex()}.{occurrence}"
-        known = self._tags.get(tags)
-        return SampleRow(
-            row, Sample(ident, inputs, gold, self.tags(tags) if known is None else known.copy())
-        )
+        try:
+            inputs, gold = orjson.loads(self.unpack("sample", frame))
+            STORED_SAMPLE(inputs)
+            return Sample(f"{digest.hex()}.{occurrence}", inputs, gold, self.tags(tags))
+        except _WRONG as error:
+            raise damaged("a sample", error) from error
 
-    @_decoding("a prompt")
     def prompt(self, shape: int, frame: bytes, quotes: Callable[[], Sequence[str]]) -> Prompt:
         """A prompt from its columns and the texts it may quote, see ``codec.quotable``."""
-        texts = codec.unquote(self.unpack("call", frame), quotes)
-        return codec.join_prompt(self.name(shape), texts, self.blob)
+        try:
+            texts = codec.unquote(self.unpack("call", frame), quotes)
+            return codec.join_prompt(self.name(shape), texts, self.blob)
+        except _WRONG as error:
+            raise damaged("a prompt", error) from error
 
-    @_decoding("a reply")
     def reply(
         self,
         outcome: int,
@@ -243,16 +236,19 @@ class RowDecoder:
         frame: bytes,
     ) -> Reply:
         """A reply from its columns."""
-        body = orjson.loads(self.unpack("reply", frame))
-        body["outcome"] = self.outcome(outcome).value
-        usage = body.setdefault("usage", {})
-        usage["input_tokens"], usage["output_tokens"] = tokens_in, tokens_out
-        REPLY(body)
-        return replace(
-            reply_from_json(body),
-            cost=None if cost is None else dollars(cost),
-            possible_cost=dollars(possible),
-        )
+        try:
+            body = orjson.loads(self.unpack("reply", frame))
+            body["outcome"] = self.outcome(outcome).value
+            usage = body.setdefault("usage", {})
+            usage["input_tokens"], usage["output_tokens"] = tokens_in, tokens_out
+            REPLY(body)
+            return replace(
+                reply_from_json(body),
+                cost=None if cost is None else dollars(cost),
+                possible_cost=dollars(possible),
+            )
+        except _WRONG as error:
+            raise damaged("a reply", error) from error
 
 
 class JournalReader:
@@ -316,8 +312,8 @@ class JournalReader:
     def samples(self, first: int = 1, count: int = -1) -> Iterator[SampleRow]:
         """Samples from row ``first`` on."""
         sql = "SELECT row, hash, occurrence, tags, body FROM sample WHERE row >= ? LIMIT ?"
-        for columns in self._rows(sql, (first, count)):
-            yield self._decoder.sample(*columns)
+        for row, *columns in self._rows(sql, (first, count)):
+            yield SampleRow(row, self._decoder.sample(*columns))
 
     def scores(self, first: int = 1, count: int = -1) -> Generator[ScoreRow, None, None]:
         """Scores of samples from row ``first`` on, in row order."""

@@ -76,7 +76,7 @@ class Journal(JournalFile):
             body = self._pack("sample", codec.sample_body(sample))
             tags = self._tags(sample.tags)
             self._put("sample", row, bytes.fromhex(digest), int(occurrence), tags, body)
-        return self._committed()
+        return self.committed()
 
     def intend(
         self, row: int, key: CallKey, reask: int, call: Call, digest: bytes, quotes: Sequence[str]
@@ -97,7 +97,7 @@ class Journal(JournalFile):
             self._name(shape),
             self._pack("call", codec.quote(texts, quotes)),
         )
-        return self._committed()
+        return self.committed()
 
     def call_id(self, row: int, key: CallKey, reask: int) -> int:
         """The number of a call in this journal."""
@@ -106,7 +106,7 @@ class Journal(JournalFile):
     def put_batch(self, batch: BatchRow) -> asyncio.Future[None]:
         """Store a batch's current state."""
         self._put("batch", batch.id, batch.name, batch.state, orjson.dumps(batch.body))
-        return self._committed()
+        return self.committed()
 
     def put_in_batch(self, call: int, batch: int, item: int) -> None:
         """Store that a call is in a line of a batch, and no longer in any other."""
@@ -124,6 +124,29 @@ class Journal(JournalFile):
 
     def store_reply(self, row: int, key: CallKey, reask: int, reply: Reply) -> asyncio.Future[None]:
         """Store the reply to an intended call.
+
+        Raises:
+            TypeError, ValueError, OverflowError: the reply contains something that the journal
+                cannot store, see ``replies.plain``.
+        """
+        self._put_reply(row, key, reask, reply)
+        return self.committed()
+
+    def store_any_reply(self, row: int, key: CallKey, reask: int, reply: Reply) -> Reply:
+        """Store an external reply, which may contain anything, without waiting for its commit.
+
+        Returns:
+            The reply as stored, see ``replies.plain``.
+        """
+        try:
+            self._put_reply(row, key, reask, reply)
+        except UNSTORABLE:
+            reply = plain(reply)
+            self._put_reply(row, key, reask, reply)
+        return reply
+
+    def _put_reply(self, row: int, key: CallKey, reask: int, reply: Reply) -> None:
+        """Store a reply.
 
         Anything that cannot be stored is refused here, where the call is known: a row refused by
         SQLite would fail the whole transaction.
@@ -151,21 +174,6 @@ class Journal(JournalFile):
             possible,
             self._pack("reply", body),
         )
-        return self._committed()
-
-    def store_any_reply(
-        self, row: int, key: CallKey, reask: int, reply: Reply
-    ) -> tuple[Reply, asyncio.Future[None]]:
-        """Like :meth:`store_reply`, for an external reply that may contain anything.
-
-        Returns:
-            The reply as stored, see ``replies.plain``, and a future for its commit.
-        """
-        try:
-            return reply, self.store_reply(row, key, reask, reply)
-        except UNSTORABLE:
-            reply = plain(reply)
-            return reply, self.store_reply(row, key, reask, reply)
 
     def put_attempts(self, call: int, billed: int, *, in_flight: bool) -> asyncio.Future[None]:
         """Record the attempts at an intended call after its first one failed.
@@ -176,7 +184,7 @@ class Journal(JournalFile):
             in_flight: whether another one is about to be sent.
         """
         self._put("attempts", call, billed, int(in_flight))
-        return self._committed()
+        return self.committed()
 
     def close_cut_calls(self, worst_case: Callable[[Call], Decimal]) -> int:
         """Give every call that an earlier engine left unanswered a reply of outcome ``error``.

@@ -24,7 +24,7 @@ import orjson
 from evalbench.engine.benchmark import Sample, error_kind
 from evalbench.engine.calls import Outcome
 from evalbench.engine.errors import JournalError
-from evalbench.engine.journal import CallRow, SampleRow, ScoreRow
+from evalbench.engine.journal import CallRow, ScoreRow
 from evalbench.engine.journal.reader import RowDecoder, calls_of, damaged
 from evalbench.engine.journal.records import OUTCOME_CODE, OUTCOMES, dollars
 from evalbench.engine.journal.schema import EPOCH_BITS, SLOT_BITS, connect, understand
@@ -427,15 +427,14 @@ def _lines(decoder: RowDecoder, rows: Sequence[int]) -> dict[int, SampleLine]:
         score = decoder.outcome(outcome), decoder.values(values), decoder.detail(detail)
         scores.setdefault(row, []).append(ScoreRow(row, epoch, *score))
     found = {}
-    for columns in decoder.db.execute(
+    for row, *columns in decoder.db.execute(
         "SELECT s.row, s.hash, s.occurrence, s.tags, s.body FROM json_each(?) j"
         " JOIN sample s ON s.row = j.value",
         (wanted,),
     ).fetchall():
-        sample: SampleRow = decoder.sample(*columns)
-        own = tuple(scores.get(sample.row, ()))
-        asked = bool(own) or _asked(decoder, sample.row)
-        found[sample.row] = SampleLine(sample.row, sample.sample, own, asked)
+        own = tuple(scores.get(row, ()))
+        asked = bool(own) or _asked(decoder, row)
+        found[row] = SampleLine(row, decoder.sample(*columns), own, asked)
     return found
 
 

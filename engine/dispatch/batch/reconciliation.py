@@ -128,7 +128,7 @@ class Reconciliation:
 
     def _store(self, row: CallRow, reply: Reply, cost: Decimal | None) -> None:
         context, batch = self._context, self._batch
-        reply, _ = context.journal.store_any_reply(row.row, row.key, row.reask, reply)
+        reply = context.journal.store_any_reply(row.row, row.key, row.reask, reply)
         part = self._share()
         if batch.reservation:
             context.meter.budget.settle_part(
