@@ -36,12 +36,13 @@ from evalbench.engine.calls.options import (
     with_defaults,
 )
 from evalbench.engine.calls.templates import Template, prompt_set_name, template_file
+from evalbench.engine.calls.values import value_object
 from evalbench.engine.errors import DataError, EvalbenchError, SpecError
 from evalbench.engine.files import read_plain
 from evalbench.engine.scoring.tally import Metric, Tally
 
 
-@dataclass(frozen=True, slots=True)
+@value_object
 class Sample:
     """One item of a data set.
 
@@ -67,7 +68,7 @@ class Item:
     tags: Mapping[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
+@value_object
 class Score:
     """The result of one sample in one epoch.
 

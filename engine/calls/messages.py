@@ -16,6 +16,7 @@ from typing import Any, Literal
 import orjson
 
 from evalbench.engine.calls.params import Params
+from evalbench.engine.calls.values import value_object
 
 Role = Literal["system", "user", "assistant", "context"]
 """``context`` is raw text for the model to continue: no chat template is applied."""
@@ -23,7 +24,7 @@ Role = Literal["system", "user", "assistant", "context"]
 Kind = Literal["generate", "choose"]
 
 
-@dataclass(frozen=True, slots=True)
+@value_object
 class TextPart:
     """Text. ``shared`` marks a prefix that many calls repeat (few-shot block, rubric).
 
@@ -51,7 +52,7 @@ class MediaPart:
 Part = TextPart | MediaPart
 
 
-@dataclass(frozen=True, slots=True)
+@value_object
 class Message:
     """One turn: a role and its parts, in order."""
 
@@ -81,7 +82,9 @@ class Message:
 
 
 def _parts(content: str | Part | Iterable[str | Part]) -> tuple[Part, ...]:
-    items = [content] if isinstance(content, str | TextPart | MediaPart) else list(content)
+    if isinstance(content, str):
+        return (TextPart(content),)
+    items = [content] if isinstance(content, TextPart | MediaPart) else list(content)
     return tuple(TextPart(item) if isinstance(item, str) else item for item in items)
 
 
@@ -128,7 +131,7 @@ class ModelRef:
 _NOTHING_ASKED = Params()
 
 
-@dataclass(frozen=True, slots=True)
+@value_object
 class Prompt:
     """A question without a model.
 
@@ -165,7 +168,7 @@ def choose(context: str | Part | Iterable[str | Part], continuations: Iterable[s
     return Prompt("choose", (Message("context", _parts(context)),), tuple(continuations))
 
 
-@dataclass(frozen=True, slots=True)
+@value_object
 class Call:
     """One request to one model: a prompt bound to a model."""
 

@@ -13,6 +13,7 @@ from operator import attrgetter
 from typing import Any
 
 from evalbench.engine.calls.options import Option
+from evalbench.engine.calls.values import value_object
 from evalbench.engine.field_checks import Check, list_of, maybe, number, record, text, whole
 
 
@@ -45,7 +46,7 @@ def _parameter(default: Any = None, /, **known: Any) -> Any:
 _COUNT = maybe(whole(0, 2**53))
 
 
-@dataclass(frozen=True, slots=True)
+@value_object
 class Params:
     """Requested parameters. None means not requested: the provider's default applies.
 
@@ -145,7 +146,7 @@ class Params:
     def asked(self) -> dict[str, Any]:
         """Only the requested parameters, by name."""
         # Hot path: every call passes through here twice.
-        named = zip(self.__slots__, _VALUES(self), strict=True)
+        named = zip(PARAMETERS, _VALUES(self), strict=True)
         return {name: value for name, value in named if value is not None and value != ()}
 
     def override(self, **changes: Any) -> Params:
@@ -156,11 +157,11 @@ class Params:
         return Params(**values)
 
 
-_VALUES = attrgetter(*Params.__slots__)
 PARAMETERS: Mapping[str, Parameter] = {
     one.name: one.metadata["parameter"] for one in fields(Params)
 }
 """Every parameter by name."""
+_VALUES = attrgetter(*PARAMETERS)
 
 PARAM_OPTIONS: tuple[Option, ...] = tuple(p.option for p in PARAMETERS.values() if p.option)
 """The settings that request parameters."""

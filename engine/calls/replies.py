@@ -10,6 +10,8 @@ from enum import StrEnum
 from operator import attrgetter
 from typing import Any, Literal
 
+from evalbench.engine.calls.values import value_object
+
 MOST_TOKENS = 10**9
 """A larger token count for one call is an error of the provider."""
 MOST_DOLLARS = Decimal(10**6)
@@ -51,7 +53,7 @@ class Outcome(StrEnum):
         return self in (Outcome.REFUSED, Outcome.FILTERED)
 
 
-@dataclass(frozen=True, slots=True)
+@value_object
 class Usage:
     """Tokens of one call in a canonical form.
 
@@ -146,7 +148,7 @@ class Reused:
     at: str
 
 
-@dataclass(frozen=True, slots=True)
+@value_object
 class Reply:
     """The answer to one call.
 

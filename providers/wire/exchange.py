@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from evalbench.engine.calls import ParamNote, RateLimits
+from evalbench.engine.calls.values import value_object
 from evalbench.providers.modelfacts import Negotiable
 
 
@@ -46,7 +47,7 @@ class Answered:
         return 200 <= self.status < 300
 
 
-@dataclass(frozen=True, slots=True)
+@value_object
 class Arrival:
     """Reply metadata from outside the body; ``notes``: oddities in the response's form."""
 
