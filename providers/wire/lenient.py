@@ -44,7 +44,7 @@ def decode(raw: bytes, content_type: str = "") -> tuple[Any, tuple[str, ...]]:
         value = orjson.loads(raw)
     except orjson.JSONDecodeError:
         return _Leniently(raw, content_type).read()
-    if raw.count(b"[") + raw.count(b"{") > MOST_DEPTH and not _can_be_written(value):
+    if not _can_be_written(value):
         return plain_json(value), (_TOO_DEEP,)
     return value, ()
 
