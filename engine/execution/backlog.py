@@ -115,20 +115,20 @@ class Backlog:
 
     def _read_woken(self) -> bool:
         """Load parked samples whose replies have arrived; False if there are none."""
-        wanted = sorted(self._woken & self._parked)[:_PAGE]
-        if not wanted:
-            return False
+        woken = sorted(self._woken & self._parked)
+        at_hand = [place for place in woken if place in self._at_hand]
+        wanted = at_hand or woken[:_PAGE]
         self._woken.difference_update(wanted)
         self._parked.difference_update(wanted)
-        for row, epoch in [place for place in wanted if place in self._at_hand]:
-            sample, asked = self._at_hand.pop((row, epoch))
-            self._jobs.append(Job(row, epoch, sample, list(asked.values()), True))
-            wanted.remove((row, epoch))
-        if wanted:
+        if at_hand:
+            for row, epoch in at_hand:
+                sample, calls = self._at_hand.pop((row, epoch))
+                self._jobs.append(Job(row, epoch, sample, list(calls.values()), True))
+        elif wanted:
             for item in self._page(0, {row for row, _ in wanted}):
                 epochs = [epoch for epoch in item.epochs if (item.row, epoch) in wanted]
                 self._add(item, epochs, woken=True)
-        return True
+        return bool(wanted)
 
     def _page(self, after: int, rows: Collection[int] | None) -> list[Unfinished]:
         path = self._journal.path
@@ -149,12 +149,13 @@ class Backlog:
 
     def keep(self, sample: SampleCalls) -> None:
         """Keep a parked sample in memory because replies to it are about to arrive."""
-        for epoch in {call.key.epoch for call in sample.calls}:
-            place = sample.row, epoch
+        by_place: dict[tuple[int, int], dict[int, CallRow]] = {}
+        for call in sample.calls:
+            by_place.setdefault((sample.row, call.key.epoch), {})[call.id] = call
+        for place, calls in by_place.items():
             room = place in self._at_hand or len(self._at_hand) < _MOST_AT_HAND
             # A sample being worked on may store calls that were not read here.
             if room and place in self._parked:
-                calls = {call.id: call for call in sample.calls if call.key.epoch == epoch}
                 self._at_hand[place] = sample.sample, calls
 
     def wake(self, call: CallRow, reply: Reply) -> None:

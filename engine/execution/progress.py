@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Mapping
 from functools import partial
 
-from evalbench.engine.calls import Outcome, Reply
+from evalbench.engine.calls import Outcome, ParamNote, Reply
 from evalbench.engine.execution.ask import BoundModel
 from evalbench.engine.journal import Journal
 from evalbench.engine.journal.epoch_means import EpochMeans
@@ -68,6 +68,7 @@ class RunProgress:
         self.last_score: float | None = None
         self.errors: dict[str, int] = {}
         self.notes: dict[str, dict[str, str]] = {}
+        self._noted: tuple[ParamNote, ...] = ()
         self.roles = {role: {"sent": 0, "from_journal": 0, "reused": 0} for role in models}
         self.latest: deque[tuple[int, int]] = deque(maxlen=_LATEST)
         self.solved = False
@@ -153,6 +154,9 @@ class RunProgress:
 
     def _count(self, role: str, reply: Reply, how: str) -> None:
         self.roles[role][how] += 1
+        if reply.params is self._noted:  # as of nearly all calls
+            return
+        self._noted = reply.params
         for note in reply.params:
             known = self.notes.get(note.name)
             if known is None or _FATES.index(note.fate) >= _FATES.index(known["fate"]):

@@ -59,7 +59,10 @@ def read_usage(usage: object) -> Usage:
     sum of the three.
     """
     counts = as_object(usage)
-    read, written = (counts.get(f"cache_{what}_input_tokens") for what in ("read", "creation"))
+    read, written = (
+        counts.get("cache_read_input_tokens"),
+        counts.get("cache_creation_input_tokens"),
+    )
     return Usage(
         input_tokens=sum_of(counts.get("input_tokens"), read, written),
         output_tokens=counts.get("output_tokens"),
