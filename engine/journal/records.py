@@ -91,7 +91,7 @@ OUTCOME_CODE = {outcome: code for code, outcome in enumerate(OUTCOMES)}
 
 def picodollars(amount: Decimal) -> int:
     """US dollars as whole picodollars for the journal, rounded up."""
-    return int((amount * _PICO).to_integral_value(ROUND_CEILING))
+    return int((amount * _PICO).to_integral_value(ROUND_CEILING)) if amount else 0
 
 
 def dollars(picodollars: int) -> Decimal:
