@@ -320,6 +320,11 @@ class Driver(ReplySink):
             self._starting += 1
             worker.add_done_callback(self._workers.discard)
 
+    def _too_many(self) -> bool:
+        """Whether there are more workers than the dispatchers want now; a single one never is."""
+        workers = len(self._workers)
+        return workers > 1 and workers > self._window()
+
     def _window(self) -> int:
         if len(self._dispatchers) == 1:
             return self._dispatchers[0].window
@@ -328,7 +333,7 @@ class Driver(ReplySink):
     async def _work(self) -> None:
         """Solve samples one after another for as long as this worker is needed."""
         self._starting -= 1
-        while not self._halted() and len(self._workers) <= self._window():
+        while not self._halted() and not self._too_many():
             job = self._backlog.next()
             if job is None:
                 return
