@@ -45,6 +45,18 @@ async def test_what_nobody_waits_for_is_seen_a_turn_later(path: Path) -> None:
             assert (len(reader.events()), len(list(reader.scores()))) == (1, 1)
 
 
+async def test_an_external_reply_is_committed_once_what_was_stored_so_far_is(path: Path) -> None:
+    async with journal(path) as opened:
+        with JournalReader(path) as reader:
+            await opened.add_samples([(1, sample(1))])
+            await ask(opened, 1, sample(1), generate("?"), None)
+            stored = opened.store_any_reply(1, KEY, 0, Reply("half a pair: \ud83d"))
+            assert stored == Reply("half a pair: \ufffd")
+            assert [call.reply for call in reader.calls(1)] == [None]
+            await opened.committed()
+            assert [call.reply for call in reader.calls(1)] == [stored]
+
+
 async def test_the_engine_itself_sees_everything_it_stored(path: Path) -> None:
     async with journal(path) as opened:
         for row in range(1, 4):
