@@ -60,6 +60,9 @@ class Rates:
         return cls(**{name: Decimal(rate) for name, rate in value.items()})
 
 
+_FREE = Rates(ZERO, ZERO)
+
+
 @dataclass(frozen=True, slots=True)
 class UnitPrices:
     """The prices of one model in one mode, and their source.
@@ -85,7 +88,7 @@ class UnitPrices:
     @property
     def free(self) -> bool:
         """Whether calls cost nothing, whatever their length."""
-        return not self.above and self.rates == Rates(ZERO, ZERO)
+        return not self.above and self.rates == _FREE
 
     def at(self, input_tokens: int) -> Rates:
         """The rates of a call with this many input tokens."""
