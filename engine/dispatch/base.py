@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from decimal import Decimal
 from typing import Protocol
 
@@ -82,8 +82,8 @@ class Dispatcher(Protocol):
 class ReplySink(Protocol):
     """The driver as seen by a dispatcher that delivers replies later, unprompted."""
 
-    def preload(self, sample: SampleCalls) -> None:
-        """Receive a sample's journal data, just before replies to its calls arrive."""
+    def preload(self, samples: Iterable[SampleCalls]) -> None:
+        """Receive journal data of samples, just before replies to their calls arrive."""
 
     def arrived(self, call: CallRow, role: str, reply: Reply) -> None:
         """A reply is in the journal; its sample can continue."""

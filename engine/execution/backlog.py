@@ -147,16 +147,17 @@ class Backlog:
         """Set a sample aside until a reply to one of its calls arrives."""
         self._parked.add((row, epoch))
 
-    def keep(self, sample: SampleCalls) -> None:
-        """Keep a parked sample in memory because replies to it are about to arrive."""
-        by_place: dict[tuple[int, int], dict[int, CallRow]] = {}
-        for call in sample.calls:
-            by_place.setdefault((sample.row, call.key.epoch), {})[call.id] = call
-        for place, calls in by_place.items():
-            room = place in self._at_hand or len(self._at_hand) < _MOST_AT_HAND
-            # A sample being worked on may store calls that were not read here.
-            if room and place in self._parked:
-                self._at_hand[place] = sample.sample, calls
+    def keep(self, samples: Iterable[SampleCalls]) -> None:
+        """Keep parked samples in memory because replies to them are about to arrive."""
+        for row, sample, calls in samples:
+            by_place: dict[tuple[int, int], dict[int, CallRow]] = {}
+            for call in calls:
+                by_place.setdefault((row, call.key.epoch), {})[call.id] = call
+            for place, of_place in by_place.items():
+                room = place in self._at_hand or len(self._at_hand) < _MOST_AT_HAND
+                # A sample being worked on may store calls that were not read here.
+                if room and place in self._parked:
+                    self._at_hand[place] = sample, of_place
 
     def wake(self, call: CallRow, reply: Reply) -> None:
         """Let a sample continue now that it has a reply."""

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import time
 import traceback
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -273,8 +273,8 @@ class Driver(ReplySink):
     # -- callbacks from batches, see dispatch.base.ReplySink -----------------------
 
     @override
-    def preload(self, sample: SampleCalls) -> None:
-        self._backlog.keep(sample)
+    def preload(self, samples: Iterable[SampleCalls]) -> None:
+        self._backlog.keep(samples)
 
     @override
     def arrived(self, call: CallRow, role: str, reply: Reply) -> None:

@@ -43,8 +43,7 @@ class Reconciliation:
 
     def preload(self, samples: Iterable[SampleCalls]) -> None:
         """Pass samples that were just read to the driver, so that it need not read them again."""
-        for sample in samples:
-            self._sink.preload(sample)
+        self._sink.preload(samples)
 
     def page_stored(self) -> None:
         """Commit the replies of a page of lines, and let their samples continue."""
@@ -58,7 +57,7 @@ class Reconciliation:
 
     def store_result(self, row: CallRow, result: ResultLine) -> bool:
         """Store the reply in a line; False if the call should be asked again."""
-        batch, call = self._batch, _call(row)
+        batch, call = self._batch, Call(_model(row.key.model), row.prompt)
         try:
             reply = self._context.api.reply(result, call)
         except RunFatal as error:
@@ -260,10 +259,6 @@ class Reconciliation:
         batch.stage, batch.why = Stage.CANCELLED, why
         journal.forget_calls(batch.calls)
         journal.put_batch(batch.row())
-
-
-def _call(row: CallRow) -> Call:
-    return Call(_model(row.key.model), row.prompt)
 
 
 # Few, and parsing takes longer than looking one up.
