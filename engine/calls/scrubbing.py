@@ -41,7 +41,8 @@ _LONG_CODE = 44
 """Longer words are taken for codes: most identifiers that providers give are shorter."""
 _LONG_LINE = 32
 """The shortest lines that they are broken into."""
-_BLOCK = 1 << 20
+_BLOCK = 1 << 17
+"""Bytes of a file; more would not stay in a core's cache while they are searched several times."""
 
 _HIDDEN = (
     "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e"
@@ -758,8 +759,8 @@ class Scrubber:
 
     def _file_suspects(self, path: Path) -> bool:
         with path.open("rb") as source:
-            while lines := source.readlines(_BLOCK):
-                block = b"".join(lines)
+            while block := source.read(_BLOCK):
+                block += source.readline()
                 if self._suspects(block) and self._holds(block.decode("utf-8", "surrogateescape")):
                     return True
         return False
