@@ -55,9 +55,9 @@ def anthropic_client(secret: str, address: Address) -> Any:
     import anthropic
     import httpx2
 
-    from evalbench.providers.wire.plain_http import plain_client
+    from evalbench.providers.wire.plain_http import plain_client, repeating
 
-    return anthropic.AsyncAnthropic(
+    return repeating(anthropic.AsyncAnthropic)(
         api_key=secret,
         base_url=address.url,
         max_retries=0,
@@ -71,9 +71,9 @@ def openai_client(secret: str, address: Address) -> Any:
     import httpx2
     import openai
 
-    from evalbench.providers.wire.plain_http import plain_client
+    from evalbench.providers.wire.plain_http import plain_client, repeating
 
-    return openai.AsyncOpenAI(
+    return repeating(openai.AsyncOpenAI)(
         api_key=secret or "none",
         base_url=address.url,
         max_retries=0,
@@ -145,7 +145,8 @@ class SdkClient(FileCarrier):
                 self._address.url + prepared.path,
                 cast_to=response_class,
                 content=orjson.dumps(prepared.body),
-                options={"headers": headers},
+                # No retries, so no key for them: the SDK would make one up for every call.
+                options={"headers": headers, "idempotency_key": ""},
             )
         )
 

@@ -50,6 +50,15 @@ async def desk() -> AsyncIterator[Desk]:
     await runner.cleanup()
 
 
+_TRANSPORTS_OWN = frozenset({"host", "accept-encoding", "connection", "content-length"})
+
+
+def headers_of(request: web.Request) -> dict[str, str]:
+    """What an SDK has a request sent with, without what its transport adds."""
+    named = {name.lower(): value for name, value in request.headers.items()}
+    return {name: value for name, value in named.items() if name not in _TRANSPORTS_OWN}
+
+
 async def sent(make: Callable[[str, Address], Any], desk: Desk, body: bytes) -> Any:
     """The SDK's response to a request with this body; raises as the SDK."""
     client = await asyncio.to_thread(make, KEY, Address(desk.url, official=False))
@@ -75,6 +84,49 @@ async def test_a_request_arrives_as_it_was_made(make: Any, desk: Desk, size: int
     assert "X-Stainless-Lang" in request.headers
     assert (response.status_code, response.content) == (200, b'{"id": "one"}')
     assert response.json() == {"id": "one"}
+
+
+@pytest.mark.parametrize(
+    ("make", "own"),
+    [(anthropic_client, anthropic.AsyncAnthropic), (openai_client, openai.AsyncOpenAI)],
+)
+async def test_all_requests_have_the_headers_that_the_sdk_alone_sends(
+    make: Any, own: Any, desk: Desk
+) -> None:
+    client = await asyncio.to_thread(make, KEY, Address(desk.url, official=False))
+    http = httpx2.AsyncClient(timeout=client.timeout)
+    alone = own(api_key=KEY, base_url=desk.url, max_retries=0, http_client=http)
+    beta = {**JSON, "X-Beta": "new"}
+    order = [(client, JSON), (client, beta), (client, JSON), (client, beta), (alone, JSON)]
+    for number, (asking, headers) in enumerate(order):
+        await asking.post(
+            f"{desk.url}/talk",
+            cast_to=httpx2.Response,
+            content=str(10**number).encode(),
+            options={"headers": headers},
+        )
+    await client.close()
+    await alone.close()
+    assert [body for _, body in desk.seen] == [b"1", b"10", b"100", b"1000", b"10000"]
+    first, new, again, new_again, sdk = (headers_of(request) for request, _ in desk.seen)
+    assert first == again == sdk
+    assert new == new_again == {**sdk, "x-beta": "new"}
+    assert sdk["user-agent"].startswith(own.__name__)
+    lengths = [request.headers["Content-Length"] for request, _ in desk.seen]
+    assert lengths == ["1", "2", "3", "4", "5"]
+
+
+async def test_a_copy_of_a_client_has_headers_of_its_own(desk: Desk) -> None:
+    first = await asyncio.to_thread(openai_client, KEY, Address(desk.url, official=False))
+    second = first.with_options(api_key="sk-other", default_headers={"X-Team": "seven"})
+    for client in (first, second, first):
+        await client.post(
+            f"{desk.url}/talk", cast_to=httpx2.Response, content=b"{}", options={"headers": JSON}
+        )
+    await first.close()
+    keys = [request.headers["Authorization"] for request, _ in desk.seen]
+    assert keys == [f"Bearer {KEY}", "Bearer sk-other", f"Bearer {KEY}"]
+    assert [request.headers.get("X-Team") for request, _ in desk.seen] == [None, "seven", None]
 
 
 @pytest.mark.parametrize("make", MAKERS)
