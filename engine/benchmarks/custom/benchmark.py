@@ -124,8 +124,12 @@ class Custom(Benchmark):
     def _file(self) -> CustomFile:
         """The file's content when the data was prepared, or its current content."""
         if self.shared:
-            return CustomFile.from_json(self.shared)
+            return self._kept_file
         return read_file(self._path())
+
+    @cached_property
+    def _kept_file(self) -> CustomFile:
+        return CustomFile.from_json(self.shared)
 
     def _path(self) -> Path:
         if self.opt.file is None:

@@ -123,7 +123,7 @@ class KnownSet(Custom):
     def _file(self) -> CustomFile:
         """The data set's file, with the changes made by this run's options."""
         if self.shared:
-            return CustomFile.from_json(self.shared)
+            return self._kept_file
         file, about = _read(self.name)
         changed: dict[str, Any] = dict((about.subsets or {}).get(self.opt.subset, {}))
         if self.opt.shots is not None:

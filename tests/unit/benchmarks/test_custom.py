@@ -16,7 +16,7 @@ from evalbench.engine.benchmark import DataSource, Sample, Score, ScoringTimeout
 from evalbench.engine.benchmarks.custom import child_work
 from evalbench.engine.benchmarks.custom import example as custom_example
 from evalbench.engine.benchmarks.custom.benchmark import Custom
-from evalbench.engine.benchmarks.custom.file import is_custom, read_file
+from evalbench.engine.benchmarks.custom.file import CustomFile, is_custom, read_file
 from evalbench.engine.calls import MediaPart, Outcome, Prompt, Reply
 from evalbench.engine.calls.options import parse_options
 from evalbench.engine.config.spec import make_spec
@@ -132,6 +132,23 @@ def test_every_template_is_a_benchmark_that_a_right_reply_passes(
     tally = Tally()
     tally.add(samples[0].tags, score.outcome, score.values)
     assert bench.metrics(tally)[0].value in (1.0, 10.0)
+
+
+def test_what_a_run_keeps_of_its_file_is_read_once(
+    write: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench, (sample,) = prepared(write(PROMPT + '[answer]\ntarget = "answer"\n'))
+    reading = CustomFile.from_json
+    read: list[Any] = []
+
+    def counted(value: Any) -> CustomFile:
+        read.append(value)
+        return reading(value)
+
+    monkeypatch.setattr(CustomFile, "from_json", counted)
+    found = [scored(bench, sample, "42").values["accuracy"] for _ in range(3)]
+    assert found == [1.0, 1.0, 1.0]
+    assert read == [bench.shared]
 
 
 @pytest.mark.sandbox
