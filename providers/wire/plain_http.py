@@ -133,27 +133,44 @@ class _Repeating:
     """Mixed into an SDK's client class, see :func:`repeating`."""
 
     @cached_property
-    def _built(self) -> dict[tuple[object, ...], PlainRequest]:
+    def _firsts(self) -> dict[tuple[object, ...], tuple[Any, PlainRequest]]:
+        """The options and the request of the first of each kind, without a body."""
         return {}
 
+    async def post(self, path: str, *, cast_to: Any, **given: Any) -> Any:
+        client: Any = super()
+        content, options = given.get("content"), given.get("options", {})
+        if type(content) is bytes:
+            first = self._firsts.get(_kind("post", path, options.get("headers")))
+            if first is not None:
+                options, _ = first
+                options = options.model_copy(update={"content": content})
+                return await client.request(cast_to, options)
+        return await client.post(path, cast_to=cast_to, **given)
+
     def _build_request(self, options: Any, **given: Any) -> httpx2.Request:
-        kind = (options.method, options.url, *(options.headers or {}).items())
-        content = options.content
-        if type(content) is bytes and (built := self._built.get(kind)) is not None:
-            return built.with_content(content)
-        request: httpx2.Request = cast(Any, super())._build_request(options, **given)
-        if isinstance(request, PlainRequest):
-            self._built[kind] = request.with_content(b"")
-        return request
+        kind = _kind(options.method, options.url, options.headers)
+        if type(options.content) is bytes and (first := self._firsts.get(kind)) is not None:
+            _, request = first
+            return request.with_content(options.content)
+        built: httpx2.Request = cast(Any, super())._build_request(options, **given)
+        if isinstance(built, PlainRequest):
+            emptied = options.model_copy(update={"content": b""})
+            self._firsts[kind] = emptied, built.with_content(b"")
+        return built
+
+
+def _kind(method: str, url: str, headers: Mapping[str, str] | None) -> tuple[object, ...]:
+    return method, url, *(headers or {}).items()
 
 
 def repeating(own: type[T]) -> type[T]:
-    """An SDK's class of clients that builds only the first plain request of each kind.
+    """An SDK's class of clients that prepares only the first plain request of each kind.
 
     Those to one address with the same headers of their own are of a kind: they differ in their body
     alone, as long as a client has one key, does not retry and is given nothing else for a request,
-    and no idempotency key is sent. The overridden method is what OpenAI's own client for Azure
-    overrides; if an SDK ceases to have it, every request is built.
+    and no idempotency key is sent. ``_build_request`` is what OpenAI's own client for Azure
+    overrides; if an SDK ceases to have it, every request is prepared.
     """
     return cast(type[T], type(own.__name__, (_Repeating, own), {}))
 

@@ -135,7 +135,7 @@ class SdkClient(FileCarrier):
         Raises:
             ProviderError: no complete response arrived.
         """
-        client, response_class = await self.clients.get()
+        client, response_class = self.clients.here() or await self.clients.get()
         headers = {**_JSON, **prepared.headers} if prepared.headers else _JSON
         if self._notes:
             about_to_send()

@@ -116,6 +116,22 @@ async def test_all_requests_have_the_headers_that_the_sdk_alone_sends(
     assert lengths == ["1", "2", "3", "4", "5"]
 
 
+@pytest.mark.parametrize("make", MAKERS)
+async def test_a_streamed_body_after_a_plain_one_is_sent_whole(make: Any, desk: Desk) -> None:
+    async def pieces() -> AsyncIterator[bytes]:
+        yield b"[1,"
+        yield b"2]"
+
+    client = await asyncio.to_thread(make, KEY, Address(desk.url, official=False))
+    for body in (b"{}", pieces(), b"[]"):
+        options = {"headers": JSON}
+        await client.post(
+            f"{desk.url}/talk", cast_to=httpx2.Response, content=body, options=options
+        )
+    await client.close()
+    assert [body for _, body in desk.seen] == [b"{}", b"[1,2]", b"[]"]
+
+
 async def test_a_copy_of_a_client_has_headers_of_its_own(desk: Desk) -> None:
     first = await asyncio.to_thread(openai_client, KEY, Address(desk.url, official=False))
     second = first.with_options(api_key="sk-other", default_headers={"X-Team": "seven"})
