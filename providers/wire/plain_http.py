@@ -1,8 +1,10 @@
 """An SDK's HTTP client whose plain requests go to aiohttp directly.
 
-Nearly all requests of a run are plain: a body of bytes, nothing streamed. For these, httpx2 takes
-longer to build a request, to send it through its own layers and to wrap the response than aiohttp
-takes to do the exchange. Everything else goes through the SDK's own client.
+Nearly all requests of a run are plain: a body of bytes, nothing streamed. For these, an SDK's HTTP
+library (httpx, or its fork httpx2 with the same interface) takes longer to build a request, to send
+it through its own layers and to wrap the response than aiohttp takes to do the exchange, and so
+does the SDK to work out headers that are the same for all requests of a kind. Everything else goes
+through the SDK's own client.
 
 Exceptions are aiohttp's, which name a cause more faithfully (see
 :mod:`evalbench.providers.wire.transport`).
@@ -13,14 +15,13 @@ from __future__ import annotations
 import io
 from collections.abc import Mapping
 from functools import cached_property
+from types import ModuleType
 from typing import Any, TypeVar, cast
 
 import aiohttp
-import httpx2
 from multidict import CIMultiDict
 from yarl import URL
 
-from evalbench.engine.compat import override
 from evalbench.providers.wire.address import tls
 from evalbench.providers.wire.connection_made import CONNECT_S
 from evalbench.providers.wire.transport import (
@@ -35,79 +36,80 @@ _LARGE = 1 << 20
 T = TypeVar("T")
 
 
-class PlainRequest(httpx2.Request):
-    """A request made of what it is sent with, without httpx2's defaults.
+class PlainRequest:
+    """Mixed into a library's requests: made of what it is sent with, without its defaults.
 
     Its headers are those of aiohttp, as a :class:`PlainResponse`'s are.
     """
 
     def __init__(
-        self, method: str, url: httpx2.URL, headers: CIMultiDict[str], content: bytes, to: URL
+        self, method: str, url: Any, headers: CIMultiDict[str], content: bytes, to: URL
     ) -> None:
         self.method = method
         self.url = url
-        self.headers = cast(httpx2.Headers, headers)
-        self.extensions = {}
-        self.stream = httpx2.ByteStream(content)
+        self.headers = headers
+        self.extensions: dict[str, Any] = {}
         self._content = content
         self.to = to
 
     def with_content(self, content: bytes) -> PlainRequest:
         """The same request with another body."""
-        headers = cast(CIMultiDict[str], self.headers).copy()
-        return PlainRequest(self.method, self.url, headers, content, self.to)
+        return type(self)(self.method, self.url, self.headers.copy(), content, self.to)
 
 
-class PlainResponse(httpx2.Response):
-    """A response that has been read, with aiohttp's own headers: a case-insensitive mapping."""
+class PlainResponse:
+    """Mixed into a library's responses: one that has been read, with aiohttp's own headers."""
 
     def __init__(
-        self, status: int, headers: Mapping[str, str], content: bytes, request: httpx2.Request
+        self, status: int, headers: Mapping[str, str], content: bytes, request: PlainRequest
     ) -> None:
         self.status_code = status
-        self.headers = cast(httpx2.Headers, headers)
+        self.headers = headers
         self.next_request = None
-        self.extensions = {}
-        self.history = []
+        self.extensions: dict[str, Any] = {}
+        self.history: list[Any] = []
         self.is_closed = self.is_stream_consumed = True
         self.default_encoding = "utf-8"
-        self.stream = httpx2.ByteStream(content)
         self._request = request
         self._content = content
         self._num_bytes_downloaded = len(content)
 
+    async def aclose(self) -> None:
+        """It is closed."""
 
-class _PlainClient(httpx2.AsyncClient):
+
+class _PlainClient:
     """Mixed into an SDK's client class, see :func:`plain_client`."""
 
+    library: Any
+    plain_request: type[PlainRequest]
+    plain_response: type[PlainResponse]
     plain_session: aiohttp.ClientSession | None = None
     plain_address: str = ""
     plain_tls: Any = True
 
-    @override
-    def build_request(self, method: str, url: httpx2.URL | str, **given: Any) -> httpx2.Request:
+    def build_request(self, method: str, url: Any, **given: Any) -> Any:
+        own: Any = super()
         content = given.get("content")
         if (
             type(content) is bytes
-            and given.get("timeout") == self.timeout
+            and given.get("timeout") == cast(Any, self).timeout
             and not any(map(given.get, ("data", "files", "json", "params", "cookies")))
             and not given.get("extensions")
         ):
-            parsed = httpx2.URL(url)
-            headers = CIMultiDict(httpx2.Headers(given.get("headers")).multi_items())
+            parsed = self.library.URL(url)
+            headers = self.library.Headers(given.get("headers")).multi_items()
             to = URL(str(parsed), encoded=True)
-            return PlainRequest(method.upper(), parsed, headers, content, to)
-        return super().build_request(method, url, **given)
+            return self.plain_request(method.upper(), parsed, CIMultiDict(headers), content, to)
+        return own.build_request(method, url, **given)
 
-    @override
-    async def send(
-        self, request: httpx2.Request, *, stream: bool = False, **how: Any
-    ) -> httpx2.Response:
-        if stream or not isinstance(request, PlainRequest):
-            return await super().send(request, stream=stream, **how)
+    async def send(self, request: Any, **how: Any) -> Any:
+        own: Any = super()
+        if not isinstance(request, PlainRequest):
+            return await own.send(request, **how)
         if self.plain_session is None:
             self.plain_session = open_session(self.plain_address, self.plain_tls, IDLE_S)
-        body: Any = request.content
+        body: Any = request._content
         if len(body) > _LARGE:
             body = io.BytesIO(body)
         async with self.plain_session.request(
@@ -118,15 +120,15 @@ class _PlainClient(httpx2.AsyncClient):
             allow_redirects=False,
         ) as answer:
             content = await whole_body(answer)
-        return PlainResponse(answer.status, answer.headers, content, request)
+        return self.plain_response(answer.status, answer.headers, content, request)
 
-    @override
     async def aclose(self) -> None:
+        own: Any = super()
         try:
             if self.plain_session is not None:
                 await self.plain_session.close()
         finally:
-            await super().aclose()
+            await own.aclose()
 
 
 class _Repeating:
@@ -148,12 +150,12 @@ class _Repeating:
                 return await client.request(cast_to, options)
         return await client.post(path, cast_to=cast_to, **given)
 
-    def _build_request(self, options: Any, **given: Any) -> httpx2.Request:
+    def _build_request(self, options: Any, **given: Any) -> Any:
         kind = _kind(options.method, options.url, options.headers)
         if type(options.content) is bytes and (first := self._firsts.get(kind)) is not None:
             _, request = first
             return request.with_content(options.content)
-        built: httpx2.Request = cast(Any, super())._build_request(options, **given)
+        built: Any = cast(Any, super())._build_request(options, **given)
         if isinstance(built, PlainRequest):
             emptied = options.model_copy(update={"content": b""})
             self._firsts[kind] = emptied, built.with_content(b"")
@@ -175,23 +177,28 @@ def repeating(own: type[T]) -> type[T]:
     return cast(type[T], type(own.__name__, (_Repeating, own), {}))
 
 
-def plain_client(own: type[httpx2.AsyncClient], url: str) -> httpx2.AsyncClient:
+def plain_client(own: type[T], library: ModuleType, url: str) -> T:
     """An HTTP client for an SDK.
 
     Args:
         own: the SDK's own class of clients over aiohttp.
+        library: the HTTP library of that class, httpx or httpx2.
         url: the address that requests go to, which decides about TLS and a proxy.
 
     Raises:
         RunFatal: the file of certificates named in the environment contains none.
     """
-    made = type("PlainClient", (_PlainClient, own), {})
+    kinds = {
+        "library": library,
+        "plain_request": type("PlainRequest", (PlainRequest, library.Request), {}),
+        "plain_response": type("PlainResponse", (PlainResponse, library.Response), {}),
+    }
     trusted = tls(url)
-    client: _PlainClient = made(
+    client: Any = type("PlainClient", (_PlainClient, own), kinds)(
         verify=trusted,
-        limits=httpx2.Limits(max_connections=MOST_CONNECTIONS, keepalive_expiry=IDLE_S),
-        timeout=httpx2.Timeout(None, connect=CONNECT_S),
+        limits=library.Limits(max_connections=MOST_CONNECTIONS, keepalive_expiry=IDLE_S),
+        timeout=library.Timeout(None, connect=CONNECT_S),
         follow_redirects=False,
     )
     client.plain_address, client.plain_tls = url, trusted
-    return client
+    return cast(T, client)

@@ -20,7 +20,7 @@ import orjson
 from evalbench.engine.compat import override
 from evalbench.engine.errors import ProviderError, RunFatal
 from evalbench.engine.installed import install_command
-from evalbench.providers.wire.address import Address, tls
+from evalbench.providers.wire.address import Address
 from evalbench.providers.wire.connection_made import (
     CONNECT_S,
     about_to_send,
@@ -38,8 +38,6 @@ from evalbench.providers.wire.streams import (
     write_all,
 )
 from evalbench.providers.wire.transport import (
-    IDLE_S,
-    MOST_CONNECTIONS,
     client_error,
     connection_error,
 )
@@ -62,7 +60,7 @@ def anthropic_client(secret: str, address: Address) -> Any:
         base_url=address.url,
         max_retries=0,
         timeout=httpx2.Timeout(None, connect=CONNECT_S),
-        http_client=plain_client(anthropic.DefaultAioHttpClient, address.url),
+        http_client=plain_client(anthropic.DefaultAioHttpClient, httpx2, address.url),
     )
 
 
@@ -78,7 +76,7 @@ def openai_client(secret: str, address: Address) -> Any:
         base_url=address.url,
         max_retries=0,
         timeout=httpx2.Timeout(None, connect=CONNECT_S),
-        http_client=plain_client(openai.DefaultAioHttpClient, address.url),
+        http_client=plain_client(openai.DefaultAioHttpClient, httpx2, address.url),
     )
 
 
@@ -87,17 +85,14 @@ def together_client(secret: str, address: Address) -> Any:
     import httpx
     import together
 
-    return together.AsyncTogether(
+    from evalbench.providers.wire.plain_http import plain_client, repeating
+
+    return repeating(together.AsyncTogether)(
         api_key=secret,
         base_url=address.url,
         max_retries=0,
         timeout=httpx.Timeout(None, connect=CONNECT_S),
-        http_client=together.DefaultAioHttpClient(
-            verify=tls(address.url),
-            limits=httpx.Limits(max_connections=MOST_CONNECTIONS, keepalive_expiry=IDLE_S),
-            timeout=httpx.Timeout(None, connect=CONNECT_S),
-            follow_redirects=False,
-        ),
+        http_client=plain_client(together.DefaultAioHttpClient, httpx, address.url),
     )
 
 

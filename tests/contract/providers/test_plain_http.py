@@ -8,18 +8,21 @@ from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import anthropic
+import httpx
 import httpx2
 import openai
 import pytest
+import together
 from aiohttp import web
 
 from evalbench.providers.wire.address import Address
 from evalbench.providers.wire.plain_http import PlainResponse
-from evalbench.providers.wire.sdk import anthropic_client, openai_client
+from evalbench.providers.wire.sdk import anthropic_client, openai_client, together_client
 
 KEY = "sk-plain-0123456789abcdef"
 JSON = {"Content-Type": "application/json"}
-MAKERS = [anthropic_client, openai_client]
+MAKERS = [anthropic_client, openai_client, together_client]
+ERRORS = (anthropic.APIStatusError, openai.APIStatusError, together.APIStatusError)
 Answer = Callable[[web.Request], web.Response]
 
 
@@ -50,6 +53,11 @@ async def desk() -> AsyncIterator[Desk]:
     await runner.cleanup()
 
 
+def library(make: Any) -> Any:
+    """The HTTP library of an SDK."""
+    return httpx if make is together_client else httpx2
+
+
 _TRANSPORTS_OWN = frozenset({"host", "accept-encoding", "connection", "content-length"})
 
 
@@ -64,7 +72,10 @@ async def sent(make: Callable[[str, Address], Any], desk: Desk, body: bytes) -> 
     client = await asyncio.to_thread(make, KEY, Address(desk.url, official=False))
     try:
         return await client.post(
-            f"{desk.url}/talk", cast_to=httpx2.Response, content=body, options={"headers": JSON}
+            f"{desk.url}/talk",
+            cast_to=library(make).Response,
+            content=body,
+            options={"headers": JSON},
         )
     finally:
         await client.close()
@@ -76,7 +87,6 @@ async def test_a_request_arrives_as_it_was_made(make: Any, desk: Desk, size: int
     body = b"7" * size
     response = await sent(make, desk, body)
     ((request, arrived),) = desk.seen
-    assert isinstance(response, PlainResponse)
     assert (request.method, request.path, arrived) == ("POST", "/v1/talk", body)
     assert request.headers["Authorization"] == f"Bearer {KEY}"
     assert request.headers["Content-Type"] == "application/json"
@@ -84,24 +94,29 @@ async def test_a_request_arrives_as_it_was_made(make: Any, desk: Desk, size: int
     assert "X-Stainless-Lang" in request.headers
     assert (response.status_code, response.content) == (200, b'{"id": "one"}')
     assert response.json() == {"id": "one"}
+    assert isinstance(response, PlainResponse)
 
 
 @pytest.mark.parametrize(
     ("make", "own"),
-    [(anthropic_client, anthropic.AsyncAnthropic), (openai_client, openai.AsyncOpenAI)],
+    [
+        (anthropic_client, anthropic.AsyncAnthropic),
+        (openai_client, openai.AsyncOpenAI),
+        (together_client, together.AsyncTogether),
+    ],
 )
 async def test_all_requests_have_the_headers_that_the_sdk_alone_sends(
     make: Any, own: Any, desk: Desk
 ) -> None:
     client = await asyncio.to_thread(make, KEY, Address(desk.url, official=False))
-    http = httpx2.AsyncClient(timeout=client.timeout)
+    http = library(make).AsyncClient(timeout=client.timeout)
     alone = own(api_key=KEY, base_url=desk.url, max_retries=0, http_client=http)
     beta = {**JSON, "X-Beta": "new"}
     order = [(client, JSON), (client, beta), (client, JSON), (client, beta), (alone, JSON)]
     for number, (asking, headers) in enumerate(order):
         await asking.post(
             f"{desk.url}/talk",
-            cast_to=httpx2.Response,
+            cast_to=library(make).Response,
             content=str(10**number).encode(),
             options={"headers": headers},
         )
@@ -126,7 +141,7 @@ async def test_a_streamed_body_after_a_plain_one_is_sent_whole(make: Any, desk: 
     for body in (b"{}", pieces(), b"[]"):
         options = {"headers": JSON}
         await client.post(
-            f"{desk.url}/talk", cast_to=httpx2.Response, content=body, options=options
+            f"{desk.url}/talk", cast_to=library(make).Response, content=body, options=options
         )
     await client.close()
     assert [body for _, body in desk.seen] == [b"{}", b"[1,2]", b"[]"]
@@ -160,7 +175,7 @@ async def test_a_refusal_is_the_sdks_error_with_its_response(
 ) -> None:
     headers = {"Retry-After": "7", "Location": f"{desk.url}/elsewhere"}
     desk.answer = lambda request: web.Response(status=status, text="no", headers=headers)
-    with pytest.raises((anthropic.APIStatusError, openai.APIStatusError)) as caught:
+    with pytest.raises(ERRORS) as caught:
         await sent(make, desk, b"{}")
     error: Any = caught.value
     response = error.response
