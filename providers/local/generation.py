@@ -30,6 +30,11 @@ from evalbench.providers.local.tokens import Encoder
 _NEIGHBOURS = 64
 _ALIKE = 0.75
 """Prompts run together are padded to the longest: the shortest has at least this fraction of it."""
+_TOKENS_SAVED = 4 * SHORTEST_PREFIX
+"""What a short prefix must save others in all, to be worth a pass of its own: a chat template often
+puts a few words before every question."""
+_SHORTEST_KEPT = 8
+"""A shorter prefix is computed again: prompts that share no more may go together."""
 
 
 class Generation:
@@ -203,21 +208,26 @@ class Generation:
     def _shared(self, sequence: Sequence) -> int:
         """How much of a prompt to read from, or add to, the kept prefixes.
 
-        A prefix is worth keeping if it is marked, or if others begin with it too; a few tokens more
-        than already kept are not worth a pass of their own.
+        A prefix is worth keeping if it is marked, or if others begin with it too, more of them the
+        shorter it is; a few tokens more than already kept are not worth a pass of their own.
         """
         if not self._share:
             return 0
         tokens = sequence.tokens
-        wanted = sequence.prompt.shared
-        if not self._apart:
-            others = islice(self._waiting, 1, 1 + _NEIGHBOURS)
-            wanted = max(wanted, *(common(tokens, o.prompt.tokens) for o in others), 0)
-            covered = self._prefixes.covered(tokens)
-            if wanted - covered < SHORTEST_PREFIX:
-                wanted = covered
-        wanted = min(wanted, len(tokens) - 1)
-        return wanted if wanted >= SHORTEST_PREFIX else 0
+        most = len(tokens) - 1
+        marked = min(sequence.prompt.shared, most)
+        if self._apart:
+            return marked if marked >= SHORTEST_PREFIX else 0
+        covered = min(self._prefixes.covered(tokens), most)
+        others = islice(self._waiting, 1, 1 + _NEIGHBOURS)
+        lengths = [min(common(tokens, one.prompt.tokens), most) for one in others]
+        longest = max(marked, *lengths, 0)
+        if longest - covered >= SHORTEST_PREFIX:
+            return longest
+        for sharing, length in enumerate(sorted(lengths, reverse=True), 1):
+            if (length - covered) * sharing >= _TOKENS_SAVED:
+                return length
+        return covered if covered >= _SHORTEST_KEPT else 0
 
     def _decode(self) -> list[Answer]:
         """One more token for every active answer."""

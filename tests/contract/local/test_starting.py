@@ -110,3 +110,12 @@ def test_what_begins_alike_is_read_behind_its_beginning(model: Any) -> None:
     answers, read = passes(model, texts)
     assert read[:2] == [1, 3]
     assert passes(model, texts, prefix_cache=False)[0] == answers
+
+
+def test_a_short_beginning_is_computed_once_if_many_prompts_share_it(model: Any) -> None:
+    begin = "count the foxes and dogs: the "
+    texts = [begin + text for text in prompts([8] * 16)]
+    answers, read = passes(model, texts)
+    assert read == [1, 16]
+    assert passes(model, texts, prefix_cache=False)[0] == answers
+    assert passes(model, texts[:3])[1] == [3]
