@@ -171,7 +171,8 @@ class Generation:
             self._active.append(one)
             self._waiting.remove(one)
         slots = range(len(self._active) - len(starting), len(self._active))
-        return self._advance(slots, torch.stack([logits for _, logits in computed]))
+        logits = torch.stack([logits for _, logits in computed])
+        return self._advance(slots, logits.argmax(dim=-1), logits)
 
     def _alike(self, first: Sequence, shared: int) -> list[Sequence]:
         """Waiting answers whose prompts are computed in one pass with the first one's.
@@ -234,25 +235,38 @@ class Generation:
         model, slots = self._model, self._slots
         mask = slots.begin_step(model)
         key_positions = torch.arange(slots.width, device=model.device)[None]
-        logits = model.run(
+        greedy = all(one.greedy for one in self._active)
+        found = model.run(
             model.tensor([[self._active[slot].ids[-1]] for slot in slots.order]),
             slots.at[:, None],
             cache=slots.cache,
             mask=mask,
             key_positions=key_positions,
             attention=BLOCKS if model.blocks else "",
-        )
+            likeliest=greedy,
+        )[:, 0]
         slots.end_step()
-        return self._advance(slots.order, logits[:, 0])
+        if greedy:
+            return self._advance(slots.order, found)
+        return self._advance(slots.order, found.argmax(dim=-1), found)
 
-    def _advance(self, slots: Iterable[int], logits: Tensor) -> list[Answer]:
-        """Choose the next token of each slot from its row of ``logits``; frees finished slots."""
-        likeliest = logits.argmax(dim=-1).tolist()
+    def _advance(
+        self, slots: Iterable[int], likeliest: Tensor, logits: Tensor | None = None
+    ) -> list[Answer]:
+        """Add the next token to the answer of each slot; frees finished slots.
+
+        Args:
+            slots: whose tokens these are.
+            likeliest: the likeliest token of each, ``[slots]``.
+            logits: where any token is drawn, those of all, ``[slots, vocabulary]``.
+        """
         answers: list[Answer] = []
-        rows = sorted(zip(slots, logits, likeliest, strict=True), key=lambda one: -one[0])
-        for slot, row, best in rows:
+        rows = enumerate(zip(slots, likeliest.tolist(), strict=True))
+        # Last slots first: a freed one is taken by the last.
+        for row, (slot, token) in sorted(rows, key=lambda one: -one[1][0]):
             sequence = self._active[slot]
-            token = best if sequence.greedy else sequence.draw(row)
+            if not sequence.greedy and logits is not None:
+                token = sequence.draw(logits[row])
             reply = sequence.take(token, self._ends)
             if reply is not None:
                 self.tokens_asked += len(sequence.ids)

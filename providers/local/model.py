@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from evalbench.providers.local.chat import ChatTemplate
+from evalbench.providers.local.likeliest import Likeliest
 from evalbench.providers.local.matrix_products import product, widened_product
 
 
@@ -36,6 +37,7 @@ class LoadedModel:
         cache_name: name of the cache argument.
         info: what a run records about the model.
         tokens_run: tokens run through the model so far.
+        likeliest: chooses tokens, once that was needed; None if it does not suit the model.
     """
 
     network: Any
@@ -57,6 +59,7 @@ class LoadedModel:
     cache_name: str = "cache"
     info: dict[str, Any] = field(default_factory=dict)
     tokens_run: int = 0
+    likeliest: Likeliest | None = None
 
     def run(
         self,
@@ -68,6 +71,7 @@ class LoadedModel:
         key_positions: Tensor | None = None,
         keep: Tensor | None = None,
         attention: str = "",
+        likeliest: bool = False,
     ) -> Tensor:
         """One forward pass after a cache.
 
@@ -82,9 +86,11 @@ class LoadedModel:
             keep: which of the ``n`` positions to compute logits for; None: the last one; empty:
                 none.
             attention: attention implementation; empty: by ``mask``.
+            likeliest: return tokens instead of logits.
 
         Returns:
-            Logits, float32, ``[batch, len(keep), vocabulary]``.
+            Logits, float32, ``[batch, len(keep), vocabulary]``; or the tokens with the largest
+            ones, ``[batch, len(keep)]``.
         """
         self.use(attention or (self.attention if mask is None else self.masked_attention))
         self.tokens_run += tokens.numel()
@@ -100,9 +106,9 @@ class LoadedModel:
         with torch.inference_mode():
             if self.plain_head or not len(keep):
                 hidden = self.network.get_decoder()(**arguments).last_hidden_state[:, keep]
-                return self._head(hidden)
-            logits: Tensor = self.network(**arguments, logits_to_keep=keep).logits
-            return logits.float()
+                return self._choose(hidden) if likeliest else self._head(hidden)
+            logits: Tensor = self.network(**arguments, logits_to_keep=keep).logits.float()
+            return logits.argmax(dim=-1) if likeliest else logits
 
     def run_plainly(self, tokens: Tensor, attend: Tensor, keep: Tensor) -> Tensor:
         """Run a padded batch without a cache, for models that cannot run packed.
@@ -141,6 +147,15 @@ class LoadedModel:
         multiply = product if self.onednn else torch.nn.functional.linear
         logits: Tensor = multiply(hidden, head.weight, head.bias)
         return logits.to(self.device)
+
+    def _choose(self, hidden: Tensor) -> Tensor:
+        """The tokens with the largest logits."""
+        head = self.network.get_output_embeddings()
+        if self.likeliest is None and self.onednn and head.bias is None:
+            self.likeliest = Likeliest.of(head.weight)
+        if self.likeliest is None:
+            return self._head(hidden).argmax(dim=-1)
+        return self.likeliest.tokens(hidden.flatten(0, 1)).view(hidden.shape[:2])
 
     def _shape_mask(
         self, mask: Tensor | None, positions: Tensor, key_positions: Tensor | None
