@@ -55,19 +55,14 @@ def choose_fast_paths(model: LoadedModel, quantize: str, *, onednn: bool) -> Non
     plain = _tried(lambda: _plain(model, sample))
     if plain is None:
         return
-    # First: the passes of all other checks are faster by it.
+    # First: the checks' own passes are faster by it, and test it too.
     layers = pack_products(model.network) if onednn and has_onednn(model.device) else []
-    if layers:
-        again = _tried(lambda: _plain(model, sample))
-        if again is not None and _same(model, plain[:, -1], again[:, -1]):
-            model.onednn, plain = True, again
-        else:
-            unpack_products(layers)
+    model.onednn = bool(layers)
     model.packs = _finds_packing(model, quantize, sample, plain[:, -1])
-    if model.onednn and not model.packs:
-        # Its answers are written by the model's own loop, which has not been tried.
+    if layers and not model.packs:
         unpack_products(layers)
         model.onednn = False
+        model.packs = _finds_packing(model, quantize, sample, plain[:, -1])
     model.blocks = model.packs and _can_use_blocks(model, sample, plain)
 
 

@@ -13,7 +13,6 @@ in the middle of any computation. After a ``bye`` the model may be kept for the 
 from __future__ import annotations
 
 import contextlib
-import gc
 import os
 import queue
 import socket
@@ -23,7 +22,7 @@ import time
 import traceback
 from base64 import b64decode
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
@@ -37,6 +36,7 @@ from evalbench.engine.kept_workers import WaitingWorker
 from evalbench.engine.paths import open_private
 from evalbench.providers.local.catalogue import resolve
 from evalbench.providers.local.options import TRANSFORMERS, LocalOptions
+from evalbench.providers.local.short_start import short_imports, without_collection
 
 if TYPE_CHECKING:
     from evalbench.providers.local.active_calls import ActiveCalls
@@ -256,7 +256,7 @@ class Worker:
                 self._keep = frame
                 print_to(frame["log"])
             case "load":
-                with _without_collection():
+                with without_collection():
                     self._load(frame)
             case "answer":
                 media = {name: b64decode(data) for name, data in frame.get("media", {}).items()}
@@ -269,7 +269,7 @@ class Worker:
 
     def _load(self, frame: frames.Load) -> None:
         try:
-            with _without_scipy():
+            with short_imports():
                 from evalbench.providers.local.active_calls import ActiveCalls
         except ImportError as error:
             raise WorkerFailed(
@@ -352,36 +352,6 @@ class Worker:
             self._reported_at = time.monotonic()
             readings = {**self._answering.memory(), "busy_s": round(self._busy, 3)}
             self._wire.send(cast("frames.Memory", {"type": "memory", **readings}))
-
-
-@contextlib.contextmanager
-def _without_collection() -> Iterator[None]:
-    """Load libraries and a model, all of which stays, without searching it for garbage.
-
-    That takes a fifth of their import otherwise.
-    """
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.freeze()
-        gc.enable()
-
-
-@contextlib.contextmanager
-def _without_scipy() -> Iterator[None]:
-    """Import transformers without SciPy, which it uses only to train models that find objects.
-
-    Where it is installed, that takes a twelfth of the start.
-    """
-    from transformers import utils
-
-    found = utils.is_scipy_available
-    utils.is_scipy_available = lambda: False
-    try:
-        yield
-    finally:
-        utils.is_scipy_available = found
 
 
 def main() -> int:
