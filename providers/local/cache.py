@@ -30,6 +30,8 @@ Run = tuple[int, int, tuple[int, ...]]
 """Of a pack, see :class:`Runs`."""
 _UNIT, _UNIT_APART = 128, 64
 """Widths are multiples of these many tokens: of one block, and of blocks for similar lengths."""
+_ROWS = 8
+"""Of a new block, where they are free."""
 
 
 def cache_argument(model: Any) -> str:
@@ -227,12 +229,12 @@ class _Block:
         """Copy the first ``length`` tokens of a sequence, ``[1, heads, tokens, size]``."""
         row = len(self.slots)
         for index, pair in enumerate(layers):
+            # In main memory, rows that nothing was written to take none.
+            free = pair[0].device.type == "cpu"
             if index == len(self.layers):
-                self.layers.append(self._empty(pair, 1))
+                self.layers.append(self._empty(pair, min(self._most, _ROWS) if free else 1))
             if row >= len(self.layers[index][0]):
-                # In main memory, rows that nothing was written to take none.
-                more = row if pair[0].device.type == "cpu" else row // 4 + 1
-                rows = min(self._most, row + more)
+                rows = min(self._most, row + (row if free else row // 4 + 1))
                 self.layers[index] = self._resized(self.layers[index], rows)
             for buffer, one in zip(self.layers[index], pair, strict=True):
                 buffer[row, :, :length] = one[0, :, :length]
