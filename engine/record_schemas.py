@@ -66,7 +66,9 @@ class Gauges(TypedDict, total=False):
     ``in_batches`` count calls; ``concurrency`` is the maximum in flight, ``fixed`` whether the user
     set it; ``limited_by`` is what keeps more calls from being in flight: ``concurrency``, the
     ``rate`` that was found, ``headroom``, ``qps``, ``tpm``, ``budget`` or nothing, and
-    ``rate_limit`` calls a second if it is a rate; ``paused_s`` is how much longer nothing is sent;
+    ``rate_limit`` calls a second if it is a rate; ``down`` says that the provider does not respond;
+    ``paused_s`` is how much longer nothing is sent, and ``paused_why`` why, also while a single
+    call probes a provider that is down;
     ``short_of_budget`` says that all waits for the runs that share the budget, or for a higher one.
     ``headroom`` is what the provider said is left of its limits on ``requests`` and
     ``tokens``, each with the limit, which may be None. The others are for local models: a worker's
@@ -81,6 +83,7 @@ class Gauges(TypedDict, total=False):
     unfunded: int
     waiting: int
     retries: int
+    down: bool
     paused_s: float
     paused_why: str
     short_of_budget: bool
@@ -221,7 +224,7 @@ _GAUGES = record(
         "limited_by": maybe(text),
         **dict.fromkeys(("rate_limit", "paused_s", "idle"), maybe(_measure)),
         "paused_why": maybe(text),
-        **dict.fromkeys(("fixed", "short_of_budget"), maybe(flag)),
+        **dict.fromkeys(("down", "fixed", "short_of_budget"), maybe(flag)),
         "headroom": maybe(table_of(list_of(maybe(_count), 2, 2))),
         "progress": _PROGRESS,
         "memory": _MEMORY,

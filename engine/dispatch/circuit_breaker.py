@@ -224,9 +224,7 @@ class CircuitBreaker:
                 hint="resume the run when the provider is back; what was answered is kept",
             )
         if not self.on:
-            self.why = (
-                f"the provider does not respond: {error.what}; retrying until {local_time(left)}"
-            )
+            self.why = f"provider down: {error.what}; retrying until {local_time(left)}"
             until = round(time.time() + left)
             self._report("provider-down", reason=type(error).__name__, what=error.what, until=until)
         self._next = now + pause

@@ -221,8 +221,8 @@ class RealtimeDispatcher:
         """Numbers for display: in flight, waiting, memory and so on."""
         slots = self._limiter.semaphore
         self._limiter.share()
-        limited, down = self._limiter.paused_for(), self._breaker.paused_for()
-        paused = max(limited, down)
+        paused = max(self._limiter.paused_for(), self._breaker.paused_for())
+        why = self._breaker.why if self._breaker.on else self._limiter.why if paused else ""
         return {
             "in_flight": self._limiter.in_flight,
             "concurrency": slots.size,
@@ -232,8 +232,9 @@ class RealtimeDispatcher:
             "unfunded": self._limiter.unfunded,
             "waiting": self._waiting,
             "retries": self._retries,
+            "down": self._breaker.on,
             "paused_s": round(paused, 1),
-            "paused_why": "" if not paused else self._breaker.why if down else self._limiter.why,
+            "paused_why": why,
             "headroom": _headroom(self._limiter.reported),
         }
 

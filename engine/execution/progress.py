@@ -129,8 +129,13 @@ class RunProgress:
         return max(0.0, now - begun)
 
     def rate(self) -> float:
-        """Samples finished per second, over the last 20 s."""
+        """Samples finished per second, over the last 20 s; an outage begins it anew.
+
+        Otherwise the remaining time would be told as if the outage went on.
+        """
         now, done = time.monotonic(), self.done
+        if any(part.dispatcher.gauges().get("down") for part in self._models.values()):
+            self._recent.clear()
         self._recent.append((now, done))
         while len(self._recent) > 2 and now - self._recent[0][0] > _RATE_WINDOW_S:
             self._recent.popleft()

@@ -140,23 +140,28 @@ class History:
         return worked
 
 
-def read_history(journal: Path, value: str, most: int = 120) -> History:
+def read_history(journal: Path, value: str, most: int = 120, *, until: float = 0.0) -> History:
     """Read a run's history.
 
     Args:
         journal: the run's journal.
         value: name of its headline metric.
         most: maximum number of intervals in the active time span.
+        until: where it ends at the earliest, in seconds since the run's creation, even if nothing
+            has happened lately.
 
     Raises:
         JournalError: the journal cannot be read.
     """
     with opened(journal) as decoder:
         first, last = _ends(decoder)
+        last = max(last, int(1000 * until)) if last else 0
         pauses = _pauses(decoder)
         idle = sum(1000 * (end - begin) for begin, end in pauses)
         every = 1000 * max(1, math.ceil((last - first + 1 - idle) / most / 1000))
         found: dict[int, Stretch] = defaultdict(Stretch)
+        if last:
+            found[last // every] = Stretch()
         values: dict[int, float | None] = {}
         headline = Headline.of_journal(journal, value)
 

@@ -164,6 +164,8 @@ async def test_while_a_probe_is_in_flight_no_limit_is_shown() -> None:
         await asyncio.sleep(1)
         gauges = weather.realtime.gauges()
         shown.append((gauges["in_flight"], gauges["paused_s"] > 0, gauges["limited_by"]))
+        assert gauges["down"]
+        assert gauges["paused_why"].startswith("provider down: ")
     assert {*shown} == {(0, True, ""), (1, False, "")}
     weather.realtime.halt()
     await asyncio.gather(*calls, return_exceptions=True)

@@ -482,7 +482,7 @@ async def test_a_wide_home_shows_the_machine_and_calls_in_flight(
         await until_shown(pilot, "memory")
         limited = {"in_flight": 3, "concurrency": 8, "limited_by": "rate", "rate_limit": 4.93}
         runs["running"].status(State.RUNNING, done=20, gauges=limited)
-        await until_shown(pilot, "limited by the rate found: 4.9/s")
+        await until_shown(pilot, "limited by the adaptive rate: 4.9/s")
         assert "3 of 8" not in shown(app)
         await pilot.resize_terminal(120, 40)
         await until(pilot, lambda: "calls in flight" not in shown(app), "a narrower page")

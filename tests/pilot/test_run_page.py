@@ -135,13 +135,13 @@ async def test_why_it_waits_and_what_was_not_sent_as_asked(engine: PretendEngine
         assert "17 sent again so far" in screen
         assert "temperature dropped: it takes none" in screen
         engine.status(gauges={**gauges, "paused_s": 3.0, "paused_why": "no requests left"})
-        await until_shown(pilot, "sending paused for 3.0 s: no requests")
+        await until_shown(pilot, "paused for 3.0 s: no requests")
 
 
 @pytest.mark.parametrize(
     ("limit", "words"),
     [
-        ({"limited_by": "rate", "rate_limit": 4.93}, "limited by the rate found: 4.9/s"),
+        ({"limited_by": "rate", "rate_limit": 4.93}, "limited by the adaptive rate: 4.9/s"),
         ({"limited_by": "headroom"}, "limited by requests or tokens left"),
         ({"limited_by": "qps", "rate_limit": 0.25}, "limited by --qps: 15.0/min"),
         ({"limited_by": "tpm", "rate_limit": 2.0}, "limited by --tpm: 2.0/s"),

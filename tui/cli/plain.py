@@ -12,7 +12,13 @@ from evalbench.tui.cli.closing import print_closing
 from evalbench.tui.cli.follow import View
 from evalbench.tui.cli.output import Out
 from evalbench.tui.state import figures
-from evalbench.tui.state.event_words import activity_words, event_words, full_words, step_words
+from evalbench.tui.state.event_words import (
+    activity_words,
+    event_words,
+    full_words,
+    holdup_words,
+    step_words,
+)
 from evalbench.tui.state.run_follower import RunFollower, eta
 from evalbench.tui.state.spending import spend_line
 
@@ -103,6 +109,8 @@ class Plain(View):
         ]
         if (left := eta(status)) is not None:
             parts.append(f"{figures.duration(left)} left")
+        if status.gauges.get("down"):
+            parts.append(holdup_words(status.gauges))
         for name, metric in list(status.metrics.items())[:1]:
             if metric.get("value") is not None:
                 parts.append(f"{one_line(metric.get('title') or name)} {figures.score(metric)}")

@@ -294,7 +294,7 @@ def limit_words(gauges: Gauges) -> str:
     rate = figures.rate(gauges.get("rate_limit") or 0.0)
     match gauges.get("limited_by"):
         case "rate":
-            return f"limited by the rate found: {rate}"
+            return f"limited by the adaptive rate: {rate}"
         case "headroom":
             return "limited by requests or tokens left"
         case "qps" | "tpm" as option:
@@ -311,10 +311,11 @@ def holdup_words(gauges: Gauges) -> str:
         return f"scoring sample {scoring['row']} has taken {so_far} so far"
     if gauges.get("short_of_budget"):
         return "budget reached: waiting for the other runs, or for a higher one"
-    if pause := gauges.get("paused_s"):
-        return one_line(
-            f"sending paused for {figures.duration(pause)}: {gauges.get('paused_why', '')}"
-        )
+    pause, why = gauges.get("paused_s"), one_line(gauges.get("paused_why") or "")
+    if pause:
+        return f"paused for {figures.duration(pause)}: {why}"
+    if gauges.get("down"):
+        return why
     if waiting := gauges.get("waiting"):
         return f"{figures.count(waiting)} waiting to be retried"
     return ""

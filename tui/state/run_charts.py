@@ -25,6 +25,9 @@ _WIDER = 1.5
 """A metric's own interval that is this much wider is not of independent scores; one of half as many
 scores, read a little earlier, is 1.4 times as wide."""
 
+_LATELY_S = 20.0
+"""How long a reply time is that of now; after that, those of the whole run are told."""
+
 _FEWEST = 2
 """With fewer values than this no interval is drawn."""
 
@@ -252,7 +255,7 @@ def _latency(history: History, clock: Callable[[float], str], *, live: bool) -> 
         Series("median", lines[0.5], "accent"),
         Series("p95", lines[0.95], "warn", dotted=True),
     ]
-    if live:
+    if live and _steps(history)[-1][0] - lines[0.5][-1][0] <= _LATELY_S:
         newest = (line[-1][1] for line in lines.values())
         note = f"{', '.join(map(_seconds, newest))} now"
     else:

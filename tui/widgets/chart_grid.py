@@ -102,9 +102,12 @@ class ChartGrid(Container):
     async def _read(self, least: float) -> None:
         self._due = float("inf")
         value = next(iter(self._status.metrics), "")
+        until = self._status.updated - self._status.created if self._live else 0.0
         seconds, trouble = 0.0, ""
         try:
-            self._history, seconds = await asyncio.to_thread(_timed, self._folder.journal, value)
+            self._history, seconds = await asyncio.to_thread(
+                _timed, self._folder.journal, value, until
+            )
         except JournalError as error:
             trouble = f"{error.what}\n{error.why}".strip()
         # What is over is not read again.
@@ -218,10 +221,10 @@ class ChartGrid(Container):
         return lines
 
 
-def _timed(journal: Path, value: str) -> tuple[History, float]:
+def _timed(journal: Path, value: str, until: float) -> tuple[History, float]:
     """A run's history, and the seconds of CPU time that reading it took."""
     began = time.thread_time()
-    history = read_history(journal, value)
+    history = read_history(journal, value, until=until)
     return history, time.thread_time() - began
 
 

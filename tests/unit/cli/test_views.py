@@ -90,6 +90,14 @@ def test_plain_progress_is_told_by_steps_and_by_time(engine: PretendEngine, cloc
     assert look(done=121).startswith(" 30 %  121/400")
     clock.now += 10
     assert look(done=121).startswith(" 30 %  121/400")
+    clock.now += 10
+    down = {"down": True, "paused_s": 4.0, "paused_why": "provider down: no capacity"}
+    assert look(rate=0.0, gauges=down).startswith(
+        " 30 %  121/400 · 0.0/s · paused for 4.0 s: provider down: no capacity · accuracy"
+    )
+    clock.now += 30
+    probing = {**down, "paused_s": 0.0}
+    assert " · provider down: no capacity · " in look(rate=0.0, gauges=probing)
 
 
 def test_plain_lines_of_several_runs_are_told_apart(engine: PretendEngine) -> None:
@@ -241,7 +249,7 @@ def test_the_block_has_one_line_for_each_fact(
     if columns == 80:
         assert lines[2].endswith("4 in flight · 12 s")
         assert lines[3] == "accuracy 25.0 %  20.0–31.0  25/100"
-        assert lines[5] == "sending paused for 12 s: RateLimited"
+        assert lines[5] == "paused for 12 s: RateLimited"
         assert lines[6] == "model loaded: cpu, float32"
         assert lines[7] == watch.id
 

@@ -592,6 +592,23 @@ async def test_the_rate_is_that_of_the_last_seconds(
         assert rates == [0.0, 4.0, 4.0, 0.0, 0.5]
 
 
+async def test_an_outage_begins_the_rate_anew(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = [100.0]
+    async with journal(world.path) as opened:
+        answers = Answers()
+        driver = world.driver(opened, answers)
+        monkeypatch.setattr(time, "monotonic", lambda: clock[0])
+        rates = []
+        for seconds, done, down in ((0, 0, 0), (5, 40, 0), (5, 40, 1), (9, 40, 1), (1, 48, 0)):
+            clock[0] += seconds
+            monkeypatch.setattr(answers, "gauges", lambda down=down: {"down": bool(down)})
+            driver.progress.tally.rows = {((), Outcome.OK, ()): done}
+            rates.append(driver.progress.rate())
+        assert rates == [0.0, 8.0, 0.0, 0.0, 8.0]
+
+
 async def test_the_clock_goes_on_until_the_last_sample_has_its_score(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:

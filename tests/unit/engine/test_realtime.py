@@ -199,6 +199,7 @@ async def test_what_it_shows_and_how_many_samples_it_wants() -> None:
         "unfunded": 0,
         "waiting": 4,
         "retries": 4,
+        "down": False,
         "paused_s": 0.0,
         "paused_why": "",
         "headroom": {},

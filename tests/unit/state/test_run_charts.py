@@ -88,6 +88,14 @@ async def test_every_chart_there_is_something_for(engine: PretendEngine) -> None
             assert all(sum(cell_len(text) for text, _ in line) <= width for line in lines)
 
 
+async def test_time_without_an_answer_is_part_of_the_history(engine: PretendEngine) -> None:
+    history = read_history(engine.folder.journal, "accuracy", until=70.5)
+    assert history.numbers()[-1] == 70
+    rates, latency = charts(history, Status("run"), live=True)[1:3]
+    assert rates.note == "0.0 now"
+    assert latency.note == "0.50 s, 0.90 s"
+
+
 def test_rates_of_a_run_that_is_over_are_those_of_all_of_it() -> None:
     stretches = {n: Stretch(replies=2 + n, latencies=[1.0, 2.0 + n]) for n in range(8)}
     history = History(1.0, stretches, {})
