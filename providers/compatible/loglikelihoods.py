@@ -2,12 +2,13 @@
 
 The server's own tokenizer encodes the context alone, and the context with each continuation; the
 tokens after the context belong to the continuation, as evaluation harnesses have always counted.
-A text without a context follows the token with which the tokenizer begins any text. One completion
-request scores all continuations: the prompt is echoed with the log-probability of each of its
-tokens, and of the likeliest one in its place. Where each continuation is one token, as letters are,
-the context alone is sent and the log-probabilities of these tokens after it are asked for: vLLM
-computes it once, and reads what it has in common with others from its prefix cache, which it cannot
-do for prompts that are echoed.
+A text without a context follows the token that begins texts, or else the one that ends them; if it
+is longer than the model's context, it is scored in windows, as lm-evaluation-harness does with
+vLLM. One completion request scores all continuations: the prompt is echoed with the log-probability
+of each of its tokens, and of the likeliest one in its place. Where each continuation is one token,
+as letters are, the context alone is sent and the log-probabilities of these tokens after it are
+asked for: vLLM computes it once, and reads what it has in common with others from its prefix cache,
+which it cannot do for prompts that are echoed.
 """
 
 from __future__ import annotations
@@ -52,31 +53,62 @@ def texts_of(call: Call) -> Texts:
     return Texts(context, tuple(context + moved + end for end in call.prompt.continuations))
 
 
-def scoring_request(
-    model: str, context: Sequence[int], wholes: Sequence[Sequence[int]]
-) -> Prepared:
-    """The request that scores all continuations at once.
+@dataclass(frozen=True, slots=True)
+class Window:
+    """Tokens that the model reads at once, of which the last ``scored`` are scored."""
+
+    tokens: Sequence[int]
+    scored: int
+
+
+Windows = Sequence[Window]
+"""All of a continuation; their log-likelihoods add up to its own."""
+
+
+def after_context(context: Sequence[int], wholes: Sequence[Sequence[int]]) -> list[Windows]:
+    """Each continuation after its context.
 
     Args:
-        model: the model's name.
         context: tokens of the context alone.
         wholes: tokens of the context with each continuation.
+    """
+    return [[Window(whole, len(whole) - len(context))] for whole in wholes]
+
+
+def after_nothing(start: int, text: Sequence[int], limit: int | None) -> Windows:
+    """A text without a context, of which each window scores at most ``limit`` tokens.
+
+    Each begins where the last ended; the last one has as many tokens before its own as fit.
+    Source: ``get_rolling_token_windows`` of lm-evaluation-harness, with ``context_len=1``.
+
+    Args:
+        start: the token before the text, which the tokenizer may have put there already.
+        text: the text's tokens.
+        limit: None if there is none.
+    """
+    text = text[1:] if text[:1] == [start] else text
+    limit = limit or len(text) or 1
+    found = [Window([start, *text[:limit]], len(text[:limit]))]
+    for begin in range(limit, len(text), limit):
+        end = min(begin + limit, len(text))
+        found.append(Window(text[end - limit - 1 : end], end - begin))
+    return found
+
+
+def scoring_request(model: str, continuations: Sequence[Windows]) -> Prepared:
+    """The request that scores all continuations at once.
 
     Raises:
-        CallRejected: a continuation adds no token, or follows none.
+        CallRejected: a continuation has no tokens.
     """
-    if not wholes:
+    if not continuations:
         raise CallRejected("the call has no continuations to choose from")
-    if not context:
-        raise CallRejected(
-            "a text without a context cannot be scored here: this model's tokenizer has no token"
-            " that begins a text"
-        )
-    if any(len(whole) <= len(context) for whole in wholes):
+    windows = [window for windows in continuations for window in windows]
+    if any(window.scored < 1 for window in windows):
         raise CallRejected("a continuation adds no token to its context")
     body: dict[str, Any] = {
         "model": model,
-        "prompt": [list(whole) for whole in wholes],
+        "prompt": [list(window.tokens) for window in windows],
         "max_tokens": 1,
         "temperature": 0,
         "logprobs": 1,
@@ -155,7 +187,7 @@ def _listed(body: Mapping[str, Any]) -> Mapping[str, object]:
 
 
 def read_scores(
-    body: Mapping[str, Any], arrival: Arrival, context: int, wholes: Sequence[int]
+    body: Mapping[str, Any], arrival: Arrival, continuations: Sequence[Windows]
 ) -> Reply:
     """Summed natural-log likelihoods of the continuations, in the order asked.
 
@@ -167,25 +199,34 @@ def read_scores(
     Args:
         body: the completion response.
         arrival: response metadata.
-        context: tokens of the context.
-        wholes: tokens of each whole.
+        continuations: what :func:`scoring_request` was made of.
 
     Raises:
         KeyError, IndexError, TypeError, ValueError: the response lacks requested data.
     """
     choices = _in_order(body["choices"])
+    if len(choices) != sum(map(len, continuations)):
+        raise ValueError(f"{len(choices)} choices for {sum(map(len, continuations))} prompts")
+    unread = iter(choices)
     sums = []
     kept = []
     greedy: list[bool] = []
-    for length, choice in zip(wholes, choices, strict=True):
-        values = choice["logprobs"]["token_logprobs"]
-        if len(values) < length:
-            raise IndexError(f"{len(values)} log-probabilities for {length} tokens")
-        scores = values[context:length]
+    for windows in continuations:
+        scores: list[object] = []
+        tokens: list[object] = []
+        tops: list[Any] = []
+        for window, choice in zip(windows, unread, strict=False):
+            end = len(window.tokens)
+            own = slice(end - window.scored, end)
+            values = choice["logprobs"]["token_logprobs"]
+            if len(values) < end:
+                raise IndexError(f"{len(values)} log-probabilities for {end} tokens")
+            scores += values[own]
+            tokens += as_list(choice["logprobs"].get("tokens"))[own]
+            tops += as_list(choice["logprobs"].get("top_logprobs"))[own]
         sums.append(math.fsum(map(_likelihood, scores)))
-        tokens = as_list(choice["logprobs"].get("tokens"))[context:length]
         kept.append({"tokens": tokens, "logprobs": scores})
-        if tops := as_list(choice["logprobs"].get("top_logprobs"))[context:length]:
+        if len(tops) == len(scores):
             greedy.append(all(map(_likeliest, scores, tops)))
     flags = {"greedy": greedy} if len(greedy) == len(sums) else {}
     return _reply(body, arrival, tuple(sums), kept, flags)

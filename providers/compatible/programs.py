@@ -6,7 +6,8 @@ from evalbench.engine.inference_servers import ServerProgram
 
 
 def _vllm(model: str, name: str) -> list[str]:
-    return ["serve", model, "--served-model-name", name]
+    # Perplexities need the token that ends texts, where none begins them.
+    return ["serve", model, "--served-model-name", name, "--enable-tokenizer-info-endpoint"]
 
 
 def _sglang(model: str, name: str) -> list[str]:

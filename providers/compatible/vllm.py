@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import ClassVar
 
 from evalbench.engine.calls import Call, Capabilities, KeyNeed, Reply
 from evalbench.engine.compat import override
-from evalbench.engine.errors import ServerFault
+from evalbench.engine.errors import CallRejected, ServerFault
 from evalbench.engine.inference_servers import ServerProgram
 from evalbench.providers.chat.errors import REQUEST_ID
 from evalbench.providers.compatible import loglikelihoods
@@ -17,6 +18,7 @@ from evalbench.providers.compatible.provider import Compatible
 from evalbench.providers.compatible.quirks import Quirks
 from evalbench.providers.wire.body import Opened, ReadBody, open_good, parsed, read_reply
 from evalbench.providers.wire.exchange import Answered, Prepared
+from evalbench.providers.wire.lenient import as_text
 from evalbench.providers.wire.provider import wire_name
 
 
@@ -31,6 +33,7 @@ class Vllm(Compatible):
     key: ClassVar[KeyNeed | None] = KeyNeed(("VLLM_API_KEY",), required=False)
     quirks: ClassVar[Quirks] = Quirks(raw_text=True)
     _lists_tokens = True  # until the server is found not to
+    _context: int | None = None
 
     @override
     def capabilities(self, model: str) -> Capabilities:
@@ -43,10 +46,11 @@ class Vllm(Compatible):
             return await super().attempt(call)
         model = wire_name(call)
         texts = loglikelihoods.texts_of(call)
+        if not texts.context:
+            return await self._score(model, await self._after_nothing(model, texts.wholes))
         context, *wholes = await asyncio.gather(
             *(self._tokens(model, text) for text in (texts.context, *texts.wholes))
         )
-        prepared = loglikelihoods.scoring_request(model, context, wholes)
         ends = loglikelihoods.next_tokens(context, wholes) if self._lists_tokens else []
         if ends:
             request = loglikelihoods.next_token_request(model, context, ends)
@@ -64,13 +68,51 @@ class Vllm(Compatible):
                         body, arrival, ends, added
                     ),
                 )
+        return await self._score(model, loglikelihoods.after_context(context, wholes))
+
+    async def _score(self, model: str, continuations: Sequence[loglikelihoods.Windows]) -> Reply:
+        prepared = loglikelihoods.scoring_request(model, continuations)
         opened = open_good(await self.send(prepared), self.who, self.scrub, self.failed_status)
-        lengths = [len(whole) for whole in wholes]
         return self._read(
             opened,
             prepared,
-            lambda body, arrival: loglikelihoods.read_scores(body, arrival, len(context), lengths),
+            lambda body, arrival: loglikelihoods.read_scores(body, arrival, continuations),
         )
+
+    async def _after_nothing(
+        self, model: str, texts: Sequence[str]
+    ) -> list[loglikelihoods.Windows]:
+        """The windows of texts without a context."""
+        start, *encoded = await asyncio.gather(
+            self._start(model), *(self._tokens(model, text, special=False) for text in texts)
+        )
+        # Besides the token before the text, vLLM wants room for one that it generates.
+        limit = self._context - 2 if self._context else None
+        return [loglikelihoods.after_nothing(start, text, limit) for text in encoded]
+
+    async def _start(self, model: str) -> int:
+        """The token that texts without a context follow.
+
+        Raises:
+            CallRejected: the server does not tell.
+        """
+        if not (begun := await self._tokens(model, "")):
+            answered = await self.get(f"{self._root}/tokenizer_info")
+            if answered.status == 404:
+                raise CallRejected(
+                    "a text without a context cannot be scored here: this model's tokenizer has no"
+                    " token that begins a text, and the server does not tell which ends one",
+                    hint="start vLLM with --enable-tokenizer-info-endpoint",
+                )
+            told = parsed(answered, self.who, self.scrub)
+            named = told.get("bos_token") or told.get("eos_token")
+            begun = await self._tokens(model, as_text(named), special=False)
+        if len(begun) != 1:
+            raise CallRejected(
+                "a text without a context cannot be scored here: this model's tokenizer has no"
+                " token that begins a text, and none that ends one"
+            )
+        return begun[0]
 
     def _read(self, opened: Opened | Answered, prepared: Prepared, read: ReadBody) -> Reply:
         answered = opened.answered if isinstance(opened, Opened) else opened
@@ -79,14 +121,20 @@ class Vllm(Compatible):
             return self.read_refusal(opened, prepared.model, limits)
         return read_reply(opened, prepared, self.who, self.scrub, read, limits, REQUEST_ID)
 
-    async def _tokens(self, model: str, text: str) -> list[int]:
-        """Tokenize a text with the server's own tokenizer, including beginning-of-prompt tokens."""
-        root = self.address.url.removesuffix("/v1")
-        body = {"model": model, "prompt": text, "add_special_tokens": True}
-        answered = await self.send(Prepared(model, f"{root}/tokenize", body))
+    @property
+    def _root(self) -> str:
+        return self.address.url.removesuffix("/v1")
+
+    async def _tokens(self, model: str, text: str, *, special: bool = True) -> list[int]:
+        """Tokenize a text with the server's tokenizer; ``special``: with tokens that begin it."""
+        body = {"model": model, "prompt": text, "add_special_tokens": special}
+        answered = await self.send(Prepared(model, f"{self._root}/tokenize", body))
         if answered.status != 200:
             raise self.error_of(answered, model, "the text was refused")
-        tokens = parsed(answered, self.who, self.scrub).get("tokens")
+        told = parsed(answered, self.who, self.scrub)
+        tokens = told.get("tokens")
         if not isinstance(tokens, list):
             raise ServerFault(f"{self.title} does not cut texts into tokens")
+        longest = told.get("max_model_len")
+        self._context = longest if isinstance(longest, int) and longest > 2 else None
         return tokens

@@ -31,6 +31,8 @@ class Server:
         self.url = ""
         self.lists_tokens = True
         self.strict = False
+        self.context: int | None = None
+        self.ending: str | None = None
 
     def tokens(self, text: str) -> list[int]:
         pieces = text.replace(" ", "\0 ").replace("\n", "\0\n").split("\0")
@@ -40,8 +42,16 @@ class Server:
     async def tokenize(self, request: web.Request) -> web.Response:
         body = await request.json()
         self.requests.append((request.path, body))
-        assert body["add_special_tokens"] is True
-        return web.json_response({"tokens": self.tokens(body["prompt"]), "count": 0})
+        tokens = self.tokens(body["prompt"])
+        if not body["add_special_tokens"]:
+            tokens = tokens[len(self.start) :]
+        return web.json_response({"tokens": tokens, "count": 0, "max_model_len": self.context})
+
+    async def tokenizer_info(self, request: web.Request) -> web.Response:
+        """vLLM has it only with ``--enable-tokenizer-info-endpoint``."""
+        if self.ending is None:
+            raise web.HTTPNotFound
+        return web.json_response({"tokenizer_class": "T", "eos_token": self.ending})
 
     async def completions(self, request: web.Request) -> web.Response:
         body = await request.json()
@@ -55,6 +65,7 @@ class Server:
                 return web.json_response(refused, status=400)
             return web.json_response(self.next_token(body, names))
         for index, prompt in enumerate(body["prompt"]):
+            assert self.context is None or len(prompt) + body["max_tokens"] <= self.context
             shown = [names[token] for token in prompt] + ["!"]
             values = [None, *(LIKELY.get(word, -10.0) for word in shown[1:-1]), -0.1]
             top = [{"likeliest": LIKELIEST}] * len(shown)
@@ -84,6 +95,7 @@ async def server() -> AsyncIterator[Server]:
     made = Server()
     app = web.Application()
     app.router.add_post("/tokenize", made.tokenize)
+    app.router.add_get("/tokenizer_info", made.tokenizer_info)
     app.router.add_post("/v1/completions", made.completions)
     runner = web.AppRunner(app)
     await runner.setup()
@@ -163,11 +175,50 @@ async def test_a_continuation_is_greedy_where_no_token_is_likelier(
 
 
 async def test_a_text_without_context_follows_the_first_token(server: Server, vllm: Vllm) -> None:
+    call = Call(ModelRef("vllm", "m"), choose("", [" A B", "<s> C"]))
+    assert (await vllm.answer(call)).logprobs == (-2.25, -3.0)
+    assert server.requests[-1][1]["prompt"][0] == server.tokens(" A B")
+
+
+async def test_a_text_follows_the_token_that_ends_texts_where_none_begins_them(
+    server: Server, vllm: Vllm
+) -> None:
+    server.start = []
+    server.ending = "</s>"
     call = Call(ModelRef("vllm", "m"), choose("", [" A B"]))
     assert (await vllm.answer(call)).logprobs == (-2.25,)
+    assert server.requests[-1][1]["prompt"] == [server.tokens("</s> A B")]
+
+
+@pytest.mark.parametrize(("ending", "words"), [(None, "does not tell"), ("", "none that ends one")])
+async def test_a_text_without_context_cannot_be_scored_after_nothing(
+    ending: str | None, words: str, server: Server, vllm: Vllm
+) -> None:
     server.start = []
-    with pytest.raises(e.CallRejected, match="no token that begins a text"):
-        await vllm.answer(call)
+    server.ending = ending
+    with pytest.raises(e.CallRejected, match=words):
+        await vllm.answer(Call(ModelRef("vllm", "m"), choose("", [" A B"])))
+
+
+async def test_a_text_longer_than_the_context_is_scored_in_windows(
+    server: Server, vllm: Vllm
+) -> None:
+    server.context = 5
+    text = " A B C D A B C D"
+    (reply, short) = [
+        await vllm.answer(Call(ModelRef("vllm", "m"), choose("", texts)))
+        for texts in ([text, " B"], [" A B C"])
+    ]
+    # Each token once, whatever window it is in.
+    assert reply.logprobs == (2 * sum(LIKELY.values()), -0.25)
+    assert reply.raw["continuations"][0]["tokens"] == [" A", " B", " C", " D"] * 2
+    assert reply.raw["greedy"] == [False, True]
+    asked, alone = (body["prompt"] for path, body in server.requests if "completions" in path)
+    start, a, b, c, d, *_ = server.tokens(text)
+    # As lm-evaluation-harness cuts it: the last window is full too.
+    assert asked[:3] == [[start, a, b, c], [c, d, a, b], [a, b, c, d]]
+    assert alone == [[start, a, b, c]]
+    assert short.logprobs == (-5.25,)
 
 
 async def test_the_right_letter_is_the_likeliest(sim: Handle, make: Make) -> None:

@@ -14,7 +14,7 @@ from evalbench.providers.anthropic.read import read_message, read_usage
 from evalbench.providers.chat.reply import read_chat
 from evalbench.providers.chat.reply import read_usage as chat_usage
 from evalbench.providers.compatible import Compatible
-from evalbench.providers.compatible.loglikelihoods import read_scores
+from evalbench.providers.compatible.loglikelihoods import after_context, read_scores
 from evalbench.providers.compatible.ollama import Ollama, check_whole_prompt
 from evalbench.providers.compatible.read import read_completion, read_text
 from evalbench.providers.openai import OpenAI
@@ -313,14 +313,14 @@ def test_scores_are_summed_over_the_continuations_tokens_only() -> None:
         "usage": {"prompt_tokens": 7, "completion_tokens": 2, "total_tokens": 9},
         "model": "m",
     }
-    reply = read_scores(body, HERE, context=2, wholes=[3, 4])
+    reply = read_scores(body, HERE, after_context([5, 6], [[5, 6, 7], [5, 6, 8, 9]]))
     assert reply.logprobs == (-1, -0.75)
     assert reply.raw["continuations"] == [
         {"tokens": ["2"], "logprobs": [-1]},
         {"tokens": ["2", "3"], "logprobs": [-0.5, -0.25]},
     ]
     with pytest.raises((IndexError, ValueError)):
-        read_scores(body, HERE, context=2, wholes=[3])
+        read_scores(body, HERE, after_context([5, 6], [[5, 6, 7]]))
 
 
 ENDINGS = {
