@@ -83,8 +83,9 @@ class Vllm(Compatible):
         self, model: str, texts: Sequence[str]
     ) -> list[loglikelihoods.Windows]:
         """The windows of texts without a context."""
-        start, *encoded = await asyncio.gather(
-            self._start(model), *(self._tokens(model, text, special=False) for text in texts)
+        start, encoded = await asyncio.gather(
+            self._start(model),
+            asyncio.gather(*(self._tokens(model, text, special=False) for text in texts)),
         )
         # Besides the token before the text, vLLM wants room for one that it generates.
         limit = self._context - 2 if self._context else None
