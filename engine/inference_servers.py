@@ -105,6 +105,7 @@ class InferenceServer:
         *,
         env: Mapping[str, str],
         key: str = "",
+        scratch: Path | None = None,
     ) -> None:
         """Start it.
 
@@ -115,6 +116,8 @@ class InferenceServer:
             say: called with each line.
             env: its whole environment.
             key: the key that it demands.
+            scratch: a folder of its files, which is removed if this process ends without
+                :meth:`end`.
 
         Raises:
             UsageError: it cannot be started.
@@ -141,7 +144,7 @@ class InferenceServer:
             raise UsageError(
                 f"{kind.title} cannot be started", why=f"{command[0]}: {error.strerror or error}"
             ) from None
-        self._guard = _guard(self._child.pid, env)
+        self._guard = _guard(self._child.pid, env, scratch)
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
 
@@ -242,11 +245,12 @@ def wait_a_moment() -> None:
     time.sleep(_LOOK_S)
 
 
-def _guard(pid: int, env: Mapping[str, str]) -> subprocess.Popen[bytes]:
+def _guard(pid: int, env: Mapping[str, str], scratch: Path | None) -> subprocess.Popen[bytes]:
     """Starts what ends a server if this process ends without doing so."""
     script = Path(__file__).with_name("server_guard.py")
+    folders = [str(scratch)] if scratch else []
     return subprocess.Popen(
-        [sys.executable, "-P", "-I", "-S", str(script), str(pid), str(_ORPHAN_S)],
+        [sys.executable, "-P", "-I", "-S", str(script), str(pid), str(_ORPHAN_S), *folders],
         env=dict(env),
         stdin=subprocess.PIPE,
         stdout=subprocess.DEVNULL,

@@ -7,6 +7,7 @@ A server is started by the run's worker and ends with it, see
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 
 from evalbench.engine.calls import Capabilities
@@ -210,14 +211,31 @@ def options(
             words += ["--kv-cache-memory-bytes", str(tokens * _bytes_kept(size, form))]
             # By itself it binds the threads of every server to the same processors.
             env |= {"VLLM_CPU_OMP_THREADS_BIND": "nobind", "OMP_NUM_THREADS": str(threads)}
+        # The sockets of its processes stay behind if they are killed.
+        env |= {"VLLM_RPC_BASE_PATH": str(scratch)}
         return words, env | {"VLLM_NO_USAGE_STATS": "1", "DO_NOT_TRACK": "1"}
     words = ["--dtype", form, "--max-running-requests", str(many), "--sampling-defaults", "openai"]
     words += ["--tp-size", cards, "--enable-metrics", "--log-level-http", "warning"]
     words += ["--chunked-prefill-size", str(batch)] if batch else []
-    words += ["--mem-fraction-static", part] if memory.device == "cuda" else ["--device", "cpu"]
+    if memory.device == "cuda":
+        words += ["--mem-fraction-static", part]
+    else:
+        # By itself it takes nearly all of the main memory.
+        tokens = context_tokens(size, form, memory, limit, many)
+        words += ["--device", "cpu", "--max-total-tokens", str(tokens)]
+        words += [] if amx() else ["--attention-backend", "torch_native"]
     words += [] if shared else ["--disable-radix-cache"]
     words += ["--chat-template", template] if template else []
     return words, env
+
+
+@cache
+def amx() -> bool:
+    """Whether the processor has AMX, without which SGLang's own attention cannot run on it."""
+    try:
+        return "amx_tile" in Path("/proc/cpuinfo").read_text().split()
+    except OSError:
+        return False
 
 
 def _part_of_memory(memory: DeviceMemory, limit: int | None) -> str:

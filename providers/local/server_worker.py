@@ -108,7 +108,6 @@ class ServedModel:
         load: frames.Load,
         settings: LocalOptions,
         wire: Wire,
-        scratch: Path,
     ) -> None:
         """Set up; nothing is started."""
         self.kind = kind
@@ -118,7 +117,7 @@ class ServedModel:
         self._load = load
         self._settings = settings
         self._wire = wire
-        self._scratch = scratch
+        self._scratch: Path | None = None
         self._key = secrets.token_urlsafe(24)
         self._server: InferenceServer | None = None
         self._gpus: Gpus | None = None
@@ -150,6 +149,8 @@ class ServedModel:
         if kind is LLAMA_CPP:
             limit = parse_bytes(settings.memory_limit)
             self.room = backends.context_tokens(size, form, memory, limit, self.many)
+        # Also removed if this process is killed, see :mod:`evalbench.engine.server_guard`.
+        self._scratch = scratch = Path(tempfile.mkdtemp(prefix="evalbench-server-"))
         words, env = backends.options(
             kind,
             settings,
@@ -157,10 +158,10 @@ class ServedModel:
             memory,
             many=self.many,
             threads=threads,
-            scratch=self._scratch,
+            scratch=scratch,
         )
         name = served_name(str(found.folder))
-        server = self._start(str(found.folder), name, words, env)
+        server = self._start(str(found.folder), name, words, env, scratch)
         self.model = ModelRef(kind.provider, name)
         self._base_url = server.base_url
         version = _version(server)
@@ -168,7 +169,7 @@ class ServedModel:
             "origin": found.origin,
             "revision": found.revision,
             "backend": kind.name,
-            "backend_options": [word for word in words if str(self._scratch) not in word],
+            "backend_options": [word for word in words if str(scratch) not in word],
             "device": memory.device,
             "device_name": memory.name,
             "dtype": form,
@@ -183,12 +184,17 @@ class ServedModel:
         }
 
     def _start(
-        self, path: str, name: str, words: Sequence[str], env: Mapping[str, str]
+        self,
+        path: str,
+        name: str,
+        words: Sequence[str],
+        env: Mapping[str, str],
+        scratch: Path,
     ) -> InferenceServer:
         kind = self.kind
         if kind is SGLANG:
             # Its key can be given in a file; every user of the machine can read arguments.
-            config = self._scratch / "sglang.yaml"
+            config = scratch / "sglang.yaml"
             config.write_text(f"api-key: {self._key}\n")
             words = [*words, "--config", str(config)]
         whole = {**os.environ, "HF_HUB_OFFLINE": "1", **env}
@@ -196,7 +202,9 @@ class ServedModel:
             whole[kind.server_key] = self._key
         port = _free_port()
         command = [*kind.command(path, name, port), *words]
-        server = InferenceServer(kind, command, port, _log, env=whole, key=self._key)
+        server = InferenceServer(
+            kind, command, port, _log, env=whole, key=self._key, scratch=scratch
+        )
         self._server = server
         self._wire.progress(f"starting {kind.title}", 0, None, "")
         while not server.healthy():
@@ -218,7 +226,8 @@ class ServedModel:
         """End the server and remove its files."""
         if self._server:
             self._server.end(_ENDING_S)
-        shutil.rmtree(self._scratch, ignore_errors=True)
+        if self._scratch:
+            shutil.rmtree(self._scratch, ignore_errors=True)
 
     def readings(self) -> dict[str, Any]:
         """Memory of the server's processes in bytes, and what its gauges say."""
@@ -248,16 +257,14 @@ class ServedModel:
 class ServerWorker:
     """Answers the engine's frames by a server."""
 
-    def __init__(self, wire: Wire, scratch: Path, served: ServedModel | None = None) -> None:
+    def __init__(self, wire: Wire, served: ServedModel | None = None) -> None:
         """Set up.
 
         Args:
             wire: the connection to the engine.
-            scratch: folder for files of the server.
             served: the model, if it was kept.
         """
         self._wire = wire
-        self._scratch = scratch
         self._served = served
         self._keep: frames.Keep | None = None
         self._tasks: dict[str, asyncio.Task[None]] = {}
@@ -325,7 +332,7 @@ class ServerWorker:
         kind = backends.choose(settings, resolve(load["model"]))
         if kind is None:
             raise WorkerFailed("this worker runs models in servers only")
-        self._served = served = ServedModel(kind, load, settings, self._wire, self._scratch)
+        self._served = served = ServedModel(kind, load, settings, self._wire)
         served.start()
         self._wire.send({"type": "loaded", "info": served.info})
         return served
@@ -333,7 +340,10 @@ class ServerWorker:
     def next(self) -> ServerWorker | None:
         """After :meth:`run`: the same for the next engine; None if the model is not kept."""
         served = self._served
-        if self._keep is None or served is None or served.code is not None:
+        if self._keep is None or served is None:
+            return None
+        if served.code is not None:
+            served.end()
             return None
         where = {name: served.info[name] for name in ("backend", "device")}
         memory = {"used": 0, **served.readings(), **where}
@@ -341,7 +351,7 @@ class ServerWorker:
         if wire is None:
             served.end()
             return None
-        return ServerWorker(wire, self._scratch, served)
+        return ServerWorker(wire, served)
 
     def _read(self, loop: asyncio.AbstractEventLoop) -> None:
         try:
@@ -541,16 +551,12 @@ def _leave(served: ServedModel | None, code: int) -> NoReturn:
 
 def main() -> int:
     """Run a worker on this process's standard input and output, then for those who connect."""
-    scratch = Path(tempfile.mkdtemp(prefix="evalbench-server-"))
-    worker: ServerWorker | None = ServerWorker(take_over_pipes(), scratch)
-    try:
-        while worker:
-            if status := worker.run():
-                return status
-            worker = worker.next()
-        return 0
-    finally:
-        shutil.rmtree(scratch, ignore_errors=True)
+    worker: ServerWorker | None = ServerWorker(take_over_pipes())
+    while worker:
+        if status := worker.run():
+            return status
+        worker = worker.next()
+    return 0
 
 
 if __name__ == "__main__":

@@ -89,16 +89,28 @@ def test_a_server_answers_for_the_model_and_ends_with_its_worker(start: Start) -
         assert gone(server.pid)
 
 
-@pytest.mark.parametrize("how", ["closed", "killed"])
-def test_no_server_outlives_the_engine_or_the_worker(how: str, start: Start) -> None:
+@pytest.mark.parametrize("how", ["bye", "closed", "killed"])
+def test_no_server_outlives_the_engine_or_the_worker(
+    how: str, start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = tmp_path / "tmp"
+    place.mkdir()
+    monkeypatch.setenv("TMPDIR", str(place))
     with start() as worker:
         pid = worker.next("loaded")["info"]["server_pid"]
+        [folder] = place.iterdir()
+        # Where vLLM's processes put their sockets, which they leave behind when they are killed.
+        assert psutil.Process(pid).environ()["VLLM_RPC_BASE_PATH"] == str(folder)
+        (folder / "socket").touch()
         assert worker.process.stdin is not None
-        if how == "closed":
+        if how == "bye":
+            worker.send({"type": "bye"})
+        elif how == "closed":
             worker.process.stdin.close()
         else:
             worker.process.kill()
         wait_until(lambda: gone(pid), "the server's end")
+        wait_until(lambda: not [*place.iterdir()], "the end of its files")
 
 
 def test_a_server_that_fails_is_told_by_its_last_words(start: Start) -> None:
@@ -175,7 +187,9 @@ def test_models_in_servers_are_sized_as_they_are_loaded(
     assert _provider().capabilities("smollm2-135m-instruct").choose
 
 
-def test_options_follow_the_settings_and_the_memory(tmp_path: Path) -> None:
+def test_options_follow_the_settings_and_the_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     size = Footprint(8_000_000_000, 7_000_000_000, 65_536, 40_000, 128_000, 131_072)
     gib = 1 << 30
     cards = DeviceMemory("cuda", "4 × GPU", 40 * gib, 96 * gib, cards=4)
@@ -202,6 +216,10 @@ def test_options_follow_the_settings_and_the_memory(tmp_path: Path) -> None:
     assert "--mem-fraction-static 0.375" in told
     assert "--disable-radix-cache" in told
     cpu = DeviceMemory("cpu", "CPU", 32 * gib, 64 * gib)
+    for able, attention in ((True, ""), (False, " --attention-backend torch_native")):
+        monkeypatch.setattr(backends, "amx", lambda able=able: able)
+        # What 16 GB of weights leave.
+        assert words(SGLANG, cpu).endswith(f"--device cpu --max-total-tokens 113859{attention}")
     told = words(LLAMA_CPP, cpu, device="cpu", **given)
     assert told.startswith("-c 131072 -np 16 -kvu --metrics -b 4096 -t 2 -ngl 0 --no-cache-prompt")
     assert words(LLAMA_CPP, cpu, memory_limit="6GiB").startswith("-c 44236 ")
