@@ -10,6 +10,7 @@ from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import zip_longest
 from pathlib import Path
 from typing import NamedTuple
 
@@ -24,7 +25,7 @@ _MOST_LATENCIES = 50_000
 """Maximum number of calls used for latency; if there are more, they are sampled evenly."""
 
 _LATENCIES = (
-    "SELECT r.at / ?, r.at - c.sent FROM reply r JOIN call c ON c.id = r.id"
+    "SELECT r.at, c.sent FROM reply r JOIN call c ON c.id = r.id"
     " WHERE r.outcome <> ? AND c.sent IS NOT NULL AND r.at >= c.sent AND (r.id >> ?) % ? = 0"
 )
 
@@ -52,7 +53,8 @@ class Stretch:
         cost: US dollars, as far as prices are known.
         retried: attempts that failed and were repeated, by kind of error.
         lost: samples that failed, by kind of error.
-        latencies: seconds from sending a call to its reply, sorted.
+        latencies: seconds from sending a call to its reply, sorted; for a local model from when
+            it was first loaded, if that was later.
     """
 
     scored: int = 0
@@ -259,12 +261,25 @@ def _add_events(decoder: RowDecoder, every: int, found: dict[int, Stretch]) -> l
     return sorted(batches, key=lambda batch: batch.begin)
 
 
+def _loads(decoder: RowDecoder) -> list[tuple[int, int]]:
+    """From the start of each engine until its first local model was loaded, in milliseconds."""
+    loaded = [event.at_ms for event in decoder.events("model-loaded")]
+    starts = [event.at_ms for event in decoder.events("started")]
+    found = []
+    for begin, following in zip_longest(starts, starts[1:], fillvalue=math.inf):
+        if (end := next((at for at in loaded if begin <= at < following), None)) is not None:
+            found.append((int(begin), end))
+    return found
+
+
 def _add_latencies(decoder: RowDecoder, every: int, found: dict[int, Stretch]) -> None:
     (total,) = decoder.db.execute("SELECT count(*) FROM reply").fetchone()
     reused = "SELECT call FROM reused" if has_reused(decoder.db) else "0"
     nth = max(1, math.ceil(total / _MOST_LATENCIES))
     sql = f"{_LATENCIES} AND r.id NOT IN ({reused})"
-    for number, ms in decoder.db.execute(sql, (every, _ERROR, SLOT_BITS, nth)):
-        found[number].latencies.append(ms / 1000)
+    loads = _loads(decoder)
+    for at, sent in decoder.db.execute(sql, (_ERROR, SLOT_BITS, nth)):
+        begun = next((end for begin, end in loads if begin <= sent < end <= at), sent)
+        found[at // every].latencies.append((at - begun) / 1000)
     for stretch in found.values():
         stretch.latencies.sort()

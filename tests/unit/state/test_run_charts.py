@@ -12,7 +12,7 @@ from rich.cells import cell_len
 from evalbench.engine.calls import Outcome
 from evalbench.engine.errors import JournalError
 from evalbench.engine.record_schemas import BatchStatus
-from evalbench.engine.runs.history import History, Stretch, read_history
+from evalbench.engine.runs.history import History, Stretch, read_history, read_latency
 from evalbench.engine.runs.status import Status
 from evalbench.tui.state.chart import Chart, Series, chart_axis, chart_head, draw_chart
 from evalbench.tui.state.glyphs import substitutes
@@ -50,6 +50,20 @@ async def test_what_happened_in_each_stretch(engine: PretendEngine) -> None:
     assert history.groups == {("group", "a"): (4, 0.5), ("group", "b"): (5, 0.6)}
     with pytest.raises(JournalError):
         read_history(engine.folder.path / "none.db", "accuracy")
+
+
+async def test_a_latency_is_without_the_loading_of_the_model(engine: PretendEngine) -> None:
+    engine.event("started", at_ms=500)
+    engine.event("model-loaded", at_ms=1850)
+    # A worker that is started again: its calls had been taken before.
+    engine.event("model-loaded", at_ms=4900)
+    engine.event("started", at_ms=6000)
+    engine.event("model-loaded", at_ms=6500)
+    latencies = read_history(engine.folder.journal, "accuracy", most=5).stretches
+    assert latencies[1].latencies == [0.15, 0.3]
+    assert latencies[2].latencies == [0.4, 0.5]
+    assert latencies[3].latencies == [0.5, 0.6]
+    assert read_latency(engine.folder.journal, (0.5,)) == [0.5]
 
 
 async def test_every_chart_there_is_something_for(engine: PretendEngine) -> None:
