@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -27,6 +28,11 @@ from evalbench.engine.terminal_text import one_line
 
 HOST = "127.0.0.1"
 _LAST_LINES = 12
+_LAST_AFTER_ERRORS = 3
+_MOST_ERRORS = 4
+_ERROR = re.compile(r"(?:^|\] )((?:\w+\.)*\w*(?:Error|Exception): .+)")
+"""A Python error, alone or after a logger's prefix. The cause comes first: servers of several
+processes print what follows from it last, with long tracebacks."""
 _LONGEST = 4096
 _ANSWER_S = 2.0
 _SECONDS_TO_END = 20.0
@@ -127,6 +133,7 @@ class InferenceServer:
         self.last_line = ""
         self._say = say
         self._lines: deque[str] = deque(maxlen=_LAST_LINES)
+        self._errors: deque[str] = deque(maxlen=_MOST_ERRORS)
         self._key = key
         try:
             self._child = subprocess.Popen(
@@ -167,17 +174,23 @@ class InferenceServer:
         """Check that it is running.
 
         Raises:
-            WorkerFailed: it has ended; with its last lines.
+            WorkerFailed: it has ended; with its last errors and lines.
         """
         code = self.code
         if code is None:
             return
         self._reader.join(_ANSWER_S)
         how = f"by signal {-code}" if code < 0 else f"with exit code {code}"
-        output = "".join(f"\n    {line}" for line in self._lines)
+        errors, last = list(self._errors), list(self._lines)
+        if errors:
+            last = [one for one in last if one not in errors][-_LAST_AFTER_ERRORS:]
+        said = [("its errors", errors), ("it said last", last)]
+        why = "\n  ".join(
+            f"{what}:" + "".join(f"\n    {line}" for line in lines) for what, lines in said if lines
+        )
         raise WorkerFailed(
             f"{self.kind.title} has ended {how}",
-            why=f"it said last:{output}" if output else "no output",
+            why=why or "no output",
             hint=f"{self.kind.program} --help lists its options",
         )
 
@@ -228,6 +241,8 @@ class InferenceServer:
             for raw in iter(lambda: stream.readline(_LONGEST), ""):
                 if line := one_line(raw):
                     self._lines.append(line)
+                    if (error := _ERROR.search(line)) and error[1] not in self._errors:
+                        self._errors.append(error[1])
                     self.last_line = line
                     self._say(line)
 

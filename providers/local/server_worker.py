@@ -59,7 +59,7 @@ from evalbench.providers.compatible.servers import server_class
 from evalbench.providers.compatible.vllm import Vllm
 from evalbench.providers.local import backends, footprints, weights
 from evalbench.providers.local.catalogue import FolderModel, resolve
-from evalbench.providers.local.options import LocalOptions
+from evalbench.providers.local.options import TRANSFORMERS, LocalOptions
 from evalbench.providers.local.threads import choose_threads
 from evalbench.providers.local.worker import (
     Wire,
@@ -208,7 +208,11 @@ class ServedModel:
         self._server = server
         self._wire.progress(f"starting {kind.title}", 0, None, "")
         while not server.healthy():
-            server.check()
+            try:
+                server.check()
+            except WorkerFailed as error:
+                error.hint = f"--backend {TRANSFORMERS} runs the model without {kind.title}"
+                raise
             wait_a_moment()
         return server
 

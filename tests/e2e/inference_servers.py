@@ -20,7 +20,12 @@ def value(*flags):
 print("\\x1b[31mstarting\\x1b[0m", json.dumps(words), flush=True)
 print(json.dumps(sorted(name for name in os.environ if "KEY" in name or "TOKEN" in name)))
 if how == "dies":
-    print("ValueError: no such \\x1b]0;title\\x07architecture", file=sys.stderr, flush=True)
+    # As vLLM does: the cause, its long consequences, and what the user sees last.
+    said = ["(Worker) ERROR [a.py:9] ValueError: no such \\x1b]0;title\\x07architecture"]
+    said += ["(Server) WARNING [b.py:5] may cause errors like `OSError: [Errno 24]`"]
+    said += [f"  File server.py, line {{number}}" for number in range(40)]
+    said += ["RuntimeError: Engine core initialization failed."]
+    print(*said, sep="\\n", file=sys.stderr, flush=True)
     sys.exit(3)
 if how == "stubborn":
     signal.signal(signal.SIGTERM, signal.SIG_IGN)

@@ -164,7 +164,10 @@ def test_a_server_that_dies_at_start_is_quoted(cli: CommandLine, bin_folder: Pat
     done = cli("serve", "org/name", "--json", "--port", "0", PATH=str(bin_folder), STAND_IN="dies")
     assert done.code == 5
     assert "vLLM has ended with exit code 3" in done.err
-    assert "    ValueError: no such architecture\n" in done.err
+    cause, consequence = "ValueError: no such architecture", "RuntimeError: Engine core init"
+    assert f"its errors:\n    {cause}\n    {consequence}" in done.err
+    assert "it said last:\n    File server.py, line 37\n    File server.py, line 38\n" in done.err
+    assert "OSError" not in done.err
     assert "\x1b" not in done.err
     (line,) = done.lines
     check_line(line)

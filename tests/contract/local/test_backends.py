@@ -118,6 +118,7 @@ def test_a_server_that_fails_is_told_by_its_last_words(start: Start) -> None:
         fatal = worker.next("fatal")
         assert fatal["what"] == "vLLM has ended with exit code 3"
         assert "ValueError: no such architecture" in fatal["why"]
+        assert fatal["hint"] == "--backend transformers runs the model without vLLM"
     with start("dies later") as worker:
         worker.next("loaded")
         worker.replies([_asked()])
