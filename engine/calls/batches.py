@@ -78,6 +78,8 @@ class BatchJob:
         why: the provider's description of the problem, in plain words.
         again: whether a FAILED batch would be accepted later (its queue was full).
         expires: when the provider gives up, in Unix seconds; None if not reported.
+        created, reported: when it was created, and when this was reported, by the provider's
+            clock in Unix seconds; None if unknown. Not stored with a run.
         results: what :meth:`BatchApi.fetch` needs: file names, addresses. JSON.
     """
 
@@ -93,6 +95,8 @@ class BatchJob:
     again: bool = False
     expires: float | None = None
     results: Mapping[str, Any] = field(default_factory=dict)
+    created: float | None = field(default=None, compare=False)
+    reported: float | None = field(default=None, compare=False)
 
 
 class ResultLine(NamedTuple):

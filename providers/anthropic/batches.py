@@ -117,7 +117,7 @@ class MessageBatches(WireBatches):
     async def poll(self, job: str, model: str) -> BatchJob:
         self.provider.check_secret()
         answered = await self.within(self.provider.get(f"{PATH}/{quote(job, safe='')}"))
-        return self._job(self._object(answered, what="this batch"))
+        return self.as_of(self._job(self._object(answered, what="this batch")), answered)
 
     @without_key
     @override
@@ -181,6 +181,7 @@ class MessageBatches(WireBatches):
             failed=counts.get("errored") if over else None,
             why=why,
             expires=moment(entry.get("expires_at")),
+            created=moment(entry.get("created_at")),
         )
 
     def _trouble(self, answered: Answered, model: str, what: str) -> ProviderError:

@@ -190,7 +190,7 @@ class InvocationJobs(WireBatches):
         answered = await self.within(
             self._boto.call(CONTROL, "get_model_invocation_job", jobIdentifier=job)
         )
-        return self._job(self._object(answered, what="this batch"))
+        return self.as_of(self._job(self._object(answered, what="this batch")), answered)
 
     @without_key
     @override
@@ -254,6 +254,7 @@ class InvocationJobs(WireBatches):
             why=why or ("" if str(status) in _STATES else f"its state is {status!r}"),
             expires=moment(told_job.get("jobExpirationTime")),
             results={"input": given, "output": put},
+            created=moment(told_job.get("submitTime")),
         )
 
     def _trouble(self, answered: Answered, model: str, what: str) -> ProviderError:

@@ -167,7 +167,7 @@ class FileBatches(WireBatches):
         answered = await self.within(
             self.provider.get(f"{self.root}/batches/{quote(job, safe='')}")
         )
-        return self._job(self._object(answered, what="this batch"), model)
+        return self.as_of(self._job(self._object(answered, what="this batch"), model), answered)
 
     @without_key
     @override
@@ -259,6 +259,7 @@ class FileBatches(WireBatches):
             again=any(problem.get("code") == _QUEUE_FULL for problem in problems),
             expires=_number(entry.get("expires_at")),
             results=results,
+            created=_number(entry.get("created_at")),
         )
 
     def _why(self, problems: Sequence[Mapping[str, Any]]) -> str:

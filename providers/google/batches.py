@@ -135,7 +135,7 @@ class GeminiBatches(WireBatches):
     async def poll(self, job: str, model: str) -> BatchJob:
         self.provider.check_secret()
         answered = await self.within(self._client.ask("GET", f"/batches/{quote(job, safe='')}"))
-        return self._job(self._object(answered, what="this batch"))
+        return self.as_of(self._job(self._object(answered, what="this batch")), answered)
 
     @without_key
     @override
@@ -213,6 +213,7 @@ class GeminiBatches(WireBatches):
             again=state is JobState.FAILED and error.get("code") in (_EXHAUSTED, 429),
             expires=created + LIFE_S if created else None,
             results=results,
+            created=created,
         )
 
     def _trouble(self, answered: Answered, model: str, what: str) -> ProviderError:

@@ -150,6 +150,7 @@ class TogetherBatches(FileBatches):
             again=state is JobState.FAILED and bool(_QUEUE_FULL.search(why)),
             expires=moment(entry.get("job_deadline")),
             results=results,
+            created=moment(entry.get("created_at")),
         )
 
 

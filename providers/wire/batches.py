@@ -10,7 +10,7 @@ import asyncio
 from abc import abstractmethod
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import wraps
 from pathlib import Path
 from typing import Any, ClassVar
@@ -32,6 +32,7 @@ from evalbench.providers.modelfacts.refusals import blamed
 from evalbench.providers.wire.body import ReadBody, keyless, parsed, reply_of
 from evalbench.providers.wire.exchange import Answered, Arrival, Prepared
 from evalbench.providers.wire.failures import ErrorResponse, build, error_response, not_an_api
+from evalbench.providers.wire.headers import server_date
 from evalbench.providers.wire.lenient import decode, encode
 from evalbench.providers.wire.provider import NetworkProvider
 from evalbench.providers.wire.reply_scrubbing import LONGEST_ID
@@ -214,6 +215,11 @@ class WireBatches(BatchApi):
         """The body of a successful answer; raises the error of any other answer."""
         return self.understood(answered, lambda: self._trouble(answered, model, what))
 
+    @staticmethod
+    def as_of(job: BatchJob, answered: Answered) -> BatchJob:
+        """A job with the time of the report that it was read from."""
+        return replace(job, reported=server_date(answered.headers))
+
     def _unclear(self) -> ProviderError:
         return ServerFault(f"what {self.title} says of a batch cannot be read")
 
@@ -254,11 +260,12 @@ def expired(title: str, *, cancelled: bool) -> ProviderError:
 
 
 def moment(text: object) -> float | None:
-    """Unix seconds of an RFC 3339 timestamp; None if it is invalid."""
+    """Unix seconds of an RFC 3339 timestamp, in UTC if it names no zone; None if it is invalid."""
     try:
-        return datetime.fromisoformat(str(text)).timestamp()
+        then = datetime.fromisoformat(str(text))
     except ValueError:
         return None
+    return (then if then.tzinfo else then.replace(tzinfo=UTC)).timestamp()
 
 
 def within(entry: Mapping[str, Any], field: str) -> Mapping[str, Any]:

@@ -79,8 +79,13 @@ def until(moment: str | None, headers: Mapping[str, str]) -> float | None:
 
 def server_time(headers: Mapping[str, str]) -> float:
     """Unix time by the provider's clock; by this machine's if a response has no ``date``."""
-    stamp = _http_date(headers.get("date"))
+    stamp = server_date(headers)
     return time.time() if stamp is None else stamp
+
+
+def server_date(headers: Mapping[str, str]) -> float | None:
+    """Unix time by the provider's clock; None if a response has no ``date``."""
+    return _http_date(headers.get("date"))
 
 
 def _http_date(text: str | None) -> float | None:

@@ -134,7 +134,7 @@ class Lifecycle:
                 if job.state.over:
                     await context.put(batch, Stage.ENDED)
                     return
-            if await self._overdue():
+            if job and await self._overdue(job):
                 return
             await self._waits.later(pause)
             pause = min(LONGEST_POLL_S, pause * 1.5)
@@ -203,19 +203,25 @@ class Lifecycle:
                 batch.failing_since = 0.0
                 if before != (Stage.SUBMITTED, len(batch.doubtful)):
                     await context.put(batch, Stage.SUBMITTED)
-            if await self._overdue():
+            if await self._overdue(None):
                 return
             await self._waits.later(pause)
             pause = min(LONGEST_POLL_S, pause * 1.5)
 
-    async def _overdue(self) -> bool:
-        """Cancel a batch that takes too long; True if it was given up on."""
+    async def _overdue(self, job: BatchJob | None) -> bool:
+        """Cancel a batch that takes too long; True if it was given up on.
+
+        Args:
+            job: the provider's report of just now. What it took is measured by the provider's
+                clock, if that is known: this machine's may have been wrong, then or now.
+        """
         batch, context = self.batch, self._context
-        now = context.clock()
-        age = now - batch.since
-        end = batch.since + context.terms.window_s
-        if batch.job and batch.job.expires:
-            end = max(end, batch.job.expires)
+        now, since = context.clock(), batch.since
+        if job and job.reported is not None:
+            now, since = job.reported, job.created or since
+        age, end = now - since, since + context.terms.window_s
+        if job and job.expires:
+            end = max(end, job.expires)
         if batch.cancelled_at and now - batch.cancelled_at > GRACE_S:
             lost = ServerFault(
                 f"batch {batch.job.id if batch.job else batch.name} never ended",
@@ -236,10 +242,10 @@ class Lifecycle:
                 batch.cancelled_at = now
                 await self._context.put(batch, batch.stage)
             else:
-                await self._cancel()
+                await self._cancel(now)
         return False
 
-    async def _cancel(self) -> None:
+    async def _cancel(self, now: float) -> None:
         batch, context = self.batch, self._context
         assert batch.job
         context.report("batch-cancelled", batch=batch.name, why=batch.cancel_for)
@@ -250,7 +256,7 @@ class Lifecycle:
         except CallRejected:
             # Already over, or gone; the next poll shows which.
             pass
-        batch.cancelled_at = context.clock()
+        batch.cancelled_at = now
         await self._context.put(batch, batch.stage)
 
     # -- results -------------------------------------------------------------------

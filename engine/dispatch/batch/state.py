@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 from array import array
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from decimal import Decimal
 from enum import StrEnum
 from typing import Any
@@ -154,7 +154,8 @@ class Batch:
     def row(self) -> BatchRow:
         """Its stored form."""
         body = {name: getattr(self, name) for name in _STORED}
-        body["job"] = asdict(self.job) if self.job else None
+        job = asdict(self.job) if self.job else None
+        body["job"] = job and {name: job[name] for name in _STORED_OF_JOB}
         body |= {name: str(getattr(self, name)) for name in _MONEY}
         return BatchRow(self.id, self.name, self.stage.value, body)
 
@@ -213,6 +214,8 @@ _STORED = (
     "again",
 )
 
+_STORED_OF_JOB = tuple(f.name for f in fields(BatchJob) if f.compare)
+
 _MONEY = ("cost", "saved", "worst")
 
 
@@ -230,7 +233,8 @@ def batch_of(row: BatchRow) -> Batch:
         # Older versions stored fewer fields.
         setattr(batch, name, body.get(name, getattr(batch, name)))
     if job and not batch.doubtful:
-        batch.job = BatchJob(**{**job, "state": JobState(job["state"])})
+        told = {name: job[name] for name in _STORED_OF_JOB if name in job}
+        batch.job = BatchJob(**{**told, "state": JobState(job["state"])})
     elif job and batch.stage is not Stage.UNFETCHED:
         # An older version mistook one of the doubtful jobs for it.
         batch.stage = Stage.SUBMITTED

@@ -147,6 +147,7 @@ async def test_the_whole_life(sim: Handle, sit: Sit, name: str) -> None:
     sim.advance(360)
     job = await desk.poll(job)
     assert job.state is JobState.RUNNING
+    assert job.reported - job.created == pytest.approx(360, abs=2)
     if name != "together":
         assert job.total == 6
     assert job.succeeded == (None if name in UNCOUNTED else 3)

@@ -53,6 +53,7 @@ class Parcel:
     state: JobState = JobState.WAITING
     looks: int = 0
     made: float = -1e9
+    dated: float | None = None
     results: list[bytes] = field(default_factory=list)
     why: str = ""
 
@@ -78,6 +79,7 @@ class Post(Provider, BatchApi):
         lists_after: seconds before a new parcel stands in the list of parcels.
         trouble: errors of the next steps by name; ``created`` fails after the parcel was made.
         names: whether parcels keep their names.
+        clock: the time that it tells with every poll; None: none.
         usage: what answers in batches say of their tokens.
         executed: how often each prompt was worked on.
         asked: texts that were answered at once.
@@ -100,6 +102,7 @@ class Post(Provider, BatchApi):
         self.lists_after = 0.0
         self.trouble: dict[str, deque[Exception]] = {}
         self.names = True
+        self.clock: Callable[[], float] | None = None
         self.usage = USAGE
         self.parcels: dict[str, Parcel] = {}
         self.executed: Counter[str] = Counter()
@@ -161,6 +164,7 @@ class Post(Provider, BatchApi):
         lines = [orjson.loads(line) for line in file.read_bytes().splitlines()]
         parcel = Parcel(f"job-{len(self.parcels) + 1}", name, lines)
         parcel.made = asyncio.get_running_loop().time()
+        parcel.dated = self.clock and self.clock()
         self.parcels[parcel.id] = parcel
         await self._step("created")
         return self._job(parcel)
@@ -174,6 +178,8 @@ class Post(Provider, BatchApi):
             **self.counts.get(parcel.id, {}) if parcel.state.over else {},
             why=parcel.why,
             again=parcel.why == "queue full",
+            created=parcel.dated,
+            reported=self.clock and self.clock(),
         )
 
     async def find(

@@ -584,6 +584,37 @@ async def test_a_batch_that_cannot_even_be_cancelled_is_given_up(tmp_path: Path)
     assert call.reply.possibly_billed
 
 
+@pytest.mark.parametrize(
+    ("pace", "jobs"),
+    [(0.001, 1), (30.0, 2)],
+    ids=["it says that hardly any time has gone by", "it says that it takes too long"],
+)
+@pytest.mark.parametrize("settings", [{}, {"fallback_s": 3600.0}], ids=["overdue", "fallback"])
+def test_how_long_a_batch_takes_is_told_by_its_providers_clock(
+    tmp_path: Path, pace: float, jobs: int, settings: dict[str, Any]
+) -> None:
+    @virtual_time
+    async def check() -> None:
+        world, post = await world_of(tmp_path, 10), Post(window_s=1000)
+        began = now()
+        post.clock = lambda: 5e8 + pace * (now() - began)
+        post.becomes = lambda parcel: (
+            third_look(parcel)
+            if parcel.id != "job-1" or now() - began > 90_000
+            else JobState.RUNNING
+        )
+
+        state, driver = await drive(world, post, **settings)
+
+        assert (state, driver.progress.failed, driver.progress.done) == (State.COMPLETE, 0, 10)
+        at_once = 5 if settings and jobs == 2 else 0
+        assert len(post.asked) == at_once
+        assert len(post.parcels) == (1 if at_once else jobs)
+        assert ("cancel" in post.steps) is (now() - began < 3600) is (jobs == 2)
+
+    check()
+
+
 @virtual_time
 async def test_stragglers_are_asked_at_once_when_that_is_wished(tmp_path: Path) -> None:
     world, post = await world_of(tmp_path, 10), Post()
