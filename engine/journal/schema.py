@@ -225,8 +225,11 @@ def understand(error: Exception, path: Path) -> JournalError:
             hint="free some space, then: evalbench resume " + path.parent.name,
         )
     if code.startswith("SQLITE_READONLY") or number in (errno.EACCES, errno.EPERM, errno.EROFS):
+        again = f"make it writable again, then: evalbench resume {path.parent.name}"
         return JournalError(
-            f"{path.parent} cannot be written to", why=text, hint="choose another --run-dir"
+            f"{path.parent} cannot be written to",
+            why=text,
+            hint=again if path.exists() else "choose another --run-dir",
         )
     if code in ("SQLITE_NOTADB", "SQLITE_CORRUPT") or text.startswith("no such table"):
         return _unreadable(path, text)
@@ -234,6 +237,12 @@ def understand(error: Exception, path: Path) -> JournalError:
     if failure and (limit := system_limit(failure, what)):
         return JournalError(what, why=limit.why, hint=limit.hint)
     return JournalError(what, why=text)
+
+
+def why_not_written(path: Path) -> JournalError | None:
+    """Why nothing can be written next to a journal: its disk is full, read only or broken."""
+    failure = _failure_in(path.parent)
+    return understand(failure, path) if failure else None
 
 
 def _unreadable(path: Path, why: str) -> JournalError:

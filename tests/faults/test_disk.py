@@ -15,7 +15,8 @@ import pytest
 from evalbench.engine.errors import UsageError
 from evalbench.engine.journal import JournalReader
 from evalbench.engine.runs.folder import RunFolder
-from tests.faults.engines import Engines, replied
+from evalbench.tui.state.run_follower import RunFollower
+from tests.faults.engines import Engines, replied, wait_until
 
 needs_mount = pytest.mark.skipif(
     os.geteuid() != 0 or shutil.which("mount") is None, reason="only root can mount"
@@ -93,6 +94,27 @@ def test_whatever_is_full_is_told_with_exit_code_5(
     assert done.returncode == 5
     assert "no space is left" in done.stdout + done.stderr
     assert "Traceback" not in done.stderr
+
+
+@needs_mount
+def test_a_disk_that_became_read_only_is_told_although_the_engine_could_not_store_it(
+    engines: Engines, small_disk: Path
+) -> None:
+    run = engines.start(engines.spec(size=2000), run_dir=small_disk)
+    watching = RunFollower(run)
+    wait_until(lambda: watching.look() and watching.status.done, "the first answers")
+    # As of an engine that met the disk: nothing of its end can be written.
+    engines.end()
+    subprocess.run(["mount", "-o", "remount,ro", str(small_disk)], check=True)
+    wait_until(lambda: watching.look() or watching.ended, "the end of the engine")
+    assert watching.exit_code == 5
+    assert "cannot be written to" in watching.problem()
+    assert f"make it writable again, then: evalbench resume {run.id}" in watching.problem()
+    subprocess.run(["mount", "-o", "remount,rw", str(small_disk)], check=True)
+    known, mark = replied(run), len(engines.ledger.lines())
+    engines.resume(run)
+    assert engines.finish(run).exit_code == 0
+    assert not engines.ledger.asked(after=mark) & known
 
 
 @needs_mount

@@ -39,6 +39,8 @@ class RunFollower:
         self.status = folder.status()
         self.interrupted = False
         self.killed = False
+        self._seen_alive = False
+        self._disk: JournalError | None = None
         self._seen: tuple[int, int] | None = None
         self._alive_due = 0.0
         self._shown = 0.0
@@ -88,6 +90,8 @@ class RunFollower:
             return JournalError.exit_code
         if self.killed and self.interrupted:
             return STOPPED
+        if self.interrupted and self._disk:
+            return _CANNOT_GO_ON
         if self.interrupted or self.status.exit_code is None:
             return CRASHED
         return self.status.exit_code
@@ -106,13 +110,21 @@ class RunFollower:
                 # It may have ended between the two reads.
                 changed = self._read_status() or changed
                 self.interrupted = not self.status.at_rest
+                if self.interrupted and self._seen_alive and not self.lost:
+                    self._look_at_the_disk()
             else:
-                self.interrupted = False
+                self.interrupted, self._seen_alive = False, True
         return changed
 
     def stale(self) -> bool:
         """Whether nothing was shown for a second, so that clocks keep moving."""
         return time.monotonic() - self._shown >= _SHOW_EVERY_S
+
+    def _look_at_the_disk(self) -> None:
+        """An engine whose disk takes nothing cannot store why it ended."""
+        from evalbench.engine.journal.schema import why_not_written
+
+        self._seen_alive, self._disk = False, why_not_written(self.folder.journal)
 
     def _read_status(self) -> bool:
         try:
@@ -159,6 +171,8 @@ class RunFollower:
                 "its engine did not stop when asked and was killed;"
                 f" resume it with: evalbench resume {self.id}"
             )
+        if self.interrupted and self._disk:
+            return str(self._disk)
         if self.interrupted:
             line = _last_line(self.folder)
             return f"its engine ended unexpectedly; {self.folder.engine_log} ends with: {line}"
