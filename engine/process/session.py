@@ -69,7 +69,7 @@ class RunSession:
             watch: the watchdog of the whole process.
 
         Raises:
-            RunBusy: another engine is driving it.
+            RunBusy: another engine is driving it, or the run that this one is a copy of.
         """
         self.folder = folder = RunFolder(request.folder)
         self._secrets = dict(request.secrets)
@@ -78,6 +78,11 @@ class RunSession:
         self.spec = folder.spec()
         self._roles = self.spec.roles()
         self._lock = Lock(folder)
+        try:
+            folder.refuse_live_copy()
+        except RunBusy:
+            self._lock.release()
+            raise
         self._driver: Driver | None = None
         self._earlier: EarlierReplies | None = None
         self._halt: State | None = None

@@ -193,6 +193,21 @@ class RunFolder:
         started = process_start(known.pid)
         return known.pid if started and started == known.pid_started else None
 
+    def refuse_live_copy(self) -> None:
+        """Check, holding its lock, that this is not a copy of a run that goes on elsewhere.
+
+        Raises:
+            RunBusy: a live engine on this machine drives the original: what both ask would be paid
+                for twice.
+        """
+        status = self.status()
+        if status.host == socket.gethostname() and (pid := self.live_pid(status)):
+            raise RunBusy(
+                f"{self.path} is a copy of a run that process {pid} drives",
+                why="both would ask and pay for the same calls",
+                hint="stop the other run or wait for its end, then copy it anew",
+            )
+
     def shown_state(self, status: Status) -> str:
         """The run's state for display: as in its status, unless its engine is gone."""
         if self.unreadable(status):
@@ -341,7 +356,9 @@ def process_start(pid: int) -> str:
         after = stat.rpartition(")")[2].split()
         return "" if after[0] == "Z" else after[19]
     ps = ["ps", "-o", "lstart=", "-p", str(pid)]  # macOS has no /proc
-    found = subprocess.run(ps, capture_output=True, text=True, check=False)
+    # It tells local time in the language of the user, and both may differ between two callers.
+    own = os.environ | {"TZ": "UTC", "LC_ALL": "C"}
+    found = subprocess.run(ps, capture_output=True, text=True, check=False, env=own)
     return found.stdout.strip()
 
 

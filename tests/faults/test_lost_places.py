@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
-from evalbench.engine.errors import JournalError
+from evalbench.engine.errors import JournalError, RunBusy
 from evalbench.engine.runs.folder import RunFolder
 from evalbench.tui.cli.closing import print_closing
 from evalbench.tui.cli.output import Out
@@ -222,6 +222,21 @@ def test_a_status_of_another_run_says_nothing(engines: Engines, killed: RunFolde
     status = engines.finish(killed)
     assert (status.state, status.total, status.done) == ("complete", 300, 300)
     assert not engines.ledger.asked(after=mark) & known
+
+
+def test_a_copy_of_a_live_run_asks_nothing_before_the_run_has_ended(engines: Engines) -> None:
+    run = engines.start(engines.spec(size=400, concurrency=2))
+    wait_until(lambda: (run.status().replies or 0) > 10, "replies in the status")
+    copy = RunFolder(run.path.parents[1] / "copies" / run.id)
+    shutil.copytree(run.path, copy.path)
+    with pytest.raises(RunBusy, match="is a copy of a run that process") as caught:
+        engines.resume(copy)
+    assert "pay for the same calls" in caught.value.why
+    assert run.live_pid() == engines.pid
+    # Killed, the run is no reason any more; what the copy lacks is asked.
+    engines.end()
+    engines.resume(copy)
+    assert engines.finish(copy).state == "complete"
 
 
 @pytest.mark.slow

@@ -265,6 +265,19 @@ def test_without_proc_ps_is_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert process_start(42) == ""
 
 
+def test_the_start_of_a_process_is_the_same_in_every_time_zone_and_language(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ps = tmp_path / "ps"
+    ps.write_text('#!/bin/sh\necho "$TZ, $LC_ALL"\n')
+    ps.chmod(0o700)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setenv("TZ", "Asia/Tokyo")
+    monkeypatch.setenv("LC_ALL", "de_DE.UTF-8")
+    monkeypatch.setattr(runfolder, "Path", lambda name: tmp_path / "macos" / name.lstrip("/"))
+    assert process_start(41) == "UTC, C"
+
+
 # -- the lock ------------------------------------------------------------------------------
 
 
