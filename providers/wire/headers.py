@@ -92,7 +92,9 @@ def _http_date(text: str | None) -> float | None:
     if not text:
         return None
     try:
-        return parsedate_to_datetime(text).timestamp()
+        then = parsedate_to_datetime(text)
+        # Without a zone, which RFC 5322 writes as -0000, it is UTC all the same.
+        return (then if then.tzinfo else then.replace(tzinfo=UTC)).timestamp()
     except (ValueError, OverflowError):
         return None
 

@@ -99,6 +99,7 @@ class RunView:
         self._engine: tuple[int | None, str] | None = None
         self._second = 0
         self._elapsed = 0.0
+        self._told: tuple[float, float] = (0.0, 0.0)
         self._glanced = False
         self.answers: list[Answer] = []
         self.pace = RateHistory()
@@ -114,7 +115,7 @@ class RunView:
             self._read()
             return True
         # Clocks advance between two changes of the status.
-        second, self._second = self._second, int(time.time())
+        second, self._second = self._second, int(time.monotonic())
         return self.live and second != self._second
 
     def glance(self) -> bool:
@@ -244,9 +245,10 @@ class RunView:
         seconds = self.status.seconds
         if not self.live or not seconds:
             return seconds
-        # The status is a moment old.
-        since = max(0.0, time.time() - self.status.updated)
-        self._elapsed = max(self._elapsed, seconds + since)
+        # The time since the status was read, by a clock that nobody sets.
+        if self._told[0] != self.status.updated:
+            self._told = self.status.updated, time.monotonic()
+        self._elapsed = max(self._elapsed, seconds + time.monotonic() - self._told[1])
         return self._elapsed
 
     @property

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import time
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 
@@ -12,6 +14,7 @@ from hypothesis import strategies as st
 
 from evalbench.providers.anthropic.limits import read_limits
 from evalbench.providers.wire import headers as h
+from evalbench.providers.wire.batches import moment
 
 
 @pytest.mark.parametrize(
@@ -120,6 +123,25 @@ def test_other_families() -> None:
     )
     assert minute
     assert (minute.requests_remaining, minute.tokens_limit) == (5, 9000)
+
+
+@pytest.fixture
+def tokyo(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """This machine is nine hours ahead."""
+    with monkeypatch.context() as away:
+        away.setenv("TZ", "Asia/Tokyo")
+        time.tzset()
+        yield
+    time.tzset()
+
+
+@pytest.mark.usefixtures("tokyo")
+def test_times_without_a_zone_are_utc_wherever_this_machine_is() -> None:
+    then = datetime(2026, 11, 30, 10, tzinfo=UTC).timestamp()
+    for text in ("Mon, 30 Nov 2026 10:00:00 GMT", "Mon, 30 Nov 2026 10:00:00 -0000"):
+        assert h.server_date({"date": text}) == then
+    for text in ("2026-11-30T10:00:00Z", "2026-11-30T10:00:00", "2026-11-30T19:00:00+09:00"):
+        assert moment(text) == then
 
 
 def test_retry_after() -> None:

@@ -266,6 +266,20 @@ def test_time_goes_on_between_two_looks_at_the_status(engine: PretendEngine) -> 
     assert view.elapsed > 5
 
 
+@pytest.mark.parametrize("jump", [86_400.0, -86_400.0])
+def test_a_clock_that_is_set_meanwhile_changes_no_duration(
+    engine: PretendEngine, monkeypatch: pytest.MonkeyPatch, jump: float
+) -> None:
+    engine.status(seconds=5.0)
+    view = viewed(engine)
+    now = time.time
+    monkeypatch.setattr(time, "time", lambda: now() + jump)
+    assert 5 <= view.elapsed < 60
+    engine.status(seconds=6.0)
+    view.look()
+    assert 6 <= view.elapsed < 60
+
+
 def test_the_clock_leaves_out_a_models_loading_before_and_after_the_end(
     engine: PretendEngine,
 ) -> None:
