@@ -282,13 +282,15 @@ SPEC = record(
 _RATE = decimal(10**9)
 _RATES = record(
     {"input": _RATE, "output": _RATE},
-    dict.fromkeys(("cache_read", "cache_write"), _RATE),
+    dict.fromkeys(("cache_read", "cache_write", "cache_write_1h", "audio"), _RATE),
     closed=True,
 )
+_ABOVE = list_of(pair_of(whole(), _RATES))
 PRICES = record(
     {"rates": _RATES},
     {
-        "above": list_of(pair_of(whole(), _RATES)),
+        "above": _ABOVE,
+        "tiers": table_of(record({"rates": _RATES}, {"above": _ABOVE}, closed=True)),
         **dict.fromkeys(("source", "model", "mode", "service_tier", "note"), text),
     },
     closed=True,
@@ -379,6 +381,7 @@ _USAGE = record(
         (
             *("input_tokens", "output_tokens"),
             *("cache_read_tokens", "cache_write_tokens", "reasoning_tokens"),
+            *("cache_write_1h_tokens", "audio_tokens"),
         ),
         maybe(whole(0, _TOKENS)),
     ),
@@ -388,7 +391,7 @@ REPLY = record(
     {},
     {
         **dict.fromkeys(("text", "reasoning", "stop_reason", "provider_model"), text),
-        **dict.fromkeys(("request_id", "error"), text),
+        **dict.fromkeys(("request_id", "error", "service_tier"), text),
         "outcome": one_of(_OUTCOMES),
         "logprobs": list_of(numeral),
         "usage": _USAGE,

@@ -58,12 +58,14 @@ class Usage:
     """Tokens of one call in a canonical form.
 
     ``input_tokens`` counts every prompt token, cached or not; ``output_tokens`` counts every
-    generated token, including reasoning. The other fields are subsets of these. None: not
-    reported.
+    generated token, including reasoning. The other fields are subsets of these:
+    ``cache_write_1h_tokens`` of those written to the cache are kept there for an hour, and
+    ``audio_tokens`` of the input are sound that was not read from a cache. None: not reported.
 
     Anything that is not a :func:`token_count` becomes None, and so do contradictions: if more
-    tokens were read from and written to the cache than the input had, the input becomes None;
-    if there was more reasoning than output, the reasoning does.
+    tokens were read from and written to the cache than the input had, more for an hour than at all,
+    or more sound than the rest of it, the input becomes None; if there was more reasoning than
+    output, the reasoning does.
     """
 
     input_tokens: int | None = None
@@ -71,6 +73,8 @@ class Usage:
     cache_read_tokens: int | None = None
     cache_write_tokens: int | None = None
     reasoning_tokens: int | None = None
+    cache_write_1h_tokens: int | None = None
+    audio_tokens: int | None = None
 
     def __post_init__(self) -> None:
         for value in (
@@ -79,12 +83,20 @@ class Usage:
             self.cache_read_tokens,
             self.cache_write_tokens,
             self.reasoning_tokens,
+            self.cache_write_1h_tokens,
+            self.audio_tokens,
         ):
             # Hot path: runs for every reply, and nearly always nothing is wrong.
             if value is not None and not (type(value) is int and 0 <= value <= MOST_TOKENS):
                 self._clean()
                 break
-        if self.cache_read_tokens or self.cache_write_tokens or self.reasoning_tokens:
+        if (
+            self.cache_read_tokens
+            or self.cache_write_tokens
+            or self.reasoning_tokens
+            or self.cache_write_1h_tokens
+            or self.audio_tokens
+        ):
             self._reconcile()
 
     def _clean(self) -> None:
@@ -93,15 +105,17 @@ class Usage:
 
     def _reconcile(self) -> None:
         read, written = self.input_tokens, self.output_tokens
-        cached = (self.cache_read_tokens or 0) + (self.cache_write_tokens or 0)
-        if cached and read is not None and cached > read:
-            for name in ("input_tokens", "cache_read_tokens", "cache_write_tokens"):
+        kept = self.cache_write_tokens or 0
+        parts = (self.cache_read_tokens or 0) + kept + (self.audio_tokens or 0)
+        if (self.cache_write_1h_tokens or 0) > kept or (read is not None and parts > read):
+            for name in _INPUT:
                 object.__setattr__(self, name, None)
         if written is not None and (self.reasoning_tokens or 0) > written:
             object.__setattr__(self, "reasoning_tokens", None)
 
 
 _COUNTS = tuple(Usage.__dataclass_fields__)
+_INPUT = tuple(name for name in _COUNTS if name not in ("output_tokens", "reasoning_tokens"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,6 +194,8 @@ class Reply:
             and may have been billed.
         reused: the earlier run it was reused from; None if it was asked for in this run.
         notes: oddities in the form of the body, and how it was read anyway.
+        service_tier: the tier it was answered in, in the provider's terms, if that is another
+            than was asked for.
     """
 
     text: str = ""
@@ -203,6 +219,7 @@ class Reply:
     possible_cost: Decimal = Decimal(0)
     reused: Reused | None = None
     notes: tuple[str, ...] = ()
+    service_tier: str = ""
 
     def settled(
         self,
@@ -237,6 +254,7 @@ class Reply:
             possible_cost,
             self.reused,
             self.notes,
+            self.service_tier,
         )
 
 
@@ -345,6 +363,7 @@ _PLAIN = (
     "attempts",
     "cut_tokens",
     "notes",
+    "service_tier",
 )
 _values, _counts = attrgetter(*_PLAIN), attrgetter(*_COUNTS)
 _DEFAULTS = _values(Reply())

@@ -19,11 +19,14 @@ class MediaTokens:
         tokens: the number by the rule.
         rule: its display name; ``rule of thumb`` if none is published.
         most: upper bound on what is billed; more than ``tokens`` only for a rule of thumb.
+        audio, most_audio: those of ``tokens`` and ``most`` that are sound.
     """
 
     tokens: int
     rule: str
     most: int = 0
+    audio: int = 0
+    most_audio: int = 0
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "most", max(self.most, self.tokens))
@@ -72,10 +75,9 @@ class TokenRules:
         # One frame extra, in case both the first and the last are sampled.
         most = (math.ceil((seconds or _LONGEST_S) * fps) + 1) * self.most_frame
         heard = math.ceil((seconds or _LONGEST_S) * self.sound)
-        if sound:
-            likely += math.ceil((seconds or _LIKELY_S) * self.sound)
+        audio = math.ceil((seconds or _LIKELY_S) * self.sound) if sound else 0
         rule = f"{self.frame} a frame, {fps:g} frames a second" if self.known else "rule of thumb"
-        return MediaTokens(likely, rule, most + heard)
+        return MediaTokens(likely + audio, rule, most + heard, audio, heard)
 
 
 VERY_LARGE = (8000, 6000)

@@ -61,12 +61,12 @@ class CostMeter:
         """The reservation needed before an attempt at a call is sent."""
         if not self._dearest:
             return Reservation(ZERO)
-        given, made = self._most(call)
+        given, made, audio = self._most(call)
         doubt = ZERO
         if self.budget.ceiling is not None:
             more = UNCAPPED_TOKENS - made - self.overruns.output_tokens
             doubt = self._dollars(0, max(0, more))
-        return Reservation(self._worst(given, made), doubt, self._group, 1, given, made)
+        return Reservation(self._worst(given, made, audio), doubt, self._group, 1, given, made)
 
     def of_batch(self, worst: Decimal = ZERO, calls: int = 0) -> Reservation:
         """The reservation for all calls of one batch, which are pending together.
@@ -83,7 +83,9 @@ class CostMeter:
 
     def cost(self, reply: Reply) -> Decimal | None:
         """The cost of an answer; None if the price or its tokens are unknown."""
-        return None if self.prices is None else self.prices.cost(reply.usage)
+        if self.prices is None:
+            return None
+        return self.prices.cost(reply.usage, reply.service_tier)
 
     def answered(self, reservation: Reservation, reply: Reply) -> Decimal | None:
         """Settle an answered attempt; returns its cost, None if prices are unknown.
@@ -97,7 +99,7 @@ class CostMeter:
             if self.prices is None:
                 self.budget.release(reservation)
                 return None
-            cost = self.prices.cost(reply.usage)
+            cost = self.cost(reply)
         worst = reservation.worst
         if reservation.group:
             self._learn(
@@ -110,8 +112,8 @@ class CostMeter:
         """The cost of an answer in a batch, as in :meth:`cost`, before its share is settled."""
         cost = self.cost(reply)
         if self._dearest:
-            given, made = self._most(call)
-            self._learn(given, made, self._worst(given, made), reply.usage, cost)
+            given, made, audio = self._most(call)
+            self._learn(given, made, self._worst(given, made, audio), reply.usage, cost)
         return cost
 
     def failed(self, reservation: Reservation, error: ProviderError) -> Decimal:
@@ -145,15 +147,16 @@ class CostMeter:
         self.budget.possibly_billed(reservation)
         return reservation.worst
 
-    def _most(self, call: Call) -> tuple[int, int]:
-        """The maximum input and output tokens of an attempt, as far as known in advance."""
+    def _most(self, call: Call) -> tuple[int, int, int]:
+        """The maximum input tokens, output tokens and, of the input, sound of an attempt."""
         prompt = call.prompt
         cap = 1 if prompt.kind == "choose" else prompt.params.max_tokens or UNCAPPED_TOKENS
-        return input_tokens(prompt, rules_of(call.model), fps=self._fps).most, cap
+        counted = input_tokens(prompt, rules_of(call.model), fps=self._fps)
+        return counted.most, cap, counted.most_audio
 
-    def _worst(self, given: int, made: int) -> Decimal:
+    def _worst(self, given: int, made: int, audio: int) -> Decimal:
         assert self.prices is not None
-        return self.prices.worst_case(given, made) + self._more
+        return self.prices.worst_case(given, made, audio) + self._more
 
     def _dollars(self, given: int, made: int) -> Decimal:
         """The maximum cost of this many tokens."""

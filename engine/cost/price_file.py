@@ -7,6 +7,8 @@
     output = 10
     cache_read = 0.125       # without it: as input
     cache_write = 1.5625
+    cache_write_1h = 2.5     # what is kept for an hour; without it: as cache_write
+    audio = 4                # sound in the input; without it: as input
     batch = 0.5              # factor of the batch mode; without it: unknown
     flex = 0.5               # the same for service tiers: flex, priority, fast
 
@@ -63,6 +65,21 @@ class OwnPrice:
             model=self.pattern,
             mode=mode,
             service_tier=service_tier,
+            tiers=None if mode == "batch" else self._other_tiers(service_tier),
+        )
+
+    def _other_tiers(self, tier: str) -> tuple[tuple[str, UnitPrices], ...]:
+        factors = {"": Decimal(1), **self.factors}
+        return tuple(
+            (
+                name,
+                UnitPrices(
+                    self.rates.times(factor),
+                    tuple((start, rates.times(factor)) for start, rates in self.above),
+                ),
+            )
+            for name, factor in factors.items()
+            if name not in ("batch", tier)
         )
 
 

@@ -23,19 +23,27 @@ from evalbench.engine.calls import BaseProvider, ModelRef
 from evalbench.engine.config import registry
 from evalbench.engine.cost import price_file
 from evalbench.engine.cost.listed_prices import find_listed
-from evalbench.engine.cost.unit_prices import GIVEN, ZERO, Mode, Rates, UnitPrices
+from evalbench.engine.cost.unit_prices import (
+    GIVEN,
+    STANDARD_TIERS,
+    ZERO,
+    Mode,
+    Rates,
+    UnitPrices,
+)
 from evalbench.engine.errors import SpecError
 from evalbench.engine.field_checks import anything, maybe, record, table_of
 from evalbench.engine.files import parse_json, read_plain
 from evalbench.engine.paths import cache_dir, config_dir, make_private, write_file
 from evalbench.engine.record_schemas import PRICES
 
-_STANDARD_TIERS = frozenset({"", "auto", "default", "standard", "standard_only"})
 _RATES = {
     "input": "input_mtok",
     "output": "output_mtok",
     "cache_read": "cache_read_mtok",
     "cache_write": "cache_write_mtok",
+    "cache_write_1h": "cache_write_1h_mtok",
+    "audio": "input_audio_mtok",
 }
 _BEYOND_TOKENS = ("requests_kcount", "output_reasoning_mtok")
 """Charges for ordinary calls that token rates cannot express; a model with one has no price."""
@@ -86,7 +94,7 @@ class PriceBook:
             at: when the prices apply (default: now).
         """
         name = f"{model.provider}/{model.name}"
-        tier = "" if service_tier in _STANDARD_TIERS else service_tier
+        tier = "" if service_tier in STANDARD_TIERS else service_tier
         if name in self._given:
             return UnitPrices(
                 self._given[name], source=GIVEN, model=name, mode=mode, service_tier=tier
@@ -126,7 +134,7 @@ class PriceBook:
             return True
         if provider is None or provider.free or not provider.price_table:
             return True
-        tier = "" if service_tier in _STANDARD_TIERS else service_tier
+        tier = "" if service_tier in STANDARD_TIERS else service_tier
         return PriceCache(datetime.now(UTC)).knows(
             _question(provider.price_table, model.name, "realtime", tier)
         )
@@ -157,7 +165,8 @@ def _derived(realtime: UnitPrices | None, *, cached: bool) -> UnitPrices | None:
     def halved(rates: Rates) -> Rates:
         if cached:
             return rates.times(half)
-        return replace(rates, input=rates.input * half, output=rates.output * half)
+        audio = None if rates.audio is None else rates.audio * half
+        return replace(rates, input=rates.input * half, output=rates.output * half, audio=audio)
 
     return replace(
         realtime,
@@ -251,7 +260,21 @@ def _from_table(
         mode=mode,
         service_tier=tier,
         note=note,
+        tiers=_other_tiers(model, tier, at) if mode == "realtime" else None,
     )
+
+
+def _other_tiers(model: Any, tier: str, at: datetime) -> tuple[tuple[str, UnitPrices], ...]:
+    """The prices of all service tiers in the table but this one."""
+    told = {str(one.when.get("service_tier", "")) for one in model.price_variants or ()}
+    names = {"" if name in STANDARD_TIERS else name for name in told | {""}} - {tier}
+    found = []
+    for name in sorted(names):
+        when = {"service_tier": name} if name else {}
+        rates, above, _ = _rates(model, when, at)
+        if rates and (not name or _has(model, when, at)):
+            found.append((name, UnitPrices(rates, tuple(above))))
+    return tuple(found)
 
 
 @functools.cache
@@ -319,11 +342,11 @@ def _rates_beyond(prices: Any, start: int) -> Rates:
 
 
 class PriceCache:
-    """The table's answers of one day, by query; discarded with a new day or table."""
+    """The table's answers of one day, by query; discarded with a new day, table or kind of rate."""
 
     def __init__(self, at: datetime) -> None:
         self._path = cache_dir() / "prices.json"
-        self._stamp = [version("genai-prices"), at.astimezone(UTC).date().isoformat()]
+        self._stamp = [version("genai-prices"), at.astimezone(UTC).date().isoformat(), *_RATES]
         self._known: dict[str, dict[str, object] | None] = {}
         try:
             stored = parse_json(read_plain(self._path))

@@ -35,6 +35,7 @@ class InputTokens:
         shared: likely tokens of the shared prefix, which providers may cache.
         images: number of images and videos.
         image_tokens: their share of ``likely``.
+        audio_tokens, most_audio: the shares of ``likely`` and ``most`` that are sound.
     """
 
     likely: int
@@ -42,6 +43,8 @@ class InputTokens:
     shared: int = 0
     images: int = 0
     image_tokens: int = 0
+    audio_tokens: int = 0
+    most_audio: int = 0
 
 
 @functools.lru_cache(maxsize=256)
@@ -76,6 +79,7 @@ def input_tokens(
     likely, most = 0.0, float(_PROMPT_TOKENS_MOST)
     shared, leading, beginning = 0.0, True, 0.0
     images, of_images = 0, 0
+    audio = most_audio = 0
     for message in prompt.messages:
         likely += _MESSAGE_TOKENS
         most += _MESSAGE_TOKENS_MOST
@@ -89,6 +93,7 @@ def input_tokens(
                     image = rules.image(image_size(part.data), detail)
                 images += 1
                 of_images += image.tokens
+                audio, most_audio = audio + image.audio, most_audio + image.most_audio
                 likely += image.tokens
                 most += image.most + _IMAGE_WRAPPING_MOST
                 leading = False
@@ -105,4 +110,12 @@ def input_tokens(
     for continuation in prompt.continuations:
         likely += text_tokens(continuation, rules)
         most += len(continuation.encode())
-    return InputTokens(round(likely), round(most), round(shared), images * asked, of_images)
+    return InputTokens(
+        round(likely),
+        round(most),
+        round(shared),
+        images * asked,
+        of_images,
+        audio * asked,
+        most_audio * asked,
+    )

@@ -20,6 +20,7 @@ from evalbench.engine.calls import Usage
 Mode = Literal["realtime", "batch"]
 
 ZERO = Decimal(0)
+STANDARD_TIERS = frozenset({"", "auto", "default", "standard", "standard_only"})
 GIVEN = "--price"
 """The source of prices that the user gave."""
 _MILLION = -6  # as an exponent of ten
@@ -27,21 +28,26 @@ _MILLION = -6  # as an exponent of ten
 
 @dataclass(frozen=True, slots=True)
 class Rates:
-    """US dollars per million tokens. None: the price of ordinary input."""
+    """US dollars per million tokens.
+
+    None: the price of ordinary input; for ``cache_write_1h`` that of other cache writes.
+    """
 
     input: Decimal
     output: Decimal
     cache_read: Decimal | None = None
     cache_write: Decimal | None = None
+    cache_write_1h: Decimal | None = None
+    audio: Decimal | None = None
 
     def times(self, factor: Decimal) -> Rates:
         """All rates multiplied by a factor."""
-        read, write = self.cache_read, self.cache_write
         return Rates(
-            self.input * factor,
-            self.output * factor,
-            None if read is None else read * factor,
-            None if write is None else write * factor,
+            **{
+                f.name: value * factor
+                for f in fields(self)
+                if (value := getattr(self, f.name)) is not None
+            }
         )
 
     def tokens(self, input_tokens: int, output_tokens: int) -> Decimal:
@@ -75,6 +81,8 @@ class UnitPrices:
         model: the model's name in the source.
         mode, service_tier: what they apply to.
         note: a note for the reader.
+        tiers: the prices of the other service tiers that the provider may answer in instead, by
+            name; empty name: standard. None: these prices hold whatever the tier.
     """
 
     rates: Rates
@@ -84,6 +92,7 @@ class UnitPrices:
     mode: Mode = "realtime"
     service_tier: str = ""
     note: str = ""
+    tiers: tuple[tuple[str, UnitPrices], ...] | None = None
 
     @property
     def free(self) -> bool:
@@ -98,14 +107,23 @@ class UnitPrices:
                 found = rates
         return found
 
-    def cost(self, usage: Usage) -> Decimal | None:
+    def cost(self, usage: Usage, service_tier: str = "") -> Decimal | None:
         """US dollars for one call; None if the provider did not report its tokens.
 
-        The tier depends on this call's own tokens, so prices are only correct per call, never for a
+        The rates depend on this call's own tokens, so prices are only correct per call, never for a
         sum of calls.
+
+        Args:
+            usage: its tokens.
+            service_tier: the tier it was answered in, if that is another than was asked for; None
+                is returned if its price is unknown.
         """
         if self.free:
             return ZERO
+        if service_tier and self.tiers is not None and self.mode == "realtime":
+            served = "" if service_tier in STANDARD_TIERS else service_tier
+            there = next((prices for name, prices in self.tiers if name == served), None)
+            return there.cost(usage) if there else None
         if usage.input_tokens is None or usage.output_tokens is None:
             return None
         rates = self.at(usage.input_tokens)
@@ -120,20 +138,28 @@ class UnitPrices:
             + write * write_rate
             + usage.output_tokens * rates.output
         )
+        if usage.audio_tokens and rates.audio is not None:
+            total += usage.audio_tokens * (rates.audio - rates.input)
+        if usage.cache_write_1h_tokens and rates.cache_write_1h is not None:
+            total += usage.cache_write_1h_tokens * (rates.cache_write_1h - write_rate)
         return total.scaleb(_MILLION)
 
-    def worst_case(self, input_tokens: int, output_tokens: int) -> Decimal:
-        """The maximum cost of a call with at most these tokens.
+    def worst_case(self, input_tokens: int, output_tokens: int, audio_tokens: int = 0) -> Decimal:
+        """The maximum cost of a call with at most these tokens, ``audio_tokens`` of them sound.
 
         Every input token counts at the highest input rate (usually that of a cache write), in the
         most expensive tier that the call can reach.
         """
         reachable = [self.rates, *(rates for start, rates in self.above if input_tokens > start)]
-        return _dearest(reachable).tokens(input_tokens, output_tokens)
+        most = _dearest(reachable)
+        heard = max(rates.audio or ZERO for rates in reachable) - most.input
+        return most.tokens(input_tokens, output_tokens) + (
+            (audio_tokens * max(ZERO, heard)).scaleb(_MILLION)
+        )
 
     @property
     def dearest(self) -> Rates:
-        """The maximum cost of an input token and of an output token, for any call."""
+        """The maximum cost of an input token but sound, and of an output token, for any call."""
         return _dearest([self.rates, *(rates for _, rates in self.above)])
 
     def to_json(self) -> dict[str, Any]:
@@ -144,6 +170,8 @@ class UnitPrices:
         for name in ("source", "model", "mode", "service_tier", "note"):
             if value := getattr(self, name):
                 out[name] = value
+        if self.tiers is not None:
+            out["tiers"] = {name: prices.to_json() for name, prices in self.tiers}
         return out
 
     @classmethod
@@ -151,6 +179,8 @@ class UnitPrices:
         """Inverse of :meth:`to_json`."""
         above = tuple((start, Rates.from_json(rates)) for start, rates in value.get("above", ()))
         rest = {name: part for name, part in value.items() if name not in ("rates", "above")}
+        if "tiers" in rest:
+            rest["tiers"] = tuple((name, cls.from_json(one)) for name, one in rest["tiers"].items())
         return cls(Rates.from_json(value["rates"]), above, **rest)
 
 
@@ -169,7 +199,10 @@ def prices_from_json(stored: Mapping[str, Any]) -> dict[str, UnitPrices | None]:
 
 
 def _dearest(tiers: Sequence[Rates]) -> Rates:
-    """The highest rates of several tiers; for input, usually that of a cache write."""
+    """The highest rates of several tiers; for input, usually that of a cache write.
+
+    Of what evalbench asks for: nothing is kept in a cache for an hour.
+    """
     return Rates(
         max(
             max(rates.input, rates.cache_read or ZERO, rates.cache_write or ZERO) for rates in tiers

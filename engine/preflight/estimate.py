@@ -329,7 +329,12 @@ class _CountingAsk(SequentialAsk):
         if self._short and counted.shared >= scale.cached_from:
             cached = round(counted.shared * factor)
             scale.meet(prompt, cached)
-        usage = Usage(text + counted.image_tokens, output, cache_read_tokens=cached)
+        usage = Usage(
+            text + counted.image_tokens,
+            output,
+            cache_read_tokens=cached,
+            audio_tokens=counted.audio_tokens,
+        )
         return usage, counted.images, counted.image_tokens
 
     def _add(self, role: str, usage: Usage, images: int, image_tokens: int) -> None:

@@ -63,10 +63,12 @@ def read_usage(usage: object) -> Usage:
         counts.get("cache_read_input_tokens"),
         counts.get("cache_creation_input_tokens"),
     )
+    kept = as_object(counts.get("cache_creation"))
     return Usage(
         input_tokens=sum_of(counts.get("input_tokens"), read, written),
         output_tokens=counts.get("output_tokens"),
         cache_read_tokens=read,
         cache_write_tokens=written,
         reasoning_tokens=as_object(counts.get("output_tokens_details")).get("thinking_tokens"),
+        cache_write_1h_tokens=kept.get("ephemeral_1h_input_tokens"),
     )

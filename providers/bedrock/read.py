@@ -7,7 +7,7 @@ from typing import Any
 
 from evalbench.engine.calls import Reply, Usage
 from evalbench.providers.wire.exchange import Arrival
-from evalbench.providers.wire.lenient import as_object, as_text, sum_of
+from evalbench.providers.wire.lenient import as_list, as_object, as_text, sum_of
 from evalbench.providers.wire.stops import outcome_of
 
 
@@ -59,9 +59,12 @@ def read_usage(usage: object) -> Usage:
     """
     counts = as_object(usage)
     read, written = (counts.get(f"cache{what}InputTokens") for what in ("Read", "Write"))
+    details = map(as_object, as_list(counts.get("cacheDetails")))
+    kept = [one.get("inputTokens") for one in details if one.get("ttl") == "1h"]
     return Usage(
         input_tokens=sum_of(counts.get("inputTokens"), read, written),
         output_tokens=counts.get("outputTokens"),
         cache_read_tokens=read,
         cache_write_tokens=written,
+        cache_write_1h_tokens=sum_of(0, *kept) if kept else None,
     )

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from evalbench.engine.calls import Outcome, Reply, Usage
+from evalbench.engine.calls.replies import token_count
 from evalbench.providers.wire.exchange import Arrival
 from evalbench.providers.wire.lenient import as_list, as_object, as_text, sum_of
 from evalbench.providers.wire.stops import known, outcome_of
@@ -75,10 +76,22 @@ def read_usage(usage: object) -> Usage:
     if not isinstance(usage, dict):
         return Usage()
     thoughts = usage.get("thoughtsTokenCount")
+    heard, again = (_audio(usage.get(f"{what}TokensDetails")) for what in ("prompt", "cache"))
     answer = usage.get("candidatesTokenCount")
     return Usage(
         input_tokens=usage.get("promptTokenCount"),
         output_tokens=sum_of(0 if answer is None else answer, thoughts),
         cache_read_tokens=usage.get("cachedContentTokenCount"),
         reasoning_tokens=thoughts,
+        audio_tokens=max(0, heard - again) if heard else None,
     )
+
+
+def _audio(details: object) -> int:
+    """The tokens of sound among those of a prompt, by modality."""
+    counts = [
+        token_count(one.get("tokenCount"))
+        for one in map(as_object, as_list(details))
+        if one.get("modality") == "AUDIO"
+    ]
+    return sum(count or 0 for count in counts)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from evalbench.engine.calls import (
@@ -40,6 +40,7 @@ from evalbench.providers.wire.address import api_address
 from evalbench.providers.wire.body import Opened, open_good, parsed, read_reply
 from evalbench.providers.wire.exchange import Answered, Arrival, Prepared
 from evalbench.providers.wire.headers import openai_limits
+from evalbench.providers.wire.lenient import as_object, as_text
 from evalbench.providers.wire.negotiated import Agreed
 from evalbench.providers.wire.negotiation import Terms
 from evalbench.providers.wire.provider import wire_name
@@ -98,6 +99,8 @@ class OpenAI(ChatProvider):
             image_detail=own.image_detail,
             service_tier=own.service_tier or "",
         )
+        asked = own.service_tier or "auto"
+        self._usual_tier = "default" if asked == "auto" else asked
         self._agreed = Agreed()
         self._client = SdkClient(
             openai_client,
@@ -154,7 +157,12 @@ class OpenAI(ChatProvider):
         reader = read_response if prepared.path == PATHS["responses"] else read_chat
         opened = open_good(answered, self.who, self.scrub, self.failed_status)
         if isinstance(opened, Opened):
-            return read_reply(opened, prepared, self.who, self.scrub, reader, limits, REQUEST_ID)
+            reply = read_reply(opened, prepared, self.who, self.scrub, reader, limits, REQUEST_ID)
+            served = as_text(as_object(reply.raw).get("service_tier"))[:100]
+            if served not in ("", "auto", self._usual_tier):
+                # A project may have a tier of its own, and priority falls back when it is full.
+                reply = replace(reply, service_tier=served)
+            return reply
         return self.read_refusal(opened, prepared.model, limits, prepared.notes)
 
     @override

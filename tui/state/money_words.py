@@ -41,6 +41,8 @@ def _rate_words(rates: Rates) -> str:
     words = f"${rates.input:f} in, ${rates.output:f} out"
     if rates.cache_read is not None:
         words += f", ${rates.cache_read:f} cached"
+    if rates.audio is not None:
+        words += f", ${rates.audio:f} sound"
     return words
 
 

@@ -275,6 +275,8 @@ def reply_facts(reply: Reply) -> Pairs:
     )
     if answered:
         facts.append(("answered by", answered))
+    if reply.service_tier:
+        facts.append(("service tier", reply.service_tier))
     if reply.request_id:
         facts.append(("request", reply.request_id))
     facts += [("parameters", words) for words in param_words(reply)]
@@ -290,6 +292,8 @@ def token_words(reply: Reply) -> str:
         into.append(f"{figures.count(usage.cache_read_tokens)} cached")
     if usage.cache_write_tokens:
         into.append(f"{figures.count(usage.cache_write_tokens)} written to the cache")
+    if usage.audio_tokens:
+        into.append(f"{figures.count(usage.audio_tokens)} sound")
     if usage.reasoning_tokens:
         out.append(f"{figures.count(usage.reasoning_tokens)} reasoning")
     return ", ".join(

@@ -13,7 +13,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evalbench.engine.calls import ModelRef, Usage
+from evalbench.engine.calls import ModelRef, Reply, Usage
+from evalbench.engine.cost.budget import Budget, Reservation
+from evalbench.engine.cost.meter import CostMeter
 from evalbench.engine.cost.prices import PriceBook
 from evalbench.engine.cost.unit_prices import Rates, UnitPrices
 from evalbench.engine.errors import DataError, SpecError
@@ -45,6 +47,33 @@ def test_cache_reads_and_writes_are_part_of_the_input_and_priced_apart(book: Pri
     # 1,000 plain at 3, 2,000 read at 0.30, 1,000 written at 3.75.
     usage = Usage(4_000, 0, cache_read_tokens=2_000, cache_write_tokens=1_000)
     assert prices.cost(usage) == usd("0.00735")
+
+
+def test_what_is_kept_for_an_hour_and_sound_have_prices_of_their_own(book: PriceBook) -> None:
+    prices = book.prices(SONNET, at=NOW)
+    assert prices
+    # 750 written for five minutes at 3.75, 250 for an hour at 6.
+    usage = Usage(1_000, 0, cache_write_tokens=1_000, cache_write_1h_tokens=250)
+    assert prices.cost(usage) == usd("0.0043125")
+    flash = ModelRef("google", "gemini-2.5-flash")
+    prices = book.prices(flash, at=NOW)
+    assert prices
+    # A video: 2,200 of text and pictures at 0.30, 800 of sound at 1.
+    assert prices.cost(Usage(3_000, 0, audio_tokens=800)) == usd("0.00146")
+    batch = book.prices(flash, "batch", at=NOW)
+    assert batch
+    assert batch.cost(Usage(3_000, 0, audio_tokens=800)) == usd("0.00073")
+    # A model without a price for sound charges it like any input.
+    assert UnitPrices(Rates(usd("3"), usd("15"))).cost(Usage(3_000, 0, audio_tokens=800)) == usd(
+        "0.009"
+    )
+
+
+def test_more_sound_or_more_kept_for_an_hour_than_there_is_counts_as_not_reported() -> None:
+    assert Usage(100, 5, audio_tokens=101).input_tokens is None
+    assert Usage(100, 5, 60, audio_tokens=41) == Usage(None, 5)
+    assert Usage(100, 5, 0, 10, cache_write_1h_tokens=11) == Usage(None, 5)
+    assert Usage(100, 5, 0, 10, cache_write_1h_tokens=10, audio_tokens=90).input_tokens == 100
 
 
 def test_reasoning_is_part_of_the_output(book: PriceBook) -> None:
@@ -143,6 +172,35 @@ def test_service_tiers_have_their_own_prices(book: PriceBook) -> None:
         assert book.prices(model, service_tier=standard, at=NOW) == plain
 
 
+def test_an_answer_in_another_tier_than_asked_for_costs_what_that_costs(book: PriceBook) -> None:
+    model, used = ModelRef("openai", "gpt-5.6-sol"), Usage(1_000, 100)
+    usual, flex, priority = (
+        book.prices(model, service_tier=tier, at=NOW) for tier in ("", "flex", "priority")
+    )
+    assert usual
+    assert flex
+    assert priority
+    alone = [prices.cost(used) for prices in (usual, flex, priority)]
+    assert len(set(alone)) == 3
+    for prices in (usual, flex, UnitPrices.from_json(usual.to_json())):
+        assert prices.cost(used, "priority") == priority.cost(used)
+    for prices in (flex, priority):
+        assert prices.cost(used, "default") == usual.cost(used)
+    # Nobody knows what it costs, so it is not taken for what was asked.
+    assert usual.cost(used, "scale") is None
+    meter = CostMeter(Budget(), usual)
+    for tier, cost in (("priority", priority.cost(used)), ("scale", usd("1"))):
+        reserved = meter.budget.take(Reservation(usd("1")))
+        assert meter.answered(reserved, Reply(usage=used, service_tier=tier)) == cost
+    # A price of one's own holds in every tier.
+    given = PriceBook(["1/5"], model).prices(model)
+    assert given
+    assert given.cost(used, "priority") == usd("0.0015")
+    batch = book.prices(model, "batch", at=NOW)
+    assert batch
+    assert batch.cost(used, "default") == batch.cost(used)
+
+
 def test_prices_that_change_with_the_hour_are_taken_at_the_dearest(book: PriceBook) -> None:
     model = ModelRef("deepseek", "deepseek-v4-pro")
     found = {book.prices(model, at=NOW.replace(hour=hour)) for hour in range(24)}
@@ -195,18 +253,23 @@ def test_every_price_agrees_with_the_table_itself(book: PriceBook, whose: str) -
             read = rng.randrange(total + 1)
             write = rng.randrange(total - read + 1)
             output = rng.randrange(10_000)
+            hour, sound = rng.randrange(write + 1), rng.randrange(total - read - write + 1)
             theirs = genai_prices.calc_price(
                 genai_prices.Usage(
                     input_tokens=total,
                     output_tokens=output,
                     cache_read_tokens=read,
                     cache_write_tokens=write,
+                    cache_write_1h_tokens=hour,
+                    input_audio_tokens=sound,
+                    cache_audio_read_tokens=0,
                 ),
                 known_as,
                 provider_id=provider.id,
                 genai_request_timestamp=NOW,
             )
-            assert prices.cost(Usage(total, output, read, write)) == theirs.total_price
+            used = Usage(total, output, read, write, cache_write_1h_tokens=hour, audio_tokens=sound)
+            assert prices.cost(used) == theirs.total_price
             compared += 1
     assert compared > 30
 
@@ -279,6 +342,12 @@ def test_ones_own_factors_make_the_other_modes_known(own: PriceBook) -> None:
     assert own.prices(model, "batch").rates.output == 5  # type: ignore[union-attr]
     assert own.prices(model, service_tier="flex").rates.output == 4  # type: ignore[union-attr]
     assert own.prices(model, service_tier="priority") is None
+    usual, flex = own.prices(model), own.prices(model, service_tier="flex")
+    assert usual
+    assert flex
+    assert usual.cost(Usage(100, 10), "flex") == flex.cost(Usage(100, 10))
+    assert flex.cost(Usage(100, 10), "default") == usual.cost(Usage(100, 10))
+    assert usual.cost(Usage(100, 10), "priority") is None
     assert own.prices(ModelRef("vllm", "llama"), "batch") is None
 
 
@@ -307,25 +376,29 @@ def test_a_malformed_price_file_is_named_with_its_fault(
 
 
 @settings(deadline=None)
-@given(st.builds(Usage, TOKENS, TOKENS), st.integers(0, 100), st.integers(0, 100))
-def test_no_call_costs_more_than_its_worst_case(usage: Usage, read: int, write: int) -> None:
+@given(st.builds(Usage, TOKENS, TOKENS), *[st.integers(0, 100)] * 3)
+def test_no_call_costs_more_than_its_worst_case(
+    usage: Usage, read: int, write: int, sound: int
+) -> None:
     assert usage.input_tokens is not None
     assert usage.output_tokens is not None
     prices = UnitPrices(
-        Rates(usd("3"), usd("15"), usd("0.3"), usd("3.75")),
-        ((200_000, Rates(usd("6"), usd("22.5"), usd("0.6"), usd("7.5"))),),
+        Rates(usd("3"), usd("15"), usd("0.3"), usd("3.75"), audio=usd("5")),
+        ((200_000, Rates(usd("6"), usd("22.5"), usd("0.6"), usd("7.5"), audio=usd("9"))),),
     )
     held = usage.input_tokens * read // 100
+    heard = (usage.input_tokens - held) * (100 - write) // 100 * sound // 100
     used = Usage(
         usage.input_tokens,
         usage.output_tokens,
         held,
         (usage.input_tokens - held) * write // 100,
+        audio_tokens=heard,
     )
     cost = prices.cost(used)
     assert cost is not None
-    assert cost <= prices.worst_case(usage.input_tokens, usage.output_tokens)
-    assert cost <= prices.worst_case(usage.input_tokens + 1_000, usage.output_tokens + 1_000)
+    assert cost <= prices.worst_case(usage.input_tokens, usage.output_tokens, heard)
+    assert cost <= prices.worst_case(usage.input_tokens + 1_000, usage.output_tokens + 1_000, heard)
 
 
 def test_stored_prices_give_the_same_costs(own: PriceBook) -> None:

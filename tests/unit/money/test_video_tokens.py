@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import struct
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
 
-from evalbench.engine.calls import MediaPart, generate, user
+from evalbench.engine.calls import MediaPart, ModelRef, generate, user
+from evalbench.engine.cost.budget import Budget
+from evalbench.engine.cost.meter import CostMeter
 from evalbench.engine.cost.tokens import input_tokens
+from evalbench.engine.cost.unit_prices import Rates, UnitPrices
 from evalbench.engine.data.media_headers import video_length
+from evalbench.engine.execution.ask import bind
 from evalbench.providers.modelfacts.token_rules import token_rules
 
 
@@ -74,3 +79,15 @@ def test_a_prompt_with_a_video() -> None:
     assert (
         input_tokens(prompt, token_rules("gemini-3.8-flash")).likely < counted.likely < counted.most
     )
+
+
+def test_the_sound_of_a_video_is_estimated_and_reserved_at_its_own_price() -> None:
+    part = MediaPart("video/mp4", film(10, sound=True))
+    prompt = generate([user([part, "What happens?"])])
+    counted = input_tokens(prompt, token_rules("gemini-2.5-flash"))
+    assert (counted.audio_tokens, counted.most_audio) == (320, 320)
+    prices = UnitPrices(Rates(Decimal("0.3"), Decimal("2.5"), audio=Decimal(1)))
+    call = bind(prompt, ModelRef("google", "gemini-2.5-flash"), {"max_tokens": 100})
+    silent = UnitPrices(Rates(Decimal("0.3"), Decimal("2.5")))
+    worst, without = (CostMeter(Budget(), one).worst_case(call) for one in (prices, silent))
+    assert worst - without == 320 * Decimal("0.7") / 1_000_000

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from decimal import Decimal
+from typing import Any
 
 import pytest
 
-from evalbench.engine.calls import ModelRef, Params
+from evalbench.engine.calls import ModelRef, Params, Usage
 from evalbench.engine.cost.prices import PriceBook
 from evalbench.engine.errors import BadKey, CallRejected, NoSuchModel
 from evalbench.engine.keys import implausible
@@ -15,6 +16,7 @@ from evalbench.providers.bedrock.credentials import Credentials, read_credential
 from evalbench.providers.bedrock.facts import bedrock_facts, least_cached, takes_video
 from evalbench.providers.bedrock.names import geography_of, model_name
 from evalbench.providers.bedrock.prepare import terms
+from evalbench.providers.bedrock.read import read_usage
 from evalbench.providers.modelfacts import NOTHING, ModelFacts
 from evalbench.providers.modelfacts.token_rules import token_rules
 
@@ -181,3 +183,17 @@ def test_images_and_texts_are_counted_as_claude_counts() -> None:
             (1000, 1000)
         )
     assert token_rules("us.anthropic.claude-opus-4-8").characters == 2.7
+
+
+def test_what_is_kept_in_a_cache_for_an_hour_is_told_apart() -> None:
+    told: dict[str, Any] = {
+        "inputTokens": 10,
+        "outputTokens": 5,
+        "cacheReadInputTokens": 1_500,
+        "cacheWriteInputTokens": 300,
+    }
+    assert read_usage(told) == Usage(1_810, 5, 1_500, 300)
+    told["cacheDetails"] = [{"ttl": "5m", "inputTokens": 200}, {"ttl": "1h", "inputTokens": 100}]
+    assert read_usage(told) == Usage(1_810, 5, 1_500, 300, cache_write_1h_tokens=100)
+    told["cacheDetails"] = [None, {"ttl": "1h", "inputTokens": -1}]
+    assert read_usage(told) == Usage(1_810, 5, 1_500, 300)

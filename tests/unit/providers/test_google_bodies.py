@@ -13,6 +13,7 @@ from evalbench.engine.calls import (
     ModelRef,
     Outcome,
     TextPart,
+    Usage,
     assistant,
     generate,
     system,
@@ -154,6 +155,30 @@ def test_endings(candidate: dict[str, Any], outcome: Outcome, text: str) -> None
 def test_what_is_no_answer(body: dict[str, Any]) -> None:
     with pytest.raises((KeyError, TypeError, ValueError, AttributeError)):
         read(body)
+
+
+def test_the_sound_of_a_video_is_counted_apart() -> None:
+    """Gemini charges sound at a rate of its own; what came from a cache is charged as that."""
+    told: dict[str, Any] = {
+        "promptTokenCount": 3_000,
+        "candidatesTokenCount": 5,
+        "promptTokensDetails": [
+            {"modality": "TEXT", "tokenCount": 200},
+            {"modality": "VIDEO", "tokenCount": 2_000},
+            {"modality": "AUDIO", "tokenCount": 800},
+        ],
+    }
+    assert read_usage(told) == Usage(3_000, 5, audio_tokens=800)
+    cached = [{"modality": "AUDIO", "tokenCount": 300}, {"modality": "VIDEO", "tokenCount": 900}]
+    told |= {"cachedContentTokenCount": 1_200, "cacheTokensDetails": cached}
+    assert read_usage(told) == Usage(3_000, 5, 1_200, audio_tokens=500)
+    odd_ones: list[Any] = [
+        None,
+        "AUDIO",
+        [None, {"modality": "AUDIO", "tokenCount": -1}, {"modality": []}],
+    ]
+    for odd in odd_ones:
+        assert read_usage(told | {"promptTokensDetails": odd}).audio_tokens is None
 
 
 def test_thoughts_count_as_output() -> None:

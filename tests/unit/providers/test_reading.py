@@ -71,7 +71,7 @@ def test_anthropic_refusal_without_text_shows_its_explanation() -> None:
 
 
 def test_anthropic_usage_adds_the_cache_to_the_input() -> None:
-    usage = {
+    usage: dict[str, Any] = {
         "input_tokens": 10,
         "cache_read_input_tokens": 900,
         "cache_creation_input_tokens": 50,
@@ -79,6 +79,8 @@ def test_anthropic_usage_adds_the_cache_to_the_input() -> None:
         "output_tokens_details": {"thinking_tokens": 60},
     }
     assert read_usage(usage) == Usage(960, 70, 900, 50, 60)
+    usage["cache_creation"] = {"ephemeral_5m_input_tokens": 20, "ephemeral_1h_input_tokens": 30}
+    assert read_usage(usage) == Usage(960, 70, 900, 50, 60, cache_write_1h_tokens=30)
     assert read_usage({"input_tokens": 10, "output_tokens": 7}) == Usage(10, 7)
     assert read_usage(None) == Usage()
 
@@ -211,6 +213,29 @@ def test_a_failed_response_for_policy_is_an_outcome() -> None:
     body = response("failed", error={"code": "bio_policy", "message": "Not this."})
     reply = OpenAI({}, "k").read(answered(body), RESPONSES)
     assert (reply.outcome, reply.stop_reason) == (Outcome.FILTERED, "bio_policy")
+
+
+@pytest.mark.parametrize(
+    ("asked", "served", "told"),
+    [
+        (None, "default", ""),
+        (None, None, ""),
+        (None, "priority", "priority"),
+        ("auto", "flex", "flex"),
+        ("flex", "flex", ""),
+        ("priority", "default", "default"),
+        ("priority", 7, ""),
+    ],
+)
+def test_openai_tells_the_service_tier_if_it_is_not_the_one_asked_for(
+    asked: str | None, served: object, told: str
+) -> None:
+    provider = OpenAI({"service_tier": asked}, "k")
+    completed = chat("stop") | {"service_tier": served}
+    assert provider.read(answered(completed), CHAT).service_tier == told
+    text = said({"type": "output_text", "text": "B"})
+    responded = response("completed", text, service_tier=served)
+    assert provider.read(answered(responded), RESPONSES).service_tier == told
 
 
 def test_request_id_and_limits_come_along() -> None:
