@@ -46,13 +46,19 @@ def facts_of(entry: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def billed(usage: object) -> Decimal | None:
-    """US dollars charged for an answer, including charges to the user's own upstream key."""
+    """US dollars charged for an answer, including charges to the user's own upstream key.
+
+    None if that is not reported in full: with such a key ``cost`` alone is only the fee.
+    """
     if not isinstance(usage, Mapping) or (cost := _number(usage.get("cost"))) is None:
         return None
+    if not usage.get("is_byok"):
+        return cost if cost >= 0 else None
     details = usage.get("cost_details")
-    if usage.get("is_byok") and isinstance(details, Mapping):
-        cost += _number(details.get("upstream_inference_cost")) or Decimal(0)
-    return cost if cost >= 0 else None
+    upstream = (
+        _number(details.get("upstream_inference_cost")) if isinstance(details, Mapping) else None
+    )
+    return None if upstream is None or min(cost, upstream) < 0 else cost + upstream
 
 
 def _number(value: object) -> Decimal | None:

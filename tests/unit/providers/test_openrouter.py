@@ -63,7 +63,12 @@ def test_a_list_that_says_nothing_tells_nothing(entry: dict[str, Any]) -> None:
         ({"cost": 0}, "0"),
         ({"cost": 0.001, "is_byok": True, "cost_details": {"upstream_inference_cost": 0.02}},
          "0.021"),
-        ({"cost": 0.001, "is_byok": True}, "0.001"),
+        # With a key of the user's own this is only the fee: what the answer cost is not told.
+        ({"cost": 0, "is_byok": True}, None),
+        ({"cost": 0.001, "is_byok": True, "cost_details": {"upstream_inference_cost": None}}, None),
+        ({"cost": 0.001, "is_byok": True, "cost_details": {"upstream_inference_cost": -1}}, None),
+        ({"cost": 0.001, "is_byok": False, "cost_details": {"upstream_inference_cost": 0.02}},
+         "0.001"),
         ({"cost": -1}, None),
         ({"cost": "NaN"}, None),
         ({"cost": None}, None),
