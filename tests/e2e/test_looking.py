@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 from evalbench.engine.journal import JournalReader
@@ -72,6 +73,10 @@ def test_one_sample_is_shown_with_its_question_reply_and_reading(cli: CommandLin
     assert stored.sample.inputs["question"] in shown
     assert f"[reply, ok]\n  {reply.text}\n" in shown
     assert f"letter parser: {reply.text}" in shown
+    assert re.findall("^--- .*", shown, re.MULTILINE) == [
+        "--- candidate scripted/good",
+        "--- score: parsed",
+    ]
     (line,) = cli("show", "last", "--sample", stored.sample.id, "--json").lines
     check_line(line)
     assert line["number"] == 3

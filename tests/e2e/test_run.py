@@ -210,10 +210,16 @@ def test_filters_and_limit_choose_the_samples(cli: CommandLine) -> None:
     assert done.lines[0]["spec"]["filters"] == {"group": ["a", "b"]}
 
 
-def test_epochs_multiply_the_samples(cli: CommandLine) -> None:
+def test_epochs_multiply_the_samples_and_count_from_one_for_people(cli: CommandLine) -> None:
     done = cli(*SMALL, "--epochs", "3", "--json")
     assert done.lines[0]["total"] == 120
     assert done.lines[-1]["done"] == 120
+    shown = cli("show", "last", "--sample", "1").out
+    titles = re.findall(r"^--- (?:candidate \S+ · |score of )(epoch \d)", shown, re.MULTILINE)
+    assert titles == ["epoch 1", "epoch 2", "epoch 3"] * 2
+    (line,) = cli("show", "last", "--sample", "1", "--json").lines
+    assert [call["epoch"] for call in line["calls"]] == [0, 1, 2]
+    assert [score["epoch"] for score in line["scores"]] == [0, 1, 2]
 
 
 @pytest.mark.slow

@@ -19,10 +19,11 @@ from evalbench.tui.cli.output import Out
 from evalbench.tui.state.figures import OUTCOME_WORDS
 from evalbench.tui.state.reuse_words import taken_words
 from evalbench.tui.state.sample_view import (
-    call_title,
+    call_titles,
     choice_table,
     media_words,
     param_words,
+    score_titles,
 )
 from evalbench.tui.state.sample_words import notes, readings
 
@@ -98,17 +99,18 @@ def _print(out: Out, row: SampleLine, calls: list[CallRow]) -> None:
         out.line(f"{tag}: {one_line(text)}")
     detail = row.scores[0].detail if row.scores else {}
     out.line(f"gold: {one_line(gold_text(row.sample, detail))}")
-    for call in calls:
+    for title, call in zip(call_titles(calls), calls, strict=True):
         out.line()
-        out.line(f"--- {one_line(call_title(call))}")
+        out.line(f"--- {one_line(title)}")
         for message in call.prompt.messages:
             _print_block(out, message.role, _message_text(message))
         if call.prompt.continuations:
             _print_block(out, "continuations", as_text(list(call.prompt.continuations)))
         _print_reply(out, call)
-    for score in row.scores:
+    for epoch, score in score_titles(row.scores):
         out.line()
-        out.line(f"--- score of epoch {score.epoch}: {OUTCOME_WORDS[score.outcome]}")
+        title = f"score of {epoch}" if epoch else "score"
+        out.line(f"--- {title}: {OUTCOME_WORDS[score.outcome]}")
         if score.values:
             out.line(", ".join(f"{name} {value:g}" for name, value in score.values.items()))
         for parser, reading in readings(score.detail):

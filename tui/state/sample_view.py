@@ -114,16 +114,22 @@ def sample_view(
         question_words(line.sample.inputs),
         gold_text(line.sample, detail),
         list(line.sample.tags.items()),
-        [score_view(score, headline, alone=len(line.scores) == 1) for score in line.scores],
+        [_score_view(score, headline, title) for title, score in score_titles(line.scores)],
         list(_call_views(calls, live=live)),
         last,
     )
 
 
-def score_view(score: ScoreRow, headline: Headline, *, alone: bool) -> ScoreView:
-    """A score; its epoch is named unless it is the only one."""
+def score_titles(scores: Sequence[ScoreRow]) -> Iterator[tuple[str, ScoreRow]]:
+    """Each score and its epoch, from 1; the epoch is named unless it is the only one."""
+    several = any(score.epoch for score in scores)
+    for score in scores:
+        yield f"epoch {score.epoch + 1}" if several else "", score
+
+
+def _score_view(score: ScoreRow, headline: Headline, title: str) -> ScoreView:
     return ScoreView(
-        "" if alone else f"epoch {score.epoch + 1}",
+        title,
         figures.OUTCOME_WORDS[score.outcome],
         readings(score.detail),
         [(name, value_word(number, name, headline)) for name, number in score.values.items()],
@@ -131,27 +137,25 @@ def score_view(score: ScoreRow, headline: Headline, *, alone: bool) -> ScoreView
     )
 
 
-def call_title(call: CallRow) -> str:
-    """The role, and which of a sample's calls it is."""
-    key = call.key
-    parts = [f"{key.role} {key.model}, step {key.step}, epoch {key.epoch}"]
-    if key.repeat:
-        parts.append(f"repeat {key.repeat}")
-    if call.reask:
-        parts.append(f"asked again ({call.reask})")
-    return ", ".join(parts)
+def call_titles(calls: Sequence[CallRow]) -> list[str]:
+    """A name for each call of a sample: its role and model, and what tells it from the others.
+
+    Epochs and repeats are counted from 1 here, and from 0 in the journal and in JSON.
+    """
+    epochs = any(call.key.epoch for call in calls)
+    repeats = any(call.key.repeat for call in calls)
+    return [_call_title(call, epochs=epochs, repeats=repeats) for call in calls]
 
 
-def _short_title(call: CallRow, *, epochs: bool) -> str:
-    """Like :func:`call_title`, without the obvious."""
+def _call_title(call: CallRow, *, epochs: bool, repeats: bool) -> str:
     key = call.key
     parts = [f"{key.role} {key.model}"]
     if key.step != "answer":
         parts.append(key.step)
     if epochs:
         parts.append(f"epoch {key.epoch + 1}")
-    if key.repeat:
-        parts.append(f"repeat {key.repeat}")
+    if repeats:
+        parts.append(f"repeat {key.repeat + 1}")
     if call.reask:
         parts.append(f"asked again ({call.reask})")
     return " · ".join(parts)
@@ -159,13 +163,12 @@ def _short_title(call: CallRow, *, epochs: bool) -> str:
 
 def _call_views(calls: Sequence[CallRow], *, live: bool) -> Iterator[CallView]:
     seen: set[Message] = set()
-    epochs = any(call.key.epoch for call in calls)
-    for call in calls:
+    for title, call in zip(call_titles(calls), calls, strict=True):
         asked = list(_asked(call, seen))
         seen |= set(call.prompt.messages)
         in_flight = call.reply is None and live
         yield CallView(
-            _short_title(call, epochs=epochs),
+            title,
             asked,
             list(_answered(call, live=live)),
             [] if call.reply is None else reply_facts(call.reply),
@@ -337,8 +340,7 @@ def marked(text: str) -> str:
 
 def raw_words(calls: Sequence[CallRow]) -> str:
     """Each call as sent, and the body of its reply as the provider returned it."""
-    epochs = any(call.key.epoch for call in calls)
-    parts = [_raw_call(call, _short_title(call, epochs=epochs)) for call in calls]
+    parts = [_raw_call(call, title) for title, call in zip(call_titles(calls), calls, strict=True)]
     return "\n\n".join(parts) or "Nothing was asked yet."
 
 
