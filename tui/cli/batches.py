@@ -105,26 +105,24 @@ def _list(out: Out, args: argparse.Namespace) -> int:
 
 
 def _print(out: Out, found: Sequence[tuple[RunFolder, Mapping[str, Any]]]) -> None:
-    from rich.text import Text
-
-    from evalbench.tui.cli.table import plain_table, print_table
+    from evalbench.tui.cli.table import print_columns
 
     now = time.time()
     wide = out.console().width >= _WIDE
     columns = ["batch", *(["run", "model"] if wide else []), "state", "progress", "age", "ends"]
-    table = plain_table(*columns)
+    rows = []
     for folder, batch in found:
         cells = {
             "batch": batch["name"],
             "run": folder.id,
-            "model": one_line(str(batch.get("model", ""))),
+            "model": str(batch.get("model", "")),
             "state": stage_words(batch),
             "progress": count_words(batch),
             "age": age_words(batch, now),
             "ends": end_words(batch, now),
         }
-        table.add_row(*(Text(cells[name]) for name in columns))
-    print_table(out, table)
+        rows.append([cells[name] for name in columns])
+    print_columns(out, columns, rows)
 
 
 def _show(out: Out, folder: RunFolder, batch: Mapping[str, Any], *, json: bool) -> None:

@@ -19,10 +19,10 @@ from evalbench.engine.config.catalogue import Described, described
 from evalbench.engine.config.roles import CANDIDATE, JUDGE
 from evalbench.engine.errors import SpecError, UsageError
 from evalbench.engine.scoring.tally import Metric, Tally
-from evalbench.engine.terminal_text import clean, one_line
+from evalbench.engine.terminal_text import clean
 from evalbench.tui.cli.output import Out, stderr, stdout
 from evalbench.tui.cli.parser import Parser, default_words, filter_options
-from evalbench.tui.cli.table import cut_text, print_columns, width_of
+from evalbench.tui.cli.table import print_columns, printable, width_of
 from evalbench.tui.cli.target import benchmark_name, declare_model, declare_target_settings
 from evalbench.tui.state.fuzzy import having_words
 
@@ -104,16 +104,20 @@ def execute(args: argparse.Namespace) -> int:
 
 def _list(out: Out, rows: Sequence[tuple[str, str, str]]) -> None:
     """One line each: on a narrow terminal without titles, and with the ends of texts cut."""
+    from evalbench.tui.state.cells import cell, cut, widest
+
     heads = ("name", "title", "what it is")
     width = out.console().width
     if width_of(heads, rows) <= width:
         print_columns(out, heads, rows)
         return
     # A few long names leave less room on their own lines only.
-    place = min(_NAMES, max(len(name) for name, *_ in rows))
-    for name, _, summary in [heads, *rows]:
-        start = f"{one_line(name):<{place}}  "
-        out.line(start + cut_text(one_line(summary), max(12, width - len(start))))
+    names = [printable(out, name) for name, *_ in rows]
+    place = min(_NAMES, widest(names))
+    for name, (_, _, summary) in zip([heads[0], *names], [heads, *rows], strict=True):
+        start = cell(name, max(place, widest([name]))) + "  "
+        room = max(12, width - widest([start]))
+        out.line(start + cut(printable(out, summary), room))
     out.line("more about one: evalbench benchmarks NAME")
 
 

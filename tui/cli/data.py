@@ -115,18 +115,14 @@ def _stats(out: Out, spec: RunSpec) -> None:
 
 
 def _print_counts(out: Out, tag: str, counts: Counter[str]) -> None:
-    from rich.text import Text
-
-    from evalbench.tui.cli.table import plain_table, print_table
+    from evalbench.tui.cli.table import print_columns
 
     out.line()
     if len(counts) > _FEW_VALUES:
         out.line(f"{one_line(tag)}: {figures.count(len(counts))} different values")
         return
-    table = plain_table(one_line(tag), "samples", right=frozenset({1}))
-    for value, number in sorted(counts.items()):
-        table.add_row(Text(one_line(value)), Text(figures.count(number)))
-    print_table(out, table)
+    rows = [(value, figures.count(number)) for value, number in sorted(counts.items())]
+    print_columns(out, (tag, "samples"), rows, right=frozenset({1}))
 
 
 _ACTIONS = {"fetch": _fetch, "verify": _verify, "stats": _stats}

@@ -201,17 +201,15 @@ def _ref_json(ref: KeyRef) -> dict[str, Any]:
 
 
 def _print_table(out: Out, found: Sequence[KeyRef]) -> None:
-    from rich.text import Text
+    from evalbench.tui.cli.table import print_columns
 
-    from evalbench.tui.cli.table import plain_table, print_table
-
-    table = plain_table("provider", "name", "where")
+    rows = []
     for ref in found:
         where = f"environment, {ref.variable}" if ref.variable else ref.source.value
         if ref.source is KeySource.NONE:
             where = f"no key; {ref.variable} is read too" if ref.variable else "no key"
-        table.add_row(Text(ref.provider), Text(one_line(ref.name)), Text(where))
-    print_table(out, table)
+        rows.append((ref.provider, ref.name, where))
+    print_columns(out, ("provider", "name", "where"), rows)
     sources: dict[str, set[KeySource]] = {}
     for ref in found:
         sources.setdefault(ref.provider, set()).add(ref.source)

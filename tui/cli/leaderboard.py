@@ -87,6 +87,6 @@ def execute(args: argparse.Namespace) -> int:
         left = {0, 1}
         about = "places are those that intervals allow; the newest complete runs"
     right = frozenset(range(len(heads))) - left
-    print_columns(out, [*map(one_line, heads)], rows, name=heads[0], right=right)
+    print_columns(out, heads, rows, name=heads[0], right=right)
     out.line(about)
     return 0

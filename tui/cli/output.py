@@ -7,7 +7,6 @@ import errno
 import os
 import shutil
 import sys
-import textwrap
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -99,25 +98,25 @@ class Out:
 
         Args:
             text: the words. Whatever has no spaces, such as a command's file, stays whole.
-            under: column below which further lines begin.
+            under: cell below which further lines begin.
         """
+        from rich.cells import cell_len, set_cell_size
+
         if not self.isatty():
             self.line(text)
             return
         width = max(_NARROWEST, self.console().width - 1)
         indent = " " * (under if width - under >= _NARROWEST else _INDENT)
         # The first line's own spaces are kept.
-        head = text[:under] if under < width else ""
-        lines = textwrap.wrap(
-            text[len(head) :],
-            width,
-            initial_indent=head,
-            subsequent_indent=indent,
-            break_long_words=False,
-            break_on_hyphens=False,
-        )
-        for line in lines or [text]:
-            self.line(line)
+        line = set_cell_size(text, under) if under < width else ""
+        words, alone = text[len(line) :].split(), True
+        for word in words:
+            gap = "" if alone else " "
+            if not alone and cell_len(line) + cell_len(gap + word) > width:
+                self.line(line)
+                line, gap = indent, ""
+            line, alone = line + gap + word, False
+        self.line(line)
 
     def isatty(self) -> bool:
         """Whether the stream is a terminal."""

@@ -60,9 +60,7 @@ def _print_one(out: Out, spec: RunSpec, found: Estimate) -> None:
 
 
 def _print_roles(out: Out, roles: Sequence[Mapping[str, Any]]) -> None:
-    from rich.text import Text
-
-    from evalbench.tui.cli.table import plain_table, print_table
+    from evalbench.tui.cli.table import print_columns
 
     images = any(role["images"][1] for role in roles)
     columns = ["role", "calls", "input tokens", "output tokens"]
@@ -71,10 +69,10 @@ def _print_roles(out: Out, roles: Sequence[Mapping[str, Any]]) -> None:
     columns += ["from earlier runs"] if reused else []
     costs = len(roles) > 1
     columns += ["cost"] if costs else []
-    table = plain_table(*columns, right=frozenset(range(1, len(columns))))
+    rows = []
     for role in roles:
         cells = [
-            one_line(role["role"]),
+            role["role"],
             count_range(role["calls"]),
             rough_range(role["input_tokens"]),
             rough_range(role["output_tokens"]),
@@ -83,8 +81,8 @@ def _print_roles(out: Out, roles: Sequence[Mapping[str, Any]]) -> None:
             cells += [count_range(role["images"]), rough_range(role["image_tokens"])]
         cells += [count_range(role["reused"])] if reused else []
         cells += [money_range(role["realtime"])] if costs else []
-        table.add_row(*(Text(cell) for cell in cells))
-    print_table(out, table)
+        rows.append(cells)
+    print_columns(out, columns, rows, right=frozenset(range(1, len(columns))))
 
 
 def _print_money(out: Out, realtime: Pair, batch: Pair) -> None:

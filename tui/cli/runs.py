@@ -20,7 +20,7 @@ from evalbench.tui.state.spending import is_free, spent_words
 
 _WIDE = 120
 _MIDDLING = 90
-_LEAST_NAME, _GAP = 12, 2
+_LEAST_NAME = 12
 """From this many screen columns on, more is shown."""
 
 
@@ -106,7 +106,7 @@ def summary(folder: RunFolder, status: Status) -> dict[str, Any]:
 def _print(out: Out, found: Sequence[tuple[RunFolder, Status]], shown: Sequence[RunFolder]) -> None:
     from rich.text import Text
 
-    from evalbench.tui.cli.table import plain_table, print_table
+    from evalbench.tui.cli.table import plain_table, print_table, printable
 
     width = out.console().width
     short = short_ids(shown) if width < _WIDE else {}
@@ -120,8 +120,8 @@ def _print(out: Out, found: Sequence[tuple[RunFolder, Status]], shown: Sequence[
         cells = {
             "id": short.get(folder.id, folder.id),
             "state": folder.shown_state(status),
-            "benchmark": one_line(status.name if width >= _WIDE else status.benchmark),
-            "model": one_line(status.model),
+            "benchmark": printable(out, status.name if width >= _WIDE else status.benchmark),
+            "model": printable(out, status.model),
             "score": _headline(status.metrics, with_interval=width >= _MIDDLING),
             "done": done,
             "spent": "" if is_free(status) else spent_words(status),
@@ -140,21 +140,19 @@ def _fitted(columns: list[str], rows: Sequence[dict[str, str]], width: int) -> l
 
     Columns available elsewhere are dropped first: ages, then cost, then progress.
     """
-    from rich.cells import cell_len
-
-    from evalbench.tui.cli.table import cut_name
+    from evalbench.tui.cli.table import cut_names, width_of
+    from evalbench.tui.state.cells import widest
 
     def taken() -> int:
-        widest = [max(len(name), *(cell_len(row[name]) for row in rows)) for name in columns]
-        return sum(widest) + _GAP * (len(columns) - 1)
+        return width_of(columns, [[row[name] for name in columns] for row in rows])
 
     for name, least in (("model", _LEAST_NAME), ("benchmark", _LEAST_NAME)):
         over = taken() - width
         if over > 0:
-            longest = max(cell_len(row[name]) for row in rows)
-            keep = max(least, longest - over)
-            for row in rows:
-                row[name] = cut_name(row[name], keep)
+            names = [row[name] for row in rows]
+            keep = max(least, widest(names) - over)
+            for row, cut in zip(rows, cut_names(names, keep), strict=True):
+                row[name] = cut
     columns = list(columns)
     for name in ("age", "spent", "done", "benchmark"):
         if taken() > width and name in columns:

@@ -68,19 +68,14 @@ def _print(out: Out, done: Rescored) -> None:
 
 
 def _print_metrics(out: Out, done: Rescored) -> None:
-    from rich.text import Text
+    from evalbench.tui.cli.table import print_columns
 
-    from evalbench.tui.cli.table import plain_table, print_table
-
-    table = plain_table("metric", "before", "now", right=frozenset((1, 2)))
-    for name, metric in done.after.items():
-        if metric["group"]:
-            continue
-        before = done.before.get(name)
-        table.add_row(
-            Text(metric["title"] or name), Text(_value(before)), Text(figures.score(metric))
-        )
-    print_table(out, table)
+    rows = [
+        (metric["title"] or name, _value(done.before.get(name)), figures.score(metric))
+        for name, metric in done.after.items()
+        if not metric["group"]
+    ]
+    print_columns(out, ("metric", "before", "now"), rows, right=frozenset((1, 2)))
 
 
 def _value(metric: Any) -> str:

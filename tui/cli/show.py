@@ -15,7 +15,7 @@ from evalbench.tui.cli.gate import declare_gate, gate_code, gates
 from evalbench.tui.cli.output import Out, stdout
 from evalbench.tui.cli.parser import Parser
 from evalbench.tui.cli.runs import summary
-from evalbench.tui.cli.table import print_scores
+from evalbench.tui.cli.table import print_scores, printable
 from evalbench.tui.state import figures
 from evalbench.tui.state.run_facts import (
     RunFacts,
@@ -137,13 +137,16 @@ def _workers(status: Status, facts: RunFacts) -> dict[str, str]:
 
 
 def _print_pairs(out: Out, title: str, pairs: Mapping[str, str]) -> None:
+    from evalbench.tui.state.cells import cell, widest
+
     if not pairs:
         return
     out.line()
     out.line(title)
-    width = max(len(name) for name in pairs)
-    for name, text in pairs.items():
-        out.paragraph(f"  {name:<{width}}  {one_line(text)}", width + 4)
+    names = [printable(out, name) for name in pairs]
+    width = widest(names)
+    for name, text in zip(names, pairs.values(), strict=True):
+        out.paragraph(f"  {cell(name, width)}  {one_line(text)}", width + 4)
 
 
 def _print_traces(out: Out, folder: RunFolder, status: Status) -> None:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from evalbench.engine.terminal_text import one_line
+from evalbench.engine.terminal_text import cells_only, one_line
 from evalbench.tui.cli.output import Out
 from evalbench.tui.state import figures
 from evalbench.tui.state.agreement import AgreementLine, agreement_lines, agreement_metrics
 from evalbench.tui.state.heatmap import OWN, Heatmap, Spot, heatmaps
+from evalbench.tui.state.names import apart
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -56,20 +57,30 @@ def print_columns(
         out: output stream.
         columns: titles.
         rows: cells.
-        name: title of the column of names, whose beginnings are cut if the table is too wide.
+        name: title of the column of names, which are cut if the table is too wide.
         text: title of the column of texts, whose ends are cut then.
         right: right-aligned columns.
     """
     from rich.text import Text
 
-    cells = [[one_line(cell) for cell in row] for row in rows]
-    for title, cut in ((name, cut_name), (text, cut_text)):
+    heads = [printable(out, title) for title in columns]
+    cells = [[printable(out, cell) for cell in row] for row in rows]
+    for title, cut in ((name, cut_names), (text, _cut_texts)):
         if title:
-            _narrow(columns, cells, columns.index(title), out.console().width, cut)
-    table = plain_table(*columns, right=right)
+            _narrow(heads, cells, columns.index(title), out.console().width, cut)
+    table = plain_table(*heads, right=right)
     for row in cells:
         table.add_row(*map(Text, row))
     print_table(out, table)
+
+
+def printable(out: Out, text: str) -> str:
+    """An untrusted text on one line; on a terminal without joiners, as in the app.
+
+    Files and pipes get them: there no column depends on the width that a terminal gives them.
+    """
+    line = one_line(text)
+    return cells_only(line) if out.isatty() else line
 
 
 def _narrow(
@@ -77,14 +88,14 @@ def _narrow(
     rows: Sequence[list[str]],
     place: int,
     width: int,
-    cut: Callable[[str, int], str],
+    cut: Callable[[Sequence[str], int], list[str]],
 ) -> None:
     """Cut the cells of one column so that no line wraps, if that leaves enough of them."""
     over = width_of(columns, rows) - width
-    keep = max(_LEAST_NAME, _widest(columns, rows)[place] - over)
     if over > 0:
-        for row in rows:
-            row[place] = cut(row[place], keep)
+        keep = max(_LEAST_NAME, _widest(columns, rows)[place] - over)
+        for row, text in zip(rows, cut([row[place] for row in rows], keep), strict=True):
+            row[place] = text
 
 
 def width_of(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> int:
@@ -93,30 +104,21 @@ def width_of(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> int:
 
 
 def _widest(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> list[int]:
-    from rich.cells import cell_len
+    from evalbench.tui.state.cells import widest
 
-    return [
-        max(cell_len(text) for text in (title, *(row[at] for row in rows)))
-        for at, title in enumerate(columns)
-    ]
+    return [widest((title, *(row[at] for row in rows))) for at, title in enumerate(columns)]
 
 
-def cut_name(text: str, width: int) -> str:
-    """A name cut to a number of columns; its end is kept, being more informative."""
-    from rich.cells import cell_len
-
-    if cell_len(text) <= width:
-        return text
-    while cell_len(text) > width - 1:
-        text = text[1:]
-    return "…" + text
+def cut_names(names: Sequence[str], width: int) -> list[str]:
+    """Names cut to a number of cells so that they remain distinguishable."""
+    return [name.fit(width) for name in apart(names)]
 
 
-def cut_text(text: str, width: int) -> str:
-    """A text cut to a number of columns; its beginning is kept."""
-    from rich.cells import cell_len, set_cell_size
+def _cut_texts(texts: Sequence[str], width: int) -> list[str]:
+    """Texts cut to a number of cells; their beginnings are kept."""
+    from evalbench.tui.state.cells import cut
 
-    return text if cell_len(text) <= width else set_cell_size(text, width - 1) + "…"
+    return [cut(text, width) for text in texts]
 
 
 def print_scores(out: Out, metrics: Metrics, *, all_groups: bool) -> None:

@@ -15,6 +15,7 @@ from evalbench.engine.runs.folder import RunFolder
 from evalbench.engine.terminal_text import one_line
 from evalbench.tui.screens.page import Page
 from evalbench.tui.state import figures
+from evalbench.tui.state.cells import cell
 from evalbench.tui.state.cli_child import run_command
 from evalbench.tui.state.compared import Compared, letter_of, score_words
 from evalbench.tui.state.names import apart
@@ -23,7 +24,6 @@ from evalbench.tui.widgets.focus import Scroll
 from evalbench.tui.widgets.footer import Footer
 from evalbench.tui.widgets.lines import Line, Lines
 from evalbench.tui.widgets.table import Cell, Column, Table
-from evalbench.tui.widgets.text import cell
 from evalbench.tui.widgets.topline import TopLine
 
 if TYPE_CHECKING:

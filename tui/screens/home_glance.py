@@ -14,13 +14,13 @@ from textual.containers import Vertical
 from evalbench.engine.runs.status import Status
 from evalbench.tui.screens.page import Page
 from evalbench.tui.state import figures
+from evalbench.tui.state.cells import cell
 from evalbench.tui.state.event_words import holdup_words, limit_words
 from evalbench.tui.state.machine import Machine, MachineReading
 from evalbench.tui.state.run_list import RunLine
 from evalbench.tui.widgets.bar import Bar
 from evalbench.tui.widgets.gauge import Gauge
 from evalbench.tui.widgets.lines import Line, Lines
-from evalbench.tui.widgets.text import cell
 
 _EVERY_S, _LOW_BANDWIDTH_S = 2.0, 6.0
 _MOST_RUNS = 4

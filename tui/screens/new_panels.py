@@ -15,11 +15,12 @@ from textual.timer import Timer
 from textual.worker import Worker
 
 from evalbench.engine.errors import EvalbenchError
+from evalbench.tui.state.cells import cell
 from evalbench.tui.state.cli_child import run_command
 from evalbench.tui.state.money_words import Estimate
 from evalbench.tui.widgets.picker import Picker
 from evalbench.tui.widgets.table import Column
-from evalbench.tui.widgets.text import cell, plain
+from evalbench.tui.widgets.text import plain
 
 _MODEL_COLUMNS = (
     Column("name"),

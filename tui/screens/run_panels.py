@@ -13,6 +13,7 @@ from evalbench.engine.terminal_text import one_line
 from evalbench.tui.state import figures
 from evalbench.tui.state.agreement import AgreementLine, agreement_lines
 from evalbench.tui.state.batch_words import count_words, is_open, saved, stage_words
+from evalbench.tui.state.cells import cell
 from evalbench.tui.state.event_words import activity_words, holdup_words, limit_words
 from evalbench.tui.state.heatmap import heatmaps
 from evalbench.tui.state.machine import card_facts
@@ -28,7 +29,6 @@ from evalbench.tui.widgets.gauge import Gauge
 from evalbench.tui.widgets.heatmap import HeatmapView
 from evalbench.tui.widgets.lines import Line, Lines, Piece
 from evalbench.tui.widgets.sparkline import Sparkline
-from evalbench.tui.widgets.text import cell
 
 SCORE_TITLE = "score and outcomes"
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from evalbench.tui.state.answers import Answer
+from evalbench.tui.state.cells import widest
 from evalbench.tui.state.event_words import event_tone, log_words
 from evalbench.tui.state.run_view import RunView
 from evalbench.tui.state.scores import ScoreLine
@@ -24,7 +25,7 @@ def scores(lines: Sequence[ScoreLine] = ()) -> tuple[Column, ...]:
     """The columns of these metrics, with their bounds if any has some."""
     bounds = any(line.bounds for line in lines)
     columns = (
-        Column("metric", most=max((len(line.title) for line in lines), default=0)),
+        Column("metric", most=widest(line.title for line in lines)),
         Column("score", 9, right=True),
         Column("95 %", 12, right=True, drop=1),
         Column("k / n", 15, right=True, drop=2),

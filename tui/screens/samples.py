@@ -34,6 +34,7 @@ from evalbench.tui.screens.dialogs import Confirm, Enter
 from evalbench.tui.screens.sample import SamplePage
 from evalbench.tui.screens.seeking import SeekingPage
 from evalbench.tui.state import figures
+from evalbench.tui.state.cells import widest
 from evalbench.tui.state.query import Fields, parse_query
 from evalbench.tui.state.run_choices import Choice
 from evalbench.tui.state.run_folders import epochs_of
@@ -100,13 +101,15 @@ def _extra_width(name: str) -> int:
 def _extra_title(name: str, arrow: str) -> str:
     """An optional column's title; of a long one the end, which tells judges apart."""
     title, room = _order_name(name), _extra_width(name) - len(arrow)
-    return (title if len(title) <= room else "…" + title[1 - room :]) + arrow
+    while cell_len(title) > room:
+        title = "…" + title.removeprefix("…")[1:]
+    return title + arrow
 
 
 def _sorted_title(column: Column, arrow: str) -> str:
     """A title with the arrow of the order, which is never what is cut."""
     title = column.title + arrow
-    return title if len(title) <= column.width else column.title + arrow.strip()
+    return title if cell_len(title) <= column.width else column.title + arrow.strip()
 
 
 def _kept(name: str) -> str:
@@ -282,7 +285,7 @@ class SamplesPage(SeekingPage):
         tags = [line.sample.tags for line in some]
         names = list(tags[0])[:_MOST_TAGS] if tags else []
         self._tag_widths = {
-            name: min(_TAG_WIDTH, max(len(name), *(cell_len(one.get(name, "")) for one in tags)))
+            name: min(_TAG_WIDTH, widest([name, *(one.get(name, "") for one in tags)]))
             for name in names
         }
         self._tags = tuple(self._tag_widths)

@@ -19,6 +19,7 @@ from evalbench.engine.runs.headline import Headline
 from evalbench.engine.runs.rows import gold_text
 from evalbench.engine.terminal_text import visible
 from evalbench.tui.state import figures
+from evalbench.tui.state.cells import cell, widest
 from evalbench.tui.state.reuse_words import taken_words
 from evalbench.tui.state.sample_words import (
     Verdict,
@@ -249,14 +250,14 @@ def choice_table(choices: Sequence[str], logprobs: Sequence[float]) -> str:
     greatest = max(logprobs)
     weights = [math.exp(p - greatest) if math.isfinite(p) else 0.0 for p in logprobs]
     total = sum(weights) if math.isfinite(greatest) else 0.0
-    names = [choice.strip().replace("\n", " ")[:40] or "(blank)" for choice in choices]
+    names = [cell(choice, 40).strip() or "(blank)" for choice in choices]
     names += ["?"] * (len(logprobs) - len(names))
-    width = max(map(len, names))
+    width = widest(names)
     lines = []
     for name, logprob, weight in zip(names, logprobs, weights, strict=False):
         share = f"{100 * weight / total:5.1f} %" if total else "    ? %"
         mark = "  greatest" if logprob == greatest else ""
-        lines.append(f"{name:<{width}}  {logprob:9.4f}  {share}{mark}")
+        lines.append(f"{cell(name, width)}  {logprob:9.4f}  {share}{mark}")
     return "\n".join(lines)
 
 

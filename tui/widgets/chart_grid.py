@@ -17,6 +17,7 @@ from evalbench.engine.runs.folder import RunFolder
 from evalbench.engine.runs.history import History, read_history
 from evalbench.engine.runs.status import Status
 from evalbench.tui.state import figures
+from evalbench.tui.state.cells import cell
 from evalbench.tui.state.chart import chart_axis, chart_head, draw_chart
 from evalbench.tui.state.run_charts import (
     BatchBar,
@@ -32,7 +33,6 @@ from evalbench.tui.state.run_charts import (
 from evalbench.tui.widgets.bar import Bar
 from evalbench.tui.widgets.lines import Line, Lines
 from evalbench.tui.widgets.sparkline import Sparkline
-from evalbench.tui.widgets.text import cell
 
 _AGAIN_S, _AGAIN_LOW_BANDWIDTH_S = 3.0, 15.0
 _AGAIN_SHARE = 30

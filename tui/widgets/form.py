@@ -19,10 +19,11 @@ from textual.widgets import Checkbox, Input, Select
 
 from evalbench.engine.calls.options import Option
 from evalbench.engine.config.roles import JUDGE
+from evalbench.tui.state.cells import cell
 from evalbench.tui.state.draft import FIRST_TITLE, MORE, Section, default_words
 from evalbench.tui.widgets.focus import Lights
 from evalbench.tui.widgets.layout import PlainInput
-from evalbench.tui.widgets.text import Plain, cell
+from evalbench.tui.widgets.text import Plain
 
 
 class Tick(Checkbox):

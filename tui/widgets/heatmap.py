@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 from rich.cells import cell_len
 
+from evalbench.tui.state.cells import cell
 from evalbench.tui.state.heatmap import OWN, STEPS, Heatmap, Spot
 from evalbench.tui.state.names import apart
 from evalbench.tui.widgets.lines import Line, Lines, Piece
-from evalbench.tui.widgets.text import cell
 
 SHADES = "░▒▓█"
 """From low to high. They need no colour: any terminal can distinguish them."""

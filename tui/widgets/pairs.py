@@ -8,8 +8,9 @@ from textual.app import RenderResult
 from textual.content import Content
 from textual.geometry import Size
 
+from evalbench.tui.state.cells import cell
 from evalbench.tui.widgets.layout import LaidOutOnce
-from evalbench.tui.widgets.text import cell, plain
+from evalbench.tui.widgets.text import plain
 
 TONES = ("dim", "good", "bad", "warn", "strong")
 

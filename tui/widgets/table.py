@@ -18,8 +18,9 @@ from textual.strip import Strip
 from evalbench.engine.compat import override
 from evalbench.engine.terminal_text import one_line
 from evalbench.tui.bindings import bindings
+from evalbench.tui.state.cells import cell
 from evalbench.tui.widgets.focus import PaintsFocus
-from evalbench.tui.widgets.text import cell, plain
+from evalbench.tui.widgets.text import plain
 
 
 class Column(NamedTuple):

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from rich.cells import cell_len, set_cell_size
 from textual.app import ComposeResult
 from textual.content import Content
 from textual.widgets import Static
 
 from evalbench.engine.errors import counted
-from evalbench.engine.terminal_text import cells_only, clean, one_line
-from evalbench.tui.state.names import Name
+from evalbench.engine.terminal_text import clean
 from evalbench.tui.widgets.layout import Column, LaidOutOnce
 
 LONGEST = 20_000
@@ -53,23 +51,6 @@ def _last(text: str, end: int, least: int) -> str:
         cut = kept.find("\n", 0, half) + 1 or kept.find(" ", 0, half) + 1
         kept = kept[cut:]
     return kept
-
-
-def cell(text: str, width: int, *, right: bool = False) -> str:
-    """One line of exactly ``width`` terminal cells, cut with an ellipsis.
-
-    A :class:`Name` is cut so that it remains distinguishable from the others. Joiners and other
-    zero-width characters are dropped.
-    """
-    if width <= 0:
-        return ""
-    line = text.fit(width) if isinstance(text, Name) else one_line(text[: 4 * width + 64])
-    line = cells_only(line)
-    wide = cell_len(line)
-    if wide > width:
-        return set_cell_size(line, width - 1) + "…"
-    gap = " " * (width - wide)
-    return gap + line if right else line + gap
 
 
 class Plain(Static, LaidOutOnce):

@@ -6,7 +6,8 @@ from rich.cells import cell_len
 from textual.content import Content
 
 from evalbench.engine.terminal_text import cells_only, one_line
-from evalbench.tui.widgets.text import Plain, cell
+from evalbench.tui.state.cells import cell
+from evalbench.tui.widgets.text import Plain
 
 _LEAST_LEFT = 24
 """Cells for the name of the page that the right part always leaves."""

@@ -77,3 +77,10 @@ def test_a_paragraph_is_wrapped_on_a_terminal_and_whole_elsewhere(
         "a long name of a setting:      its",
         "    value is here",
     ]
+
+
+def test_a_paragraph_counts_the_cells_of_wide_glyphs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "30")
+    terminal = _Terminal()
+    Out(terminal).paragraph("模型    一二三四 五六七八 九十", 8)
+    assert terminal.getvalue().splitlines() == ["模型    一二三四 五六七八", "        九十"]

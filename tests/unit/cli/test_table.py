@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from typing import Any
 
 from rich.console import Console
@@ -69,7 +70,31 @@ def test_names_and_texts_are_cut_where_a_terminal_is_narrow() -> None:
     print_columns(Narrow(text), ("score", "question"), [(score, question)], text="question")
     assert text.getvalue().splitlines() == [
         "model                             score",
-        "…atible/Qwen/Qwen2.5-7B-Instruct  10.0 %",
+        "compatible/Qwen/Qwen2.5-7B-Inst…  10.0 %",
         "score   question",
         "10.0 %  Why is it? Why is it? Why is it…",
     ]
+
+
+class _Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_columns_are_as_many_cells_wide_on_a_terminal_as_glyphs_take() -> None:
+    family, e_acute = "\U0001f469\u200d\U0001f469\u200d\U0001f467", "e\u0301"
+    rows = [("模型", "1"), (family, "2"), (f"caf{e_acute}", "3"), ("\x1b[31m\u202ered", "4")]
+    terminal, file = _Terminal(), io.StringIO()
+    print_columns(Out(terminal), ("", "\x1b[1mn"), rows)
+    assert re.sub(r"\x1b\[[\d;]*m", "", terminal.getvalue()).splitlines() == [
+        "        n",
+        "模型    1",
+        "\U0001f469\U0001f469\U0001f467  2",
+        "cafe    3",
+        "red     4",
+    ]
+    # Nothing of a name is missing where no terminal lays it out.
+    print_columns(Out(file), ("", "n"), rows)
+    assert family in file.getvalue()
+    assert f"caf{e_acute}" in file.getvalue()
+    assert not {"\x1b", "\u202e"} & set(file.getvalue())

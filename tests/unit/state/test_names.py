@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from rich.cells import cell_len
 
+from evalbench.tui.state.cells import cell
 from evalbench.tui.state.names import apart
-from evalbench.tui.widgets.text import cell
 
 METRICS = (
     "Accuracy, over questions (micro)",

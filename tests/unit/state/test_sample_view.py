@@ -286,6 +286,15 @@ def test_choices_are_a_table_of_log_likelihoods_and_shares() -> None:
     assert len({line.rindex("%") for line in block.text.splitlines()}) == 1
 
 
+def test_choices_in_wide_glyphs_are_as_many_cells_wide_as_others() -> None:
+    lines = choice_table(["模型", "a\n\x1b[1mb", "\u200d"], (-1.0, -2.0, -3.0)).splitlines()
+    assert [line.partition("-")[0] for line in lines] == [
+        "模型       ",
+        "a b        ",
+        "(blank)    ",
+    ]
+
+
 def test_choices_without_any_likelihood_have_no_shares() -> None:
     assert choice_table(["a"], (float("-inf"), float("-inf"))).count("? %") == 2
 
