@@ -238,7 +238,8 @@ _GAUGES = record(
 STATUS = record(
     {"run": text, "state": one_of(_STATES)},
     {
-        **dict.fromkeys(("benchmark", "title", "model", "host", "pid_started", "problem"), text),
+        **dict.fromkeys(("benchmark", "title", "source", "model", "host"), text),
+        **dict.fromkeys(("pid_started", "problem"), text),
         "desc": maybe(text),
         "tags": list_of(text),
         "hook_problem": text,

@@ -216,6 +216,14 @@ class RunSpec:
             return path.name if registry.is_benchmark(path.stem) else path.stem
         return str(self.options.get("task") or "") or self.benchmark
 
+    @property
+    def source(self) -> str:
+        """The user's own file or folder that says what is run; empty if it comes with evalbench.
+
+        Two of them may have the same label.
+        """
+        return str(self.options.get("file") or self.options.get("include_path") or "")
+
     def option_files(self) -> list[Path]:
         """The files that the benchmark's options refer to, directly or in folders."""
         declared = registry.benchmark_class(self.benchmark).options

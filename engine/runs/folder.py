@@ -404,6 +404,7 @@ def first_status(folder: RunFolder, spec: RunSpec, *, created: float, total: int
         folder.id,
         benchmark=spec.label,
         title=_own_title(spec),
+        source=spec.source,
         model=spec.model,
         desc=spec.settings.desc,
         tags=list(spec.settings.tag),

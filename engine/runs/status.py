@@ -47,7 +47,8 @@ class Status:
     :meth:`evalbench.engine.telemetry.exporter.Exporter.report`; ``tracing`` is true while a run at
     rest is still sending the last of them. ``hook_running`` is true while a run at rest runs the
     command of ``--on-end``; ``hook_problem`` says how that failed.
-    ``title`` is the title of a custom benchmark.
+    ``title`` is the title of a custom benchmark, ``source`` the path of the file, or of the folder
+    of tasks, that it is from.
     ``unreadable`` says why the status file could not be read; it is never in the file.
     """
 
@@ -56,6 +57,7 @@ class Status:
     exit_code: int | None = None
     benchmark: str = ""
     title: str = ""
+    source: str = ""
     model: str = ""
     desc: str = ""
     tags: list[str] = field(default_factory=list)

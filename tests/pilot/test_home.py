@@ -519,6 +519,23 @@ async def test_names_in_wide_glyphs_are_whole_on_a_leaderboard() -> None:
         assert f"{model} " in await until_shown(pilot, "1 model, 1 benchmark")
 
 
+async def test_files_of_one_name_have_columns_of_their_own(tmp_path: Path) -> None:
+    for folder in ("easy", "hard"):
+        (tmp_path / folder).mkdir()
+        file = tmp_path / folder / "sums.toml"
+        file.write_text('data = "s.csv"\nprompt = "{{ q }}"\ngold = "n"\nscorer = "exact"\n')
+        pretend("custom", options={"file": str(file)}).status(
+            State.COMPLETE, done=400, metrics={"accuracy": ACCURACY}
+        )
+    app = an_app()
+    async with app.run_test(size=(120, 40)) as pilot:
+        await press(pilot, "l")
+        screen = await until_shown(pilot, "1 model, 2 benchmarks")
+        heads = screen.splitlines()[1].split()
+        assert heads == ["model", "easy/sums.toml", "▾", "hard/sums.toml"]
+        assert "place 1 by the intervals" in screen
+
+
 async def test_the_benchmark_that_orders_a_leaderboard_comes_first() -> None:
     names = ("gsm8k", "mmlu", "quickstart")
     for name in names:

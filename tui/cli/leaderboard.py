@@ -49,7 +49,9 @@ def execute(args: argparse.Namespace) -> int:
         raise SpecError(
             "by",
             f"no model has a score on {args.by!r}",
-            hint=nearest(args.by, board.benchmarks) or "evalbench runs",
+            hint=" or ".join(name for name in board.benchmarks if args.by in name)
+            or nearest(args.by, board.benchmarks)
+            or "evalbench runs",
         )
     out = stdout()
     kind = args.format or _ENDINGS.get(Path(args.output or "").suffix.lower(), "")

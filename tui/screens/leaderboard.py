@@ -110,7 +110,7 @@ class LeaderboardPage(FilteredPage):
         which = "run that matches" if self.narrowed_by else "complete run"
         words = f"Each score is that of the newest {which}, with its 95 % interval."
         if line:
-            rank = self._board.rank(line.model, line.benchmark)
+            rank = self._board.rank(line.model, self._board.by)
             words = (
                 f"{line.folder.id} · samples {line.done} · {line.age}\n"
                 f"{self._took(line)} · place {rank} by the intervals\n{words}"

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from evalbench.engine.errors import EvalbenchError, UsageError
 from evalbench.engine.runs.history import read_latency
@@ -20,7 +22,7 @@ class Leaderboard:
     """A row per model, a column per benchmark.
 
     Attributes:
-        benchmarks: those with the most models first.
+        benchmarks: those with the most models first; files of one name are told apart by folders.
         models: ordered by the selected benchmark, best first; models without it last.
         by: the selected benchmark; empty if there is none at all.
         runs: the selected run, by model and benchmark.
@@ -40,7 +42,9 @@ class Leaderboard:
     def head(self, benchmark: str) -> str:
         """A benchmark for display: the title that its newest run here has, if any, and its name."""
         runs = (run for (_, name), run in self.runs.items() if name == benchmark)
-        return max(runs, key=lambda run: run.created).name
+        newest = max(runs, key=lambda run: run.created)
+        title = newest.name.removesuffix(f" ({newest.benchmark})")
+        return benchmark if newest.name == newest.benchmark else f"{title} ({benchmark})"
 
     def rank(self, model: str, benchmark: str) -> str:
         """``2`` or ``1–3``; empty if a model has no score."""
@@ -64,10 +68,11 @@ def leaderboard(lines: Sequence[RunLine], by: str = "") -> Leaderboard:
         lines: runs, the newest first.
         by: benchmark to order models by; empty, or one without a score: the first.
     """
+    scored = [line for line in lines if line.state == "complete" and line.value is not None]
+    names = _names(scored)
     runs: dict[tuple[str, str], RunLine] = {}
-    for line in lines:
-        if line.state == "complete" and line.value is not None:
-            runs.setdefault((line.model, line.benchmark), line)
+    for line in scored:
+        runs.setdefault((line.model, names[line.benchmark, line.source]), line)
     count: dict[str, int] = {}
     for _, benchmark in runs:
         count[benchmark] = count.get(benchmark, 0) + 1
@@ -83,6 +88,41 @@ def leaderboard(lines: Sequence[RunLine], by: str = "") -> Leaderboard:
     for benchmark in benchmarks:
         ranks |= _ranks({key: run for key, run in runs.items() if key[1] == benchmark})
     return Leaderboard(benchmarks, models, runs, first, ranks)
+
+
+def _names(lines: Sequence[RunLine]) -> dict[tuple[str, str], str]:
+    """A name of its own for each benchmark and source: of several, the ends of their paths."""
+    sources: dict[str, set[str]] = defaultdict(set)
+    for line in lines:
+        sources[line.benchmark].add(line.source)
+    return {
+        (benchmark, source): _name(benchmark, path)
+        for benchmark, several in sources.items()
+        for source, path in _shortest(several).items()
+    }
+
+
+def _name(benchmark: str, path: str) -> str:
+    if not path:
+        return benchmark
+    of_file = benchmark in (Path(path).name, Path(path).stem)
+    return path if of_file else f"{benchmark} of {path}"
+
+
+def _shortest(paths: Set[str]) -> dict[str, str]:
+    """The shortest end of each path that no other has; empty for a single one."""
+    if len(paths) == 1:
+        return dict.fromkeys(paths, "")
+    parts = {path: Path(path).parts for path in paths}
+    ends: dict[str, str] = {}
+    for path, own in parts.items():
+        count = 1
+        while count < len(own) and any(
+            other[-count:] == own[-count:] for name, other in parts.items() if name != path
+        ):
+            count += 1
+        ends[path] = str(Path(*own[-count:])) if path else ""
+    return ends
 
 
 def _ranks(runs: Mapping[tuple[str, str], RunLine]) -> dict[tuple[str, str], Ranks]:

@@ -32,6 +32,7 @@ class RunLine:
         cost: US dollars spent; None if unknown.
         metric: the first one, as in the status file; empty without one.
         tokens: tokens of prompts and replies together.
+        source: the user's own file or folder that the benchmark is from, if any.
         name: the benchmark's title, if it is the user's own, and name.
         hook_problem: how the run's end hook failed; empty if it did not.
     """
@@ -39,6 +40,7 @@ class RunLine:
     folder: RunFolder
     state: str
     benchmark: str
+    source: str
     model: str
     score: str
     done: str
@@ -109,6 +111,7 @@ def run_line(folder: RunFolder, status: Status) -> RunLine:
         folder,
         state,
         status.benchmark,
+        status.source,
         status.model,
         _headline(status),
         done,

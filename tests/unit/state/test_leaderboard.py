@@ -29,12 +29,22 @@ EVIL = "[/b]<script>|`=1+1"
 def scored(
     model: str, value: float, half: float, benchmark: str = "quickstart", **more: Any
 ) -> RunFolder:
-    """A complete run with this score and interval."""
+    """A complete run with this score and interval; ``file`` and ``task`` are options."""
+    options = {name: str(more.pop(name)) for name in ("file", "task") if name in more}
     metric = {"value": value, "low": value - half, "high": value + half, "k": 1, "n": 400}
-    run = pretend(benchmark, model, tag=["nightly"] if half < 0.1 else ())
+    tags = ["nightly"] if half < 0.1 else ()
+    run = pretend(benchmark, model, options=options, tag=tags)
     told: dict[str, Any] = {"spend_usd": 0.5, "input_tokens": 1000, "output_tokens": 200, **more}
     run.status(State.COMPLETE, done=400, metrics={"accuracy": {**metric, "share": True}}, **told)
     return run.folder
+
+
+def own_file(folder: Path) -> Path:
+    """A benchmark of one's own."""
+    folder.mkdir(parents=True, exist_ok=True)
+    file = folder / "sums.toml"
+    file.write_text('data = "sums.csv"\nprompt = "{{ sum }}"\ngold = "n"\nscorer = "exact"\n')
+    return file
 
 
 @pytest.fixture
@@ -75,6 +85,39 @@ def test_columns_have_the_titles_of_ones_own_benchmarks(
     assert main(["leaderboard", "--format", "csv", "--by", "gsm8k"]) == 0
     rows = csv.DictReader(io.StringIO(capsys.readouterr().out))
     assert {row["title"] for row in rows if row["benchmark"] == "gsm8k"} == {"Sums of two"}
+
+
+def test_files_of_one_name_are_benchmarks_of_their_own(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    files = [own_file(home / folder / "math") for folder in ("easy", "hard")]
+    for model, file, value in (("a", 0, 0.9), ("b", 1, 0.2), ("a", 1, 0.4)):
+        folder = scored(f"local/{model}", value, 0.05, "custom", file=files[file])
+        assert folder.status().source == str(files[file])
+    scored("local/c", 0.5, 0.1, "custom", title="Adding", file=files[0])
+    board = leaderboard(RunList().look(), "hard/math/sums.toml")
+    assert {"easy/math/sums.toml", "hard/math/sums.toml"} < {*board.benchmarks}
+    assert board.models[:2] == ("local/a", "local/b")
+    assert board.rank("local/a", "easy/math/sums.toml") == "1"
+    assert board.head("easy/math/sums.toml") == "Adding (easy/math/sums.toml)"
+    assert main(["leaderboard", "--by", "sums"]) == 1
+    assert "easy/math/sums.toml or hard/math/sums.toml" in capsys.readouterr().err
+    assert main(["leaderboard", "--format", "csv"]) == 0
+    rows = [*csv.DictReader(io.StringIO(capsys.readouterr().out))]
+    found = {(row["benchmark"], row["model"], row["value"]) for row in rows}
+    assert ("hard/math/sums.toml", "local/a", "0.4") in found
+    assert ("easy/math/sums.toml", "local/a", "0.9") in found
+
+
+def test_runs_of_one_file_share_a_column_that_has_its_name(home: Path) -> None:
+    for value in (0.3, 0.4):
+        scored("local/a", value, 0.05, "custom", file=own_file(home))
+    board = leaderboard(RunList().look())
+    assert "sums" in board.benchmarks
+    assert len(board.benchmarks) == 3
+    # An imported task and a file may be called alike, too.
+    scored("local/a", 0.5, 0.05, "recorded", task="sums")
+    assert {"sums", "sums.toml"} < {*leaderboard(RunList().look()).benchmarks}
 
 
 def test_runs_are_chosen_by_tag_and_date(home: Path) -> None:
