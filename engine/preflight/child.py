@@ -101,7 +101,9 @@ def look_at(
     book = PriceBook(spec.settings.price, spec.candidate)
     if ask != "prepare":
         check_spec(spec)
-        asyncio.run(build_benchmark(spec).check())
+        # An estimate scores nothing.
+        if ask == "check":
+            asyncio.run(build_benchmark(spec).check())
         asyncio.run(_learn_prices(spec, book, secrets or {}))
     file = prepare(spec, cache_dir(), progress)
     if ask == "estimate":

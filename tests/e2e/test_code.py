@@ -287,6 +287,10 @@ def test_programs_of_models_run_without_a_sandbox_by_name_only(
     assert "neither bubblewrap nor podman nor docker is installed" in refused.err
     assert "apt install bubblewrap" in refused.err
     assert cli.runs() == []
+    # An estimate runs no program.
+    estimated = cli("estimate", *words[1:], "--json", **bare)
+    assert estimated.code == 0, estimated.err
+    assert estimated.lines[0]["roles"][0]["calls"] == [1, 1]
     done = cli(*words, "--unsafe-run-code", **bare)
     assert done.code == 0, done.err
     assert _fractions(cli)["pass@1"] == (1, 1)
