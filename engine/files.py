@@ -35,6 +35,13 @@ RECORD = 256 * MB
 WHOLE = 1024 * MB
 """Maximum bytes of a file that is read as one value, or that is packed inside another."""
 
+MOST_FILES = 50_000
+"""Maximum files below a folder that is looked through: the task files of
+lm-evaluation-harness are 14,000."""
+
+_TOOLS_OWN = frozenset({"__pycache__", "node_modules"})
+"""Folders that tools keep; hidden ones and virtual environments are theirs too."""
+
 _UNPACKED = 256 * MB
 _TIMES = 500
 """Compressed data may expand to this many bytes, or this many times its size if that is more."""
@@ -203,6 +210,31 @@ def check_unpacked(size: int, packed: int) -> None:
             f"{packed:,} bytes unpack to {size:,}: more than {_TIMES} times as many,"
             f" and more than {_UNPACKED // MB} MB"
         )
+
+
+def files_below(folder: Path) -> list[Path]:
+    """The files in a folder and below, in order, without those that tools keep there.
+
+    Those are in hidden folders, virtual environments, ``node_modules`` and ``__pycache__``. Links
+    to folders are not followed.
+
+    Raises:
+        UsageError: there are more than ``MOST_FILES``.
+    """
+    found: list[Path] = []
+    for place, folders, names in os.walk(folder):
+        below = Path(place)
+        if below != folder and "pyvenv.cfg" in names:
+            folders.clear()
+            continue
+        folders[:] = [one for one in folders if one[0] != "." and one not in _TOOLS_OWN]
+        found += [path for name in names if (path := below / name).is_file()]
+        if len(found) > MOST_FILES:
+            raise UsageError(
+                f"there are more than {MOST_FILES:,} files below {folder}",
+                hint="name the folder that has only the files that are meant",
+            )
+    return sorted(found, key=Path.as_posix)
 
 
 def lines_of(file: IO[bytes], path: Path, longest: int = RECORD) -> Iterator[bytes]:

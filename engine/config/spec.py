@@ -43,7 +43,7 @@ from evalbench.engine.config.roles import parse_model as parse_model
 from evalbench.engine.config.traces import TraceSettings, completed
 from evalbench.engine.errors import EvalbenchError, SpecError, nearest
 from evalbench.engine.field_checks import Misfit
-from evalbench.engine.files import read_toml
+from evalbench.engine.files import files_below, read_toml
 from evalbench.engine.paths import expand
 from evalbench.engine.record_schemas import SPEC
 
@@ -234,7 +234,7 @@ class RunSpec:
             named = [one for one in given if one is not None and one not in option.choices]
             paths = [Path(split_name(one)[1]) for one in named]
             files += [path for path in paths if not path.is_dir()]
-            files += [file for path in paths if path.is_dir() for file in _files_in(path)]
+            files += [file for path in paths if path.is_dir() for file in files_below(path)]
         return files
 
     def identity(self) -> dict[str, Any]:
@@ -382,10 +382,6 @@ def _abilities(
         return make_provider(provider, options).capabilities(model)
     except EvalbenchError:
         return Capabilities(choose=True, images=True, video=True)
-
-
-def _files_in(folder: Path) -> list[Path]:
-    return sorted(file for file in folder.rglob("*") if file.is_file())
 
 
 def _completed_judge(judge: str, environ: Mapping[str, str]) -> str:

@@ -212,7 +212,7 @@ class LmEval(Benchmark):
         if source.progress:
             source.progress(f"loading {self.task} with lm-evaluation-harness", 0, None)
         folder = os.getcwd()
-        settings = self._settings(all_tasks())
+        settings = self._settings()
         facts = self._harness.ask({"ask": "open", "settings": settings})
         for one in facts["tasks"].values():
             _read_files(one["config"].get("dataset_kwargs") or {}, source)
@@ -234,8 +234,9 @@ class LmEval(Benchmark):
         finally:
             self._harness.close()
 
-    def _settings(self, index: Index) -> dict[str, Any]:
+    def _settings(self) -> dict[str, Any]:
         """What the child loads the tasks with."""
+        index = _index(self.opt.include_path)
         return {
             **values_of(self.opt),
             "gen_kwargs": _gen_kwargs(self.opt.gen_kwargs),
@@ -276,12 +277,9 @@ class LmEval(Benchmark):
             ],
         }
         self._harness.folder, self._harness.offline = self.shared["folder"], True
-        scored = await self._harness.score(self._settings_now, request)
+        scored = await self._harness.score(self._settings, request)
         parsed = scored["parsed"]
         return Score(_outcome(replies, parsed), scored["values"], parsed, _unsent(sample))
-
-    def _settings_now(self) -> dict[str, Any]:
-        return self._settings(all_tasks())
 
     def _needs_greedy(self, sample: Sample) -> bool:
         facts = self.shared["tasks"][sample.inputs["task"]]
@@ -327,7 +325,7 @@ class LmEval(Benchmark):
                     "documents": [[one.doc_id, one.requests, one.parsed] for one in listed],
                     "iterations": aggregation.ITERATIONS,
                 }
-                found[name] = self._harness.aggregate(self._settings_now, request)
+                found[name] = self._harness.aggregate(self._settings, request)
         finally:
             self._harness.close()
         return found

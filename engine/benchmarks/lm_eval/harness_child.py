@@ -140,8 +140,8 @@ class Session:
         """Load the tasks.
 
         Args:
-            settings: ``task``, ``index`` (of the library's own tasks), ``include_path``,
-                ``num_fewshot``, ``gen_kwargs``, ``system_instruction``,
+            settings: ``task``, ``index`` (of the library's tasks and of the user's own),
+                ``include_path``, ``num_fewshot``, ``gen_kwargs``, ``system_instruction``,
                 ``apply_chat_template``, ``fewshot_as_multiturn``, ``unsafe_task_code``,
                 ``unsafe_run_code``.
         """
@@ -171,15 +171,13 @@ class Session:
             _forbid_running()
         random.seed(0)
         np.random.seed(_SEED)
-        manager = TaskManager(
-            include_path=given["include_path"] or None, include_defaults=False, metadata={}
-        )
+        # It would look through all of ``include_path`` again, and what tools keep there.
+        manager = TaskManager(include_defaults=False, metadata={})
         base = library_tasks()
-        own = {
+        manager._index = {
             name: Entry(name, Kind[kind], base / path if path else None, None, set(members))
             for name, (kind, path, _, _, _, members) in given["index"].items()
         }
-        manager._index = {**own, **manager._index}
         return manager.load([given["task"]])
 
     def _check(self, name: str, task: Any) -> None:

@@ -11,15 +11,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from evalbench.engine.files import read_plain
-
-_NO_TASKS = frozenset({"__pycache__", ".ipynb_checkpoints"})
+from evalbench.engine.files import files_below, read_plain
 
 
 def files_in(folder: Path) -> list[Path]:
     """The task files in a folder and below, in the library's order."""
-    found = (path for path in folder.glob("**/*.yaml") if _NO_TASKS.isdisjoint(path.parts))
-    return sorted(found, key=Path.as_posix)
+    return [path for path in files_below(folder) if path.suffix == ".yaml"]
 
 
 def read_task_files(base: Path, files: Iterable[Path]) -> dict[str, list[Any]]:

@@ -24,6 +24,10 @@ FILES = {
     "b/list.yaml": "[task]\n",
     "b/other.yaml": "dataset_path: x\n",
     "__pycache__/task.yaml": "task: compiled\n",
+    ".git/task.yaml": "task: hidden\n",
+    "a/node_modules/task.yaml": "task: theirs\n",
+    "env/pyvenv.cfg": "",
+    "env/lib/task.yaml": "task: installed\n",
 }
 
 
@@ -31,7 +35,7 @@ FILES = {
 def folder(tmp_path: Path) -> Path:
     for name, text in FILES.items():
         path = tmp_path / name
-        path.parent.mkdir(exist_ok=True)
+        path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
     return tmp_path
 

@@ -30,7 +30,7 @@ from evalbench.engine.config.spec import load_suite, make_spec
 from evalbench.engine.cost.price_file import read_prices
 from evalbench.engine.data import parquet_pages
 from evalbench.engine.data.reading import read_json, read_rows
-from evalbench.engine.errors import DataError, EvalbenchError, JournalError
+from evalbench.engine.errors import DataError, EvalbenchError, JournalError, UsageError
 from evalbench.engine.files import (
     MB,
     check_unpacked,
@@ -631,3 +631,24 @@ def test_an_edited_journal_of_another_kind_is_told(home: Path) -> None:
     folder.journal.write_bytes(b"SQLite format 3\x00" + bytes(4080))
     with pytest.raises(JournalError):
         JournalReader(RunFolder(folder.path).journal)
+
+
+def test_a_folder_is_looked_through_without_what_tools_keep_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # The folder itself may be inside one of those.
+    folder = tmp_path / ".cache" / "node_modules" / "tasks"
+    (folder / "pyvenv.cfg").parent.mkdir(parents=True)
+    ours = ["a.yaml", "sub/b.yaml", "sub/deep/c.py", "pyvenv.cfg"]
+    theirs = [".git/x", "sub/node_modules/x", "__pycache__/x.pyc", "env/pyvenv.cfg", "env/lib/x"]
+    for name in ours + theirs:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text("")
+    (folder / "sub" / "round").symlink_to(folder)
+    (folder / "sub" / "gone").symlink_to(folder / "missing")
+    os.mkfifo(folder / "pipe")
+    found = [str(path.relative_to(folder)) for path in files.files_below(folder)]
+    assert found == sorted(ours)
+    monkeypatch.setattr(files, "MOST_FILES", 3)
+    with pytest.raises(UsageError, match="more than 3 files below"):
+        files.files_below(folder)
