@@ -484,6 +484,25 @@ def test_the_library_s_own_scorers_of_mathematics_and_instructions(
         Harness.close(child)
 
 
+def test_a_task_without_its_sentence_data_is_refused_before_it_costs_anything(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(benchmark, "all_tasks", dict)
+    monkeypatch.setenv("NLTK_DATA", str(tmp_path / "none"))
+    # No network: nltk would ask a server of its own.
+    for name in ("HOME", "APPDATA"):
+        monkeypatch.setenv(name, str(tmp_path))
+    monkeypatch.setenv("HTTPS_PROXY", "http://127.0.0.1:9")
+    task = [*_of_the_library(tmp_path)][1]
+    child = Warm()
+    try:
+        with pytest.raises(DataError, match=f"{task} needs nltk's sentence data") as refused:
+            asyncio.run(ours(child, task, Ask(), include_path=str(tmp_path)))
+    finally:
+        Harness.close(child)
+    assert "python -m nltk.downloader punkt_tab" in refused.value.hint
+
+
 @pytest.mark.parametrize("file", ["humaneval/humaneval", "mbpp/mbpp_plus_instruct"])
 def test_the_library_s_tasks_that_run_code_are_refused_before_they_do(
     file: str, warm: Warm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

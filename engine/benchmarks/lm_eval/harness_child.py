@@ -109,6 +109,26 @@ def _forbid_running() -> None:
     TaskFactory._build_task = checked
 
 
+def _check_sentence_data(task: str) -> None:
+    """Refuse a task whose module wanted nltk's sentence data when it was loaded and got none.
+
+    Such modules have a function of this name and call it. It downloads, and ignores a failure, so
+    that every sample whose sentences are counted would fail after it was paid for.
+    """
+    if not any("download_nltk_resources" in vars(module) for module in [*sys.modules.values()]):
+        return
+    import nltk
+
+    try:
+        nltk.data.find("tokenizers/punkt_tab")
+    except LookupError:
+        raise Refused(
+            f"{task} needs nltk's sentence data, punkt_tab, which is not on this machine",
+            why="it could not be downloaded from GitHub when the task was loaded",
+            hint="where there is a network: python -m nltk.downloader punkt_tab",
+        ) from None
+
+
 def _runs_code(task: str) -> Refused:
     return Refused(
         f"{task} runs code that models write, without a sandbox",
@@ -178,7 +198,9 @@ class Session:
             name: Entry(name, Kind[kind], base / path if path else None, None, set(members))
             for name, (kind, path, _, _, _, members) in given["index"].items()
         }
-        return manager.load([given["task"]])
+        loaded = manager.load([given["task"]])
+        _check_sentence_data(given["task"])
+        return loaded
 
     def _check(self, name: str, task: Any) -> None:
         if getattr(task, "UNSAFE_CODE", False) and not self._settings["unsafe_run_code"]:
