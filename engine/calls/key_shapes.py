@@ -11,14 +11,15 @@ import re
 
 _WORDS = "sk|gsk|xai|pplx|tgp|fw|csk|nvapi|hf"
 """Prefixes of keys, before a dash or an underscore."""
-_HEADER = r"(?i:\bbearer\s+)[\w.~+/=\-]"
+_BEARER = r"(?i:\bbearer\s+)"
+_MASK = "*…•"
 
 KEYS = re.compile(
     rf"""
       \b(?:{_WORDS})[-_][\w\-]{{16,}}
     | \bAIza[\w\-]{{30,}}
     | \b(?:AKIA|ASIA)[A-Z0-9]{{16}}\b
-    | {_HEADER}{{20,}}
+    | {_BEARER}[\w.~+/=\-]{{20,}}
     """,
     re.VERBOSE | re.ASCII,
 )
@@ -29,12 +30,13 @@ KEYS_IN_JSON = re.compile(KEYS.pattern.replace(r"\b", "").encode(), re.VERBOSE)
 
 KEYS_IN_ERRORS = re.compile(
     rf"""
-      \b(?:{_WORDS}|key)[-_][\w\-*.…]{{9,}}[\w\-*…]
+      \b(?:{_WORDS}|key)[-_][\w\-.{_MASK}]{{9,}}[\w\-{_MASK}]
+    | \bAIza[\w\-]*(?:[{_MASK}]|\.\.)[\w\-.{_MASK}]*[\w\-{_MASK}]
     | \bAIza[\w\-]{{20,}} | \bAQ\.[\w\-]{{20,}} | \bya29\.[\w\-.]{{20,}}
     | \b(?:AKIA|ASIA)[A-Z0-9]{{12,}}
-    | {_HEADER}{{8,}}
-    | (?i:\bauthorization["']?\s*[:=,]\s*b?["']?(?:basic\s+)?)[\w.~+/=\-]{{8,}}
-    | (?i:\b(?:x-)?api[-_]key["']?\s*[:=]\s*["']?)[\w.\-]{{8,}}
+    | {_BEARER}[\w.~+/=\-{_MASK}]{{8,}}
+    | (?i:\bauthorization["']?\s*[:=,]\s*b?["']?(?:basic\s+)?)[\w.~+/=\-{_MASK}]{{8,}}
+    | (?i:\b(?:x-)?api[-_]key["']?\s*[:=]\s*["']?)[\w.\-{_MASK}]{{8,}}
     """,
     re.VERBOSE,
 )

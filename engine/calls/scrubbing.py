@@ -122,6 +122,13 @@ _PIECE = 16
 """A code broken into lines of at least twice this length has one such piece unbroken."""
 _BEFORE_JSON = "\ufeff\x00 \t\r\n"
 _LENIENT = json.JSONDecoder(strict=False)
+_MASK = re.compile(
+    r"[ ]?(?P<mask>(?:[*…•·●█∗＊#]+|[.]{2,}|[xX]{3,}|[\[<(][A-Za-z.…*]{1,20}[\])>])+)[ ]?"
+)
+"""What services write for the part of a key that they do not show."""
+_HEAD, _TAIL, _BOTH = 10, 4, (3, 2)
+"""How much of a secret beside a mask tells that it is one's own: of its beginning, of its end, of
+both. Less of it is found in other texts."""
 _FORMS_ESCAPES = frozenset("\\%&#;{}=")
 _NAMES = {
     " ": ("nbsp",),
@@ -662,6 +669,26 @@ class Scrubber:
             return self._cut(text)
         return text
 
+    def masked(self, text: str) -> str:
+        """A text without the secrets, and without what services show of them: ``sk-…wxyz``.
+
+        For errors only: in an answer, so little of a secret may be anything.
+        """
+        pieces: list[str] = []
+        last = 0
+        for found in _MASK.finditer(text):
+            for secret in self._secrets:
+                head = _overlap(text[last : found.start()], secret)
+                tail = _overlap(secret, text[found.end() : found.end() + len(secret)])
+                if text[found.end() + tail :][:1].isalnum():
+                    tail = 0  # a word of its own
+                if head >= _HEAD or tail >= _TAIL or (head >= _BOTH[0] and tail >= _BOTH[1]):
+                    start = found.start() - head if head else found.start("mask")
+                    pieces += text[last:start], self._mark
+                    last = found.end() + tail if tail else found.end("mask")
+                    break
+        return self.text("".join([*pieces, text[last:]]))
+
     def _cut(self, text: str) -> str:
         pieces: list[str] = []
         last = 0
@@ -764,6 +791,12 @@ class Scrubber:
                 if self._suspects(block) and self._holds(block.decode("utf-8", "surrogateescape")):
                     return True
         return False
+
+
+def _overlap(one: str, other: str) -> int:
+    """The most characters that are the end of one text and the beginning of another."""
+    most = min(len(one), len(other))
+    return next((n for n in range(most, 0, -1) if one.endswith(other[:n])), 0)
 
 
 def _plain(needle: _Needle) -> bytes:

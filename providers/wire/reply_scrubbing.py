@@ -62,8 +62,8 @@ class SecretScrubber:
         return self._scrubber.text(str(text)[:_BEYOND])[:LONGEST_ID]
 
     def text(self, text: str, most: int = 2_000) -> str:
-        """An error text without the secrets, other keys and logins in URLs; truncated."""
-        text = self._scrubber.text(text[: most + _BEYOND])
+        """An error text without the secrets, masked or not, other keys and logins; truncated."""
+        text = self._scrubber.masked(text[: most + _BEYOND])
         text = _LOGIN.sub(GONE, KEYS_IN_ERRORS.sub(GONE, text))
         text = _QUERY.sub(lambda found: found["name"] + GONE, text)
         text = _PASSWORD.sub(lambda found: found[0].replace(found["value"], GONE), text)
@@ -95,7 +95,7 @@ class SecretScrubber:
 
     def error(self, error: ProviderError) -> None:
         """Remove the secrets from a provider's error."""
-        clean = self._scrubber.text
+        clean = self._scrubber.masked
         for name in ("what", "why", "hint", "body", "request_id", "param"):
             setattr(error, name, clean(getattr(error, name)))
         error.args = (error.what,)

@@ -55,6 +55,64 @@ def test_what_looks_like_any_key(text: str, gone: str) -> None:
     assert gone not in SecretScrubber("").text(text)
 
 
+@pytest.mark.parametrize(
+    ("masked", "left"),
+    [
+        ("pla...6789", ""),
+        ("planted-key-0…6789.", "."),
+        ("your api key: ****6789 is invalid", "your api key:  is invalid"),
+        ("'pla••••••••6789'", "''"),
+        ("planted xxxx 6789", ""),
+        ("plan [...] 89", ""),
+        ("Bearer planted-<redacted>89", "Bearer "),
+        ("x-api-key: planted-ke***6789", "x-api-key: "),
+        ("planted-key-0123***", ""),
+        (f"{KEY}***6789", ""),
+    ],
+)
+def test_a_masked_form_of_the_key_is_removed_whole(masked: str, left: str) -> None:
+    scrubber = SecretScrubber(KEY)
+    assert scrubber.text(masked).replace(GONE, "") == left
+    assert scrubber.text(masked).count(GONE) == 1
+    error = ProviderError(f"refused: {masked}", why=masked)
+    scrubber.error(error)
+    assert error.why.replace(GONE, "") == left
+    # An answer may say so much by chance.
+    if KEY not in masked:
+        assert scrubber.exact(masked.encode()) == masked.encode()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "wait ... 67",
+        "p...89",
+        "see plan.89",
+        "a plan ... of 6789 steps",
+        "1***9",
+        "[1] 6789",
+        "****67890",
+    ],
+)
+def test_so_little_beside_an_ellipsis_is_no_key(text: str) -> None:
+    assert SecretScrubber(KEY).text(text) == text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "x-api-key: AbCdEfGh***rong",
+        "api_key=AbCdEfGh…rong",
+        "Bearer AbCdEfGhIj****rong",
+        "authorization: AbCdEfGh•••rong",
+        "AIza…rong",
+        "sk-proj-••••rong",
+    ],
+)
+def test_a_masked_form_of_any_key_is_removed_whole(text: str) -> None:
+    assert "rong" not in SecretScrubber("").text(text)
+
+
 def test_what_stands_around_a_query_stays() -> None:
     text = SecretScrubber("").text("GET /v1?alt=sse&key=hunter2&monkey=1 failed (see ?page=2)")
     assert text == f"GET /v1?alt=sse&key={GONE}&monkey=1 failed (see ?page=2)"
