@@ -95,7 +95,7 @@ async def large_run(count: int) -> RunFolder:
         outcome = Outcome.UNPARSED if row % 50 == 0 else Outcome.OK
         right = outcome is Outcome.OK and row * row % 4 == row % 4
         values = dict.fromkeys(("accuracy", "accuracy_first", "accuracy_strict"), float(right))
-        journal.store_score(row, 0, tags, outcome, values, {"parsed": {"letter-lenient/11": read}})
+        journal.store_score(row, 0, tags, outcome, values, {"parsed": {"letter-lenient/12": read}})
         if row % 500 == 0:
             journal.flush()
             await asyncio.sleep(0)

@@ -12,6 +12,7 @@ import unicodedata
 from evalbench.engine.scoring import letter_words as table
 from evalbench.engine.scoring.letters import LETTERS
 from evalbench.engine.scoring.reply_text import (
+    FULL_WIDTH,
     answer_text,
     before_next_question,
     ends,
@@ -21,9 +22,9 @@ from evalbench.engine.scoring.word_tables import words
 
 CAPITAL = re.compile(r"(?<![A-Za-zÀ-ɏ])[A-G](?![A-Za-zÀ-ɏ])")
 
-# Letterlike signs, full-width, circled, parenthesized, squared and mathematical letters.
+# Letterlike signs, circled, parenthesized, squared and mathematical letters.
 _DRESSED_RANGES = (
-    *((0x2100, 0x2150), (0x249C, 0x24EA), (0xFF21, 0xFF5B)),
+    *((0x2100, 0x2150), (0x249C, 0x24EA)),
     *((0x1D400, 0x1D6A4), (0x1F110, 0x1F14A)),
 )
 _DRESSED = {
@@ -31,7 +32,9 @@ _DRESSED = {
     for first, end in _DRESSED_RANGES
     for code in range(first, end)
     if (plain := unicodedata.normalize("NFKC", chr(code)).strip("()")) in {*LETTERS, *"abcdefg"}
-} | {first + at: letter for first in (0x1F150, 0x1F170) for at, letter in enumerate(LETTERS)}
+}
+_DRESSED |= {first + at: one for first in (0x1F150, 0x1F170) for at, one in enumerate(LETTERS)}
+_DRESSED |= {code: plain for code, plain in FULL_WIDTH.items() if plain.isalpha()}
 _EMOJI = dict.fromkeys([*range(0x2600, 0x27C0), *range(0x1F300, 0x1FB00), 0x2B50, 0x20E3], " ")
 # "✅ B) Paris" among options without a tick, or with a cross.
 _TICKED = re.compile(
@@ -119,11 +122,8 @@ _RUN_OF_MARKS = re.compile(r"[\W_]{61,}")
 
 
 def _undressed(text: str) -> str:
-    """The text with ASCII letters for circled, squared and full-width ones.
-
-    A lone full-width letter stays as it is: it is as likely a typing error.
-    """
-    return text if len(text) == 1 and "Ａ" <= text <= "ｚ" else text.translate(_DRESSED)
+    """The text with ASCII letters for circled, squared and full-width ones."""
+    return text.translate(_DRESSED)
 
 
 def _one_turn(text: str) -> str:

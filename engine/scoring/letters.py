@@ -18,8 +18,8 @@ STRICT = "mmlu-letter-strict/1"
 SEED_LATER = "mmlu-letter-first/1"
 SIMPLE_EVALS = "simple-evals-letter/1"
 LOGLIKELIHOOD = "loglikelihood-greatest/1"
-LENIENT = "letter-lenient/11"
-MANY = "letter-many/7"
+LENIENT = "letter-lenient/12"
+MANY = "letter-many/8"
 
 
 def read_strict(reply: str, options: int = 4) -> int | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from string import ascii_letters
 
 _NAMES = {
     **dict.fromkeys(("think", "thinking", "seed:think"), "think"),
@@ -153,6 +154,11 @@ _INVISIBLE = re.compile(
 def spoken(reply: str) -> str:
     """The reply without reasoning and control tokens, and no longer than :func:`ends` allows."""
     return _INVISIBLE.sub("", without_control_tokens(ends(without_reasoning(reply))))
+
+
+FULL_WIDTH = {0xFEE0 + code: chr(code) for code in map(ord, "+-./0123456789" + ascii_letters)}
+"""Full-width letters, digits and signs of a number as ASCII, for ``str.translate``. Punctuation
+stays: a full-width comma does not separate thousands."""
 
 
 def answer_text(reply: str) -> str:

@@ -13,13 +13,14 @@ from collections import deque
 from collections.abc import Iterable
 
 from evalbench.engine.scoring.reply_text import (
+    FULL_WIDTH,
     before_next_question,
     ends,
     spoken,
     without_markup,
 )
 
-LENIENT = "short-answer-lenient/8"
+LENIENT = "short-answer-lenient/9"
 EXACT = "short-answer-exact/1"
 
 _YES = r"yes|yeah|yep|yup|s[íì]|oui|ja|sim|tak|evet|có|да|نعم|हाँ|हां|ใช่|是的?|对|對|はい|네|예"
@@ -152,6 +153,7 @@ def read_yes_no(reply: str) -> str | None:
     is not an answer. Understood in the languages of :mod:`letters_lenient`.
     """
     text, _ = before_next_question(ends(spoken(reply), _LONGEST_YES_NO).strip())
+    text = text.translate(FULL_WIDTH)
     if marked := list(_JSON.finditer(text)) or list(_MARKED.finditer(text)):
         return _said(marked[-1])
     text = _EITHER.sub(" ", without_markup(text))

@@ -36,7 +36,9 @@ def test_every_case_is_read_as_stated(shared_data: Path, entry: ReplyKind) -> No
         lenient = entry.lenient.read(case["reply"], choices)
         wanted = _stated(entry, case, "upstream", "upstream_score", "upstream_prediction")
         assert faithful == wanted, case
-        if entry.name != "execution-prediction":
+        # A full-width letter alone, of which both readings are called right there.
+        either = "either is fine" in case.get("why", "")
+        if entry.name != "execution-prediction" and not either:
             assert lenient == _stated(entry, case, "proposed", "proposed_verdict"), case
         if "expected" in case:
             for parser, value, field in (

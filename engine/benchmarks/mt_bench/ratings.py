@@ -13,13 +13,13 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Literal
 
-from evalbench.engine.scoring.reply_text import answer_text, without_markup
+from evalbench.engine.scoring.reply_text import FULL_WIDTH, answer_text, without_markup
 
 RATING = "fastchat-rating/1"
-RATING_LENIENT = "rating-lenient/7"
+RATING_LENIENT = "rating-lenient/8"
 WINNER = "fastchat-winner/1"
-WINNER_LENIENT = "winner-lenient/6"
-VERDICT = "verdict/4"
+WINNER_LENIENT = "winner-lenient/7"
+VERDICT = "verdict/5"
 
 Winner = Literal["A", "B", "tie"]
 
@@ -52,7 +52,7 @@ def read_rating(reply: str) -> float | None:
     return value
 
 
-_FULL_WIDTH = str.maketrans("［］【】：（）", "[][]:()")
+_FULL_WIDTH = FULL_WIDTH | str.maketrans("［］【】：（）", "[][]:()")
 _ESCAPED = re.compile(r"\\([\[\]])")
 _NUMBER = (
     r"(?P<number>[+-]?[0-9]{1,3}(?:\.[0-9]{0,6}|,[0-9]{1,6})?)"
@@ -111,7 +111,7 @@ def read_rating_lenient(reply: str, low: float = 1, high: float = 10) -> float |
        [9]"), or alone on the last line. Others are citations.
 
     A number without brackets does not count, as the judge was asked for brackets. Outside the scale
-    there is no rating. ``08`` is 8, and ``8,5`` is 8.5.
+    there is no rating. ``08`` is 8, and ``8,5`` is 8.5. Full-width brackets and digits count.
     """
     number = _rated(reply, high)
     if number is None or not low <= number <= high:

@@ -11,10 +11,10 @@ from __future__ import annotations
 import re
 from typing import Literal
 
-from evalbench.engine.scoring.reply_text import answer_text, without_markup
+from evalbench.engine.scoring.reply_text import FULL_WIDTH, answer_text, without_markup
 
 RANKING = "speceval-ranking/1"
-RANKING_LENIENT = "ranking-lenient/3"
+RANKING_LENIENT = "ranking-lenient/4"
 
 Verdict = Literal["a", "b", "equal", "n/a", "unsure"]
 
@@ -34,7 +34,7 @@ def read_rank(reply: str) -> int:
     return SCORES.get(found[1].lower(), 0) if found else 0
 
 
-_FULL_WIDTH = str.maketrans("：（）", ":()")
+_FULL_WIDTH = FULL_WIDTH | str.maketrans("：（）", ":()")
 _UNDERSCORES = re.compile(r"(?<!\w)_+|_+(?!\w)")
 _WORDS: dict[str, Verdict] = {
     "equal": "equal",

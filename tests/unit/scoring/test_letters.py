@@ -62,6 +62,11 @@ READ = {
         "“B”",
         "> B",
         "- B",
+        "Ｂ",
+        "ｂ",
+        "Ｂ。",
+        "（Ｂ）",
+        "答案：Ｂ",
         "1. B",
         "$B$",
         r"\text{B}",
@@ -325,7 +330,6 @@ READ = {
         "D.C. is the capital",
         "А",  # Cyrillic
         "В",  # Cyrillic
-        "Ｂ",  # full width
         "A and B",
         "A, B",
         "A/B",
@@ -480,6 +484,11 @@ def test_letters_of_more_than_seven_options() -> None:
         for reply in replies:
             place = read_many(reply, 10)
             assert ("-" if place is None else "ABCDEFGHIJ"[place]) == letter, reply
+
+
+@pytest.mark.parametrize("reply", ["Ｊ", "ｊ", "答案：Ｊ", "（Ｊ）"])
+def test_full_width_letters_of_many_options(reply: str) -> None:
+    assert read_many(reply, 10) == 9
 
 
 @pytest.mark.parametrize("reply", ["E", "Answer: E", "(e)", "E) something", "The answer is E."])

@@ -24,6 +24,7 @@ VERDICTS: dict[str | None, list[str]] = {
         "Model: A.",
         "Model : A",
         "Model：A",
+        "Ｍｏｄｅｌ：Ａ",
         "Model = A",
         "Model - A",
         "**Model: A**",
