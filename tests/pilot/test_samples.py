@@ -355,7 +355,7 @@ async def test_failures_are_listed_by_error_and_asked_again(
         outcome = Outcome.ERROR if failed else Outcome.OK
         await engine.answer(row, f"Question {row}?", read=error if failed else "B", outcome=outcome)
     errors = {"Overloaded": 2, "BadRequest": 1}
-    engine.status(State.COMPLETE, done=6, total=6, failed=3, errors=errors)
+    engine.status(State.COMPLETE, done=6, total=6, failed=3, errors=errors, spend_usd=0.3)
     begun: list[tuple[str, ...]] = []
 
     async def start(_app: Any, words: tuple[str, ...]) -> None:
@@ -370,10 +370,12 @@ async def test_failures_are_listed_by_error_and_asked_again(
         await until_shown(pilot, "all of them")
         await pilot.press("down", "enter")
         await until_listed(pilot, 2, 6)
-        await until_shown(pilot, "only failed with Overloaded · r asks again · x shows all")
+        await until_shown(pilot, "only failed with Overloaded · r asks all 3 again · x shows all")
         await pilot.press("r")
-        await until_shown(pilot, "Ask all failed samples of this run again?")
-        assert "not done" not in shown(app)
+        await until_shown(pilot, "Ask all 3 failed samples of this run again?")
+        told = " ".join(shown(app).replace("│", " ").split())
+        assert "About $0.3000, at what the others cost. It is not limited to the 2 listed." in told
+        assert "not done" not in told
         await pilot.press("y")
         await until(pilot, lambda: begun, "the retry")
         assert begun == [("resume", str(engine.folder.path))]
@@ -389,9 +391,21 @@ async def test_a_retry_of_a_stopped_run_says_that_it_also_goes_on(home: Path) ->
         await pilot.press("slash", *"outcome:parsed")
         await until_shown(pilot, "only outcome:parsed · x shows all")
         await pilot.press(*["backspace"] * 6, *"failed", "enter")
-        await until_shown(pilot, "only outcome:failed · r asks again · x shows all")
+        await until_shown(pilot, "only outcome:failed · r asks it again · x shows all")
         await pilot.press("r")
-        await until_shown(pilot, "Those not done yet are asked too.")
+        await until_shown(pilot, "Ask the failed sample of this run again?")
+        assert "The 4 not done yet are asked too." in " ".join(shown(pilot.app).split())
+        assert "cost" not in shown(pilot.app)
+
+
+async def test_a_run_without_failures_just_goes_on(home: Path) -> None:
+    engine = pretend("synthetic", "scripted/good", total=6)
+    await engine.answer(1, "Question 1?", read="B")
+    engine.status(State.STOPPED, done=1, total=6)
+    async with samples(engine) as pilot:
+        await pilot.press("r")
+        await until_shown(pilot, "Ask what is not done yet?")
+        assert "failed" not in shown(pilot.app)
 
 
 async def test_stepping_goes_through_the_filtered_list_and_back(engine: PretendEngine) -> None:

@@ -43,6 +43,7 @@ from evalbench.tui.state.run_list import RESUMABLE
 from evalbench.tui.state.sample_query import SampleFilter, fields_of, matching, sample_fields
 from evalbench.tui.state.sample_rows import EXTRAS, VALUE_WIDTH, SampleRows, place_of
 from evalbench.tui.state.sample_words import STATE_WORDS, question_words
+from evalbench.tui.state.spending import as_others, is_free
 from evalbench.tui.widgets.footer import Footer
 from evalbench.tui.widgets.layout import LineInput
 from evalbench.tui.widgets.table import Column, Table
@@ -357,7 +358,9 @@ class SamplesPage(SeekingPage):
         narrowed = self.query_one("#narrowed", Plain)
         narrowed.set_class(self._filter.any or bool(self._problem), "-on")
         retries = self._filter.kind in ("error", *RETRYABLE) and self.check_action("retry", ())
-        keys = " · r asks again" * bool(retries and number) + " · x shows all"
+        again = self._to_retry()
+        asks = f" · r asks {'all ' + figures.count(again) if again > 1 else 'it'} again"
+        keys = asks * bool(retries and number) + " · x shows all"
         narrowed.show(self._problem or _filter_words(self._filter) + self._looking + keys)
 
     @property
@@ -596,6 +599,32 @@ class SamplesPage(SeekingPage):
         failed = self._watch.status.failed > 0 or self._watch.state in RESUMABLE
         return () if outcome in ("", "error", "waiting") and failed else None
 
+    def _to_retry(self) -> int:
+        """How many samples a retry asks again, in every epoch; listed or not."""
+        status, outcome = self._watch.status, self._filter.kind
+        return status.outcomes.get(outcome, 0) if outcome in RETRYABLE else status.failed
+
+    def _retry_words(self, words: Sequence[str]) -> tuple[str, str]:
+        """What a retry is about to do, and what it costs."""
+        status, number = self._watch.status, self._to_retry()
+        what = self._filter.kind if words else "failed"
+        notes = [f"{'All their' if words else 'Only failed'} calls are sent again."]
+        if number:
+            those = f"the {what} sample" if number == 1 else f"all {number:,} {what} samples"
+            question = f"Ask {those} of this run again?"
+        else:
+            question, notes = "Ask what is not done yet?", []
+        if (cost := as_others(status, number)) is not None:
+            notes.append(f"About {figures.dollars(cost)}, at what the others cost.")
+        elif number and not is_free(status):
+            notes.append("What that costs is not known.")
+        if self._filter.any and len(self._rows) < number:
+            notes.append(f"It is not limited to the {figures.count(len(self._rows))} listed.")
+        notes.append("Other samples keep their scores.")
+        if undone := status.total - status.done:
+            notes.append(f"The {figures.count(undone)} not done yet are asked too.")
+        return question, " ".join(notes)
+
     @work(exclusive=True, group="retry")
     async def action_retry(self) -> None:
         """See ``commands.py``."""
@@ -604,12 +633,7 @@ class SamplesPage(SeekingPage):
         words = self._retried()
         if words is None:
             return
-        what = self._filter.kind if words else "failed"
-        question = f"Ask all {what} samples of this run again?"
-        paid = "All their calls are paid again." if words else "Only failed calls are sent again."
-        note = f"{paid} Other samples keep their scores."
-        if self._watch.status.done < self._watch.status.total:
-            note += " Those not done yet are asked too."
+        question, note = self._retry_words(words)
         if await self.app.push_screen_wait(Confirm(question, yes="Retry", note=note)):
             await start(self.the_app, ("resume", str(self._watch.folder.path), *words))
 

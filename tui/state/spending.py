@@ -13,6 +13,14 @@ def forecast(status: Status) -> float | None:
     return status.spend_usd / status.done * status.total
 
 
+def as_others(status: Status, number: int) -> float | None:
+    """Cost of asking this many samples again in US dollars, if each costs what the others did."""
+    answered = status.done - status.failed
+    if not (status.spend_usd and number) or answered <= 0:
+        return None
+    return status.spend_usd / answered * number
+
+
 def is_free(status: Status) -> bool:
     """Whether there is nothing to show: no money was spent, may have been, or is limited."""
     unspent = status.spend_usd == 0
