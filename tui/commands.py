@@ -115,6 +115,9 @@ COMMANDS: tuple[Command, ...] = (
     Command("side.open", "Open", "all of the sample in the first run", "o", True),
     Command("leaderboard.filter", "Filter", "filter the runs that count", "slash", True),
     Command("leaderboard.sort", "Sort", "by the next benchmark", "S,s", True),
+    Command(
+        "leaderboard.export", "Export", "what is shown, to HTML, Markdown, CSV, JSON", "x", True
+    ),
     Command("leaderboard.open", "Open", "the run of the score in the first column", "o"),
     Command("new.start", "Start", "start the run", "f9", True),
     Command("new.estimate", "Estimate", "update the estimate", "f8", True),

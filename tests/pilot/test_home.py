@@ -509,6 +509,39 @@ async def test_a_leaderboard_of_models_and_benchmarks(runs: dict[str, PretendEng
         await until_shown(pilot, "quickstart × groq/llama-4-maverick")
 
 
+async def test_a_leaderboard_is_exported_as_it_is_shown(
+    runs: dict[str, PretendEngine], tmp_path: Path
+) -> None:
+    for name in ("complete", "paused"):
+        runs[name].status(State.COMPLETE, done=400, metrics={"accuracy": ACCURACY})
+    app = an_app()
+    async with app.run_test(size=(120, 40)) as pilot:
+        await press(pilot, "l")
+        await until_shown(pilot, "2 models, 1 benchmark")
+        await press(pilot, "slash", *"model:smol", "enter")
+        await until_shown(pilot, "1 model, 1 benchmark")
+        await press(pilot, "x")
+        await until_shown(pilot, "Export this leaderboard to a file")
+        app.screen.query_one("#value", Input).value = str(tmp_path / "board.txt")
+        await press(pilot, "enter")
+        await until_shown(pilot, "the name has to end in .html, .md, .csv or .json")
+        app.screen.query_one("#value", Input).value = str(tmp_path / "board.csv")
+        await press(pilot, "enter")
+        await until_told(pilot, "written to ")
+    head, *lines = (tmp_path / "board.csv").read_text().splitlines()
+    assert head.startswith("benchmark,model,rank_low")
+    assert [line.split(",")[1] for line in lines] == ["local/smollm2-135m-instruct"]
+
+
+async def test_an_empty_leaderboard_says_that_there_is_nothing_to_export(home: Path) -> None:
+    app = an_app()
+    async with app.run_test(size=(120, 40)) as pilot:
+        await press(pilot, "l")
+        await until_shown(pilot, "No complete run has a score yet")
+        await press(pilot, "x")
+        await until_told(pilot, "no run is shown")
+
+
 async def test_names_in_wide_glyphs_are_whole_on_a_leaderboard() -> None:
     model = "compatible/" + "模" * 20
     run = named(pretend(model=model), "1-wide")

@@ -23,7 +23,7 @@ from evalbench.tui.screens.new_panels import EstimatePanel
 from evalbench.tui.state import offered
 from evalbench.tui.state.model_cache import ModelList
 from evalbench.tui.state.preferences import Preferences, load_preferences
-from evalbench.tui.state.setups import load_setups
+from evalbench.tui.state.setups import Setup, delete_setup, load_setups, save_setup
 from evalbench.tui.widgets.form import Field, Form
 from evalbench.tui.widgets.picker import Picker
 from tests.pilot.driving import shown, until, until_shown, until_told
@@ -471,7 +471,7 @@ async def test_the_mouse_does_the_same(home: Path) -> None:
         assert page(pilot).query("#field-qps")
 
 
-async def test_a_setup_is_kept_taken_and_forgotten(home: Path) -> None:
+async def test_a_setup_is_kept_taken_renamed_and_forgotten(home: Path) -> None:
     app = an_app(benchmark="quickstart", model="local/smollm2-135m-instruct")
     async with app.run_test(size=(120, 40)) as pilot:
         await opened(pilot)
@@ -490,14 +490,37 @@ async def test_a_setup_is_kept_taken_and_forgotten(home: Path) -> None:
         await pilot.press("down", "enter")
         await until(pilot, lambda: "--limit 7" in command(pilot), "the limit again")
         await pilot.press("ctrl+y")
+        await until_shown(pilot, "Rename one")
+        await pilot.press("escape")
+        await until(pilot, lambda: "Rename one" not in shown(app), "the page")
+        save_setup(Setup("taken", "mmlu", "", {}))
+        await pilot.press("ctrl+y")
+        await until_shown(pilot, "Rename one")
+        await pilot.press("down", "down", "down", "enter")
+        await until(pilot, lambda: "Save this set-up" not in shown(app), "those to rename")
+        await until_shown(pilot, "seven [/] only")
+        await pilot.press("enter")
+        await until_shown(pilot, "New name of this set-up")
+        app.screen.query_one("#value", Input).value = "taken"
+        await pilot.press("enter")
+        await until_shown(pilot, "there is a set-up 'taken'")
+        app.screen.query_one("#value", Input).value = "eight [/]"
+        await pilot.press("enter")
+        await until_told(pilot, "seven [/] only is now eight [/]")
+        assert [(one.name, one.typed) for one in load_setups()] == [
+            ("eight [/]", {"limit": "7"}),
+            ("taken", {}),
+        ]
+        delete_setup("taken")
+        await pilot.press("ctrl+y")
         await until_shown(pilot, "Delete one")
         await pilot.press("z", "z")
         await until_shown(pilot, "No matches")
         await pilot.press("backspace", "backspace")
         await until_shown(pilot, "Delete one")
-        await pilot.press("down", "down", "enter")
+        await pilot.press("down", "down", "down", "enter")
         await until(pilot, lambda: "Save this set-up" not in shown(app), "those to delete")
-        await until_shown(pilot, "seven [/] only")
+        await until_shown(pilot, "eight [/]")
         await pilot.press("enter")
         await until(pilot, lambda: not load_setups(), "nothing kept")
-        await until_told(pilot, "deleted seven [/] only")
+        await until_told(pilot, "deleted eight [/]")

@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
-from pathlib import Path
 
 from evalbench.engine.errors import SpecError, UsageError, nearest
-from evalbench.engine.paths import expand, write_file
 from evalbench.engine.terminal_text import one_line
 from evalbench.tui.cli.launch import declare_run_dir
 from evalbench.tui.cli.output import stdout
 from evalbench.tui.cli.parser import Parser
 from evalbench.tui.state.leaderboard import chosen, leaderboard, moment
 from evalbench.tui.state.run_list import RunList
-
-_ENDINGS = {".md": "md", ".markdown": "md", ".html": "html", ".csv": "csv", ".json": "json"}
 
 
 def declare(parser: Parser, words: Sequence[str]) -> None:
@@ -54,25 +50,19 @@ def execute(args: argparse.Namespace) -> int:
             or "evalbench runs",
         )
     out = stdout()
-    kind = args.format or _ENDINGS.get(Path(args.output or "").suffix.lower(), "")
+    from evalbench.tui.state.leaderboard_files import FORMATS, format_of, listing, matrix, write
+
+    kind = args.format or format_of(args.output or "")
     if args.output and not kind:
         raise UsageError(
             f"the ending of {args.output} tells no format", hint="--format md, html, csv or json"
         )
-    from evalbench.tui.state.leaderboard_files import FORMATS, listing, matrix
 
     if kind:
-        text = FORMATS[kind](board)
         if not args.output:
-            out.write(text)
+            out.write(FORMATS[kind](board))
             return 0
-        path = expand(args.output)
-        try:
-            write_file(path, text.encode())
-        except OSError as error:
-            raise UsageError(
-                f"cannot write {path}", why=error.strerror or str(error), hint="-o FILE"
-            ) from None
+        path = write(board, kind, args.output)
         out.line(f"written to {one_line(str(path))}")
         return 0
     if not board.models:

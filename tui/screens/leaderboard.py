@@ -12,6 +12,8 @@ from textual import events, on, work
 from textual.app import ComposeResult
 from textual.widgets import Input
 
+from evalbench.engine.errors import EvalbenchError
+from evalbench.tui.screens.dialogs import Enter
 from evalbench.tui.screens.filtered import FilteredPage
 from evalbench.tui.state import figures
 from evalbench.tui.state.leaderboard import Leaderboard, latency, leaderboard
@@ -140,10 +142,14 @@ class LeaderboardPage(FilteredPage):
         """Disable commands that do not apply to the line under the cursor."""
         if action == "open":
             return True if self.is_mounted and self._run() else None
+        if action == "export":
+            return True if self._board.models else None
         return True
 
     def why_not(self, action: str) -> str:
         """See :class:`Page`."""
+        if action == "export":
+            return "no run is shown"
         return f"no complete run of {self._model()} on {self._board.by}" if self._board.by else ""
 
     @on(Table.Opened)
@@ -158,6 +164,35 @@ class LeaderboardPage(FilteredPage):
         if names:
             self._by = names[(names.index(self._board.by) + 1) % len(names)]
             self._show()
+
+    @work(exclusive=True, group="export")
+    async def action_export(self) -> None:
+        """See ``commands.py``."""
+        from evalbench.tui.state import leaderboard_files
+
+        def known(name: str) -> None:
+            if not leaderboard_files.format_of(name):
+                raise ValueError("the name has to end in .html, .md, .csv or .json")
+
+        board = self._board
+        name = await self.app.push_screen_wait(
+            Enter(
+                "Export this leaderboard to a file",
+                value="leaderboard.html",
+                note=f"ending in .html, .md, .csv or .json, from {Path.cwd()}; an existing file is"
+                " replaced",
+                check=known,
+            )
+        )
+        if name is None:
+            return
+        kind = leaderboard_files.format_of(name)
+        try:
+            path = await asyncio.to_thread(leaderboard_files.write, board, kind, name)
+        except EvalbenchError as error:
+            self.the_app.tell_trouble(error)
+        else:
+            self.notify(f"written to {path}", timeout=10, markup=False)
 
     @on(Table.HeadClicked)
     def _head_clicked(self, event: Table.HeadClicked) -> None:

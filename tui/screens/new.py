@@ -47,7 +47,14 @@ from evalbench.tui.state.run_choices import (
     provider_choices,
     task_choices,
 )
-from evalbench.tui.state.setups import Setup, check_name, delete_setup, load_setups, save_setup
+from evalbench.tui.state.setups import (
+    Setup,
+    check_name,
+    delete_setup,
+    load_setups,
+    rename_setup,
+    save_setup,
+)
 from evalbench.tui.state.user_keys import keys_words
 from evalbench.tui.widgets.footer import Footer
 from evalbench.tui.widgets.form import Field, Form
@@ -59,7 +66,7 @@ from evalbench.tui.widgets.topline import TopLine
 _FIRST_CHOICE = ("quickstart", "local/smollm2-135m-instruct")
 """The initial choice before anything was ever chosen: it needs no key and costs nothing."""
 
-_SAVE, _DELETE, _KEEP = "save", "delete", "kept "
+_SAVE, _RENAME, _DELETE, _KEEP = "save", "rename", "delete", "kept "
 """Lines of the list of set-ups."""
 
 _KEY = next(command for command in commands("new") if command.id == "new.key")
@@ -559,17 +566,20 @@ class NewRunPage(FixingPage):
             what = " × ".join(filter(None, (one.benchmark, one.model)))
             choices.append(Choice(f"{_KEEP}{name}", (name, what), f"{name} {what}"))
         first = [Choice(_SAVE, ("Save this set-up…", draft.title), "save this set-up")]
-        last = [Choice(_DELETE, ("Delete one…", ""), "delete one")] if kept else []
+        acts = ((_RENAME, "Rename one…"), (_DELETE, "Delete one…")) if kept else ()
+        last = [Choice(ident, (words, ""), words) for ident, words in acts]
         columns = (Column("set-up", 30), Column("of"))
         asked = Choose("Set-ups", columns, [*first, *choices, *last])
         chosen = await self.app.push_screen_wait(asked)
         try:
             if chosen == _SAVE:
                 await self._save_setup(kept)
-            elif chosen == _DELETE:
-                doomed = await self.app.push_screen_wait(Choose("Delete", columns, choices))
-                if doomed:
-                    name = doomed.removeprefix(_KEEP)
+            elif chosen in (_RENAME, _DELETE):
+                which = Choose("Rename" if chosen == _RENAME else "Delete", columns, choices)
+                name = (await self.app.push_screen_wait(which) or "").removeprefix(_KEEP)
+                if name and chosen == _RENAME:
+                    await self._rename_setup(name, kept)
+                elif name:
                     delete_setup(name)
                     self.notify(f"deleted {name}", markup=False)
             elif chosen:
@@ -592,6 +602,16 @@ class NewRunPage(FixingPage):
         name = check_name(typed)
         save_setup(Setup(name, draft.benchmark, draft.full_model, draft.typed))
         self.notify(f"{'replaced' if name in kept else 'saved'} {name}", markup=False)
+
+    async def _rename_setup(self, name: str, kept: Collection[str]) -> None:
+        def free(text: str) -> None:
+            if (new := check_name(text)) in kept and new != name:
+                raise ValueError(f"there is a set-up {new!r}")
+
+        asked = Enter("New name of this set-up", value=name, check=free)
+        if (typed := await self.app.push_screen_wait(asked)) is not None:
+            rename_setup(name, check_name(typed))
+            self.notify(f"{name} is now {check_name(typed)}", markup=False)
 
     async def _take_setup(self, setup: Setup) -> None:
         draft = self._draft

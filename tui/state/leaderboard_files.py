@@ -6,10 +6,13 @@ import csv
 import html
 import io
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import orjson
 
+from evalbench.engine.errors import UsageError
+from evalbench.engine.paths import expand, write_file
 from evalbench.engine.runs.sanitize import cell, without_keys
 from evalbench.engine.terminal_text import one_line
 from evalbench.tui.state import figures
@@ -171,3 +174,25 @@ FORMATS: Mapping[str, Callable[[Leaderboard], str]] = {
     "csv": as_csv,
     "json": as_json,
 }
+_ENDINGS = {".md": "md", ".markdown": "md", ".html": "html", ".csv": "csv", ".json": "json"}
+
+
+def format_of(name: str) -> str:
+    """The format that the ending of a file's name stands for; empty if none."""
+    return _ENDINGS.get(Path(name).suffix.lower(), "")
+
+
+def write(board: Leaderboard, kind: str, name: str) -> Path:
+    """Write a board to a file, and return its path; latencies are read from the journals.
+
+    Raises:
+        UsageError: the file cannot be written.
+    """
+    path = expand(name)
+    try:
+        write_file(path, FORMATS[kind](board).encode())
+    except OSError as error:
+        raise UsageError(
+            f"cannot write {path}", why=error.strerror or str(error), hint="name another file"
+        ) from None
+    return path

@@ -92,6 +92,17 @@ def delete_setup(name: str) -> None:
     _write(name, None)
 
 
+def rename_setup(name: str, new: str) -> None:
+    """Give a set-up another name, replacing one that has it.
+
+    Raises:
+        UsageError: the file cannot be written.
+    """
+    with edited_toml(config_dir() / FILE) as document:
+        if new != name:
+            document[new] = document.pop(name)
+
+
 def _write(name: str, table: Mapping[str, Any] | None) -> None:
     with edited_toml(config_dir() / FILE) as document:
         document.pop(name, None)
