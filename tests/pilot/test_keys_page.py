@@ -151,6 +151,19 @@ async def test_a_key_that_does_nothing_says_why(
         await until_told(pilot, "Remove: the key is set outside, in XAI_API_KEY")
 
 
+@pytest.mark.parametrize("theme", ["ansi", "evalbench-dark"])
+async def test_without_colours_the_footer_says_what_cannot_be_done(
+    home: Path, keychain: Path, monkeypatch: pytest.MonkeyPatch, theme: str
+) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+    app = EvalbenchApp(Preferences(welcomed=True, theme=theme))
+    async with app.run_test() as pilot:
+        await opened(pilot)
+        await stand_on(pilot, "groq")
+        screen = await until_shown(pilot, "(t Test)")
+        assert " s Set " in screen.splitlines()[-1]
+
+
 async def test_what_is_no_key_is_refused_with_the_reason(home: Path, keychain: Path) -> None:
     app = an_app()
     async with app.run_test() as pilot:

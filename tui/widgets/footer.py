@@ -87,9 +87,11 @@ class Footer(Widget):
             if key == self._hovered:
                 over = self.get_component_rich_style("footer--hover").background_style
                 styles = [style + over for style in styles]
+            # Without colours, weight alone would tell what cannot be done now.
+            opens, closes = "()" if self.app.no_color and not key.enabled else "  "
             segments += [
-                Segment(f" {key.text} ", styles[0]),
-                Segment(f"{key.title} ", styles[1]),
+                Segment(f"{opens}{key.text} ", styles[0]),
+                Segment(f"{key.title}{closes}", styles[1]),
             ]
         return Strip(segments).adjust_cell_length(width, base)
 
