@@ -22,6 +22,7 @@ from evalbench.providers.wire.failures import (
     json_body,
     no_access,
     no_credit,
+    quota,
     rejected,
     usual,
 )
@@ -42,6 +43,8 @@ STATUS = {
 }
 """The HTTP statuses of error types; batches and gateways give only the type."""
 _FILTERED = re.compile(r"blocked by (?:our )?content filtering policy", re.IGNORECASE)
+_SPENT = re.compile(r"reached your specified API usage limits", re.IGNORECASE)
+_DISABLED = re.compile(r"organization has been disabled|organization_on_hold|cmek_key_disabled")
 
 
 def hidden_status(body: Mapping[str, Any]) -> int | None:
@@ -81,6 +84,10 @@ def read_error(
         code = details.get("error_code") if isinstance(details, dict) else None
         fields = {**error, "code": code}
     response = error_response(answered, scrub, fields, request_id)
+    if _SPENT.search(response.message):
+        return quota(response, who)
+    if _DISABLED.search(f"{response.code} {response.message}"):
+        return no_access(response, who, "")
     match response.kind:
         case "authentication_error":
             return bad_key(response, who)

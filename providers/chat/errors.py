@@ -40,6 +40,8 @@ _FILTERED = frozenset(
         "biopolicy",
         "misalignmentpolicyviolation",
         "imagecontentpolicyviolation",
+        "datainspectionfailed",
+        "hooksfailed",
     }
 )
 """Codes meaning that the provider refused the prompt for its content: a result, not an error.
@@ -48,9 +50,10 @@ In lower case without punctuation, since servers spell them differently.
 """
 _SAYS_FILTERED = re.compile(
     r"content[ _]management policy|content_filter\b|content_policy_violation"
-    r"|ContentPolicyViolation|ResponsibleAIPolicyViolation",
+    r"|ContentPolicyViolation|ResponsibleAIPolicyViolation"
+    r"|Content Exists Risk|new_sensitive|potentially unsafe or sensitive content",
 )
-"""What remains of such a code where a gateway keeps only the message."""
+"""What remains of such a code where a gateway keeps only the message, or a server has no code."""
 _MOST_WRAPPINGS = 6
 
 _STATUS = {
@@ -66,8 +69,25 @@ _STATUS = {
 }
 """HTTP statuses equivalent to the types and codes of errors inside a successful response."""
 
-_NO_MODEL = frozenset({"model_not_found", "model_decommissioned", "model_not_available"})
-_NO_CREDIT = frozenset({"insufficient_quota", "billing_not_active", "billing_hard_limit_reached"})
+_MINIMAX = {
+    1001: 504, 1002: 429, 1004: 401, 1008: 402, 1026: 422, 1027: 422, 1039: 429, 1041: 429,
+    2013: 400, 2049: 401,
+}  # fmt: skip
+"""HTTP statuses equivalent to MiniMax's codes, which come in a 200. Source:
+https://platform.minimax.io/docs/api-reference/errorcode"""
+
+_NO_MODEL = frozenset(
+    {
+        *("model_not_found", "model_decommissioned", "model_not_available"),
+        *("model_not_supported", "DeploymentNotFound"),
+    }
+)
+_NO_CREDIT = frozenset(
+    {
+        *("insufficient_quota", "billing_not_active", "billing_hard_limit_reached"),
+        *("exceeded_current_quota_error", "Arrearage", "AllocationQuota.FreeTierOnly"),
+    }
+)
 _TOO_LONG = frozenset({"context_length_exceeded", "exceed_context_size_error"})
 _BAD_KEY = frozenset({"invalid_api_key", "account_deactivated", "invalid_authentication"})
 
@@ -76,8 +96,8 @@ def error_object(body: object) -> dict[str, Any] | None:
     """The error in a body, however it is wrapped; None if there is none.
 
     Known forms: ``{"error": {...}}``, ``{"error": "text"}``, the bare object
-    with a ``message``, a list of one of these, and FastAPI's ``{"detail": ...}``,
-    which may itself be nested in a ``message``.
+    with a ``message``, a list of one of these, also as ``errors``, FastAPI's
+    ``{"detail": ...}``, which may itself be nested in a ``message``, and MiniMax's ``base_resp``.
     """
     if isinstance(body, list) and body:
         body = body[0]
@@ -93,6 +113,11 @@ def error_object(body: object) -> dict[str, Any] | None:
     if choice := _first_choice(body):
         error = choice.get("error")
         return error if isinstance(error, dict) and error else None
+    if first := as_object(next(iter(as_list(body.get("errors"))), None)):
+        return dict(first)
+    base = as_object(body.get("base_resp"))
+    if code := base.get("status_code"):
+        return {"message": base.get("status_msg"), "code": _MINIMAX.get(code, 500)}
     message = body.get("message")
     if isinstance(message, dict):
         return error_object(message)

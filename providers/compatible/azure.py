@@ -12,14 +12,15 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 from urllib.parse import quote
 
-from evalbench.engine.calls import Call, KeyNeed, Published
+from evalbench.engine.calls import Call, KeyNeed, Published, Reply
 from evalbench.engine.calls.options import record_of, setting
 from evalbench.engine.compat import override
+from evalbench.engine.errors import NoSuchModel, ProviderError
 from evalbench.providers.compatible.provider import Compatible, CompatibleOptions
 from evalbench.providers.compatible.quirks import Quirks
 from evalbench.providers.modelfacts import Refused
 from evalbench.providers.wire.address import Address
-from evalbench.providers.wire.exchange import Prepared
+from evalbench.providers.wire.exchange import Answered, Prepared
 
 _V1 = "v1"
 
@@ -95,3 +96,12 @@ class Azure(Compatible):
         deployment = quote(prepared.model, safe="")
         path = f"{self._root}/openai/deployments/{deployment}{prepared.path}"
         return replace(prepared, path=path)
+
+    @override
+    def read_error(self, answered: Answered, model: str) -> ProviderError | Reply:
+        """A model's name says nothing here; its list has no deployments either."""
+        result = super().read_error(answered, model)
+        if isinstance(result, NoSuchModel):
+            result.what = f"this Azure OpenAI resource has no deployment {model!r}"
+            result.hint = "name a deployment, as the resource's page of deployments lists them"
+        return result

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
@@ -24,7 +25,7 @@ from evalbench.providers.compatible.provider import Compatible, CompatibleOption
 from evalbench.providers.compatible.quirks import Quirks
 from evalbench.providers.modelfacts import Refused
 from evalbench.providers.wire.exchange import Answered, Prepared
-from evalbench.providers.wire.failures import build, error_response, json_body
+from evalbench.providers.wire.failures import build, error_response, json_body, no_model
 from evalbench.providers.wire.headers import day_limits, minute_limits, router_limits
 
 
@@ -71,6 +72,9 @@ class Groq(Compatible):
         if form := self.settings.reasoning_format:
             prepared.body["reasoning_format"] = form
         return prepared
+
+
+_NO_ROUTE = re.compile(r"No endpoints found(?P<model> for \S+$)?")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,17 +136,22 @@ class OpenRouter(Compatible):
 
     @override
     def read_error(self, answered: Answered, model: str) -> ProviderError | Reply:
-        """Missing routes for these parameters do not mean an unknown model."""
-        if answered.status == 404 and b"No endpoints found" in answered.body:
-            response = error_response(answered, self.scrub, error_object(json_body(answered)), "")
-            return build(
-                AccessDenied,
-                f"no route of OpenRouter serves {model!r} with these parameters",
-                response,
-                hint="ask for fewer parameters, or allow routes that drop some: "
-                "--require-parameters no",
+        """A model without a route for this call, or for this account, is not an unknown model."""
+        if answered.status != 404:
+            return super().read_error(answered, model)
+        response = error_response(answered, self.scrub, error_object(json_body(answered)), "")
+        found = _NO_ROUTE.match(response.message)
+        if found is None:
+            return super().read_error(answered, model)
+        if found["model"]:
+            return no_model(response, self.who, model)
+        what, hint = f"no route of OpenRouter serves {model!r} to this account", ""
+        if "parameters" in response.message:
+            what = f"no route of OpenRouter serves {model!r} with these parameters"
+            hint = (
+                "ask for fewer parameters, or allow routes that drop some: --require-parameters no"
             )
-        return super().read_error(answered, model)
+        return build(AccessDenied, what, response, hint=hint)
 
     def key_words(self, body: Mapping[str, Any]) -> str:
         """The remainder of the key's own spending limit."""

@@ -152,6 +152,7 @@ _TOO_LONG = re.compile(
     r"prompt is too long|input is too long|maximum prompt length|context[ _]length"
     r"|context window|context[ _]size|maximum context|exceeds? (?:the )?context"
     r"|too many (?:input )?tokens|max_model_len|longer than the model's context"
+    r"|maximum model length|exceeds max length|exceeded model token limit|range of input length"
     r"|`inputs` tokens \+ `max_new_tokens`",
     re.IGNORECASE,
 )
@@ -163,15 +164,17 @@ _NO_MODEL = re.compile(
 )
 _NO_CREDIT = re.compile(
     r"credit balance|insufficient (?:balance|credit|funds)|insufficient_quota|all available credits"
-    r"|exceeded your current quota|out of credits|more credits|payment method|unpaid|past invoices"
-    r"|organization_restricted",
+    r"|exceeded (?:your )?current quota|out of credits|(?:more|any) credits|payment method|unpaid"
+    r"|past invoices|organization_restricted|budget has been exceeded",
     re.IGNORECASE,
 )
 _PER_DAY = re.compile(
-    r"\bper[ _-]?(?:day|month)\b|\b[RT]PD\b|spend_limit"
-    r"|\b(?:daily|monthly)\b.{0,40}\b(?:limit|quota|threshold)",
+    r"(?:\bper[ _-]?|/ ?)(?:day|month)\b|\b[RT]PD\b|spend_limit"
+    r"|\b(?:daily|monthly)\b.{0,40}\b(?:limit|quota|threshold|allocation)",
     re.IGNORECASE,
 )
+_MORE_THAN_A_MINUTES = re.compile(r"request too large for", re.IGNORECASE)
+_ABOUT_A_MODEL = re.compile(r"model|\bendpoint with name|^function '", re.IGNORECASE)
 _WRONG_KEY = re.compile(r"(?:incorrect|invalid) api[ _-]?key", re.IGNORECASE)
 
 
@@ -322,7 +325,8 @@ def no_access(response: ErrorResponse, who: ProviderIdentity, model: str) -> Pro
 
 
 def _not_found(response: ErrorResponse, who: ProviderIdentity, model: str) -> ProviderError:
-    if model and response.known and "model" in f"{response.code} {response.message}".lower():
+    about = _ABOUT_A_MODEL.search(response.message) or "model" in response.code
+    if model and response.known and about:
         return no_model(response, who, model)
     return not_an_api(response, who)
 
@@ -340,7 +344,19 @@ def _limited(response: ErrorResponse, who: ProviderIdentity, model: str) -> Prov
         return no_credit(response, who)
     if _PER_DAY.search(text):
         return quota(response, who)
+    if _MORE_THAN_A_MINUTES.search(response.message):
+        return _over_the_limit(response, who)
     return build(RateLimited, f"{who.title} asks to slow down", response)
+
+
+def _over_the_limit(response: ErrorResponse, who: ProviderIdentity) -> ProviderError:
+    """The request alone exceeds a rate limit, so that no wait helps."""
+    return rejected(
+        response,
+        who,
+        "the request, with room for the answer, is larger than this key's tokens per minute",
+        "lower --max-tokens, use fewer examples, or ask for a higher limit there",
+    )
 
 
 def _full(response: ErrorResponse, who: ProviderIdentity, model: str) -> ProviderError:
@@ -348,6 +364,8 @@ def _full(response: ErrorResponse, who: ProviderIdentity, model: str) -> Provide
 
 
 def _too_large(response: ErrorResponse, who: ProviderIdentity, model: str) -> ProviderError:
+    if _MORE_THAN_A_MINUTES.search(response.message):
+        return _over_the_limit(response, who)
     return rejected(
         response,
         who,
@@ -364,11 +382,11 @@ that could not reach the server behind it."""
 def may_be_billed(status: int) -> bool:
     """Whether the work may have been done, and charged, despite this error.
 
-    A failure during the work and a gateway timeout (408 and most statuses from 500 on) leave that
-    open. A refusal (400 to 499), a rate limit (429) and a lack of capacity (503, 529) come before
-    the work begins. See docs/money.md.
+    A failure during the work (424), a timeout (408, 499) and most statuses from 500 on leave that
+    open. A refusal (other statuses from 400 on), a rate limit (429) and a lack of capacity (498,
+    503, 529) come before the work begins. See docs/money.md.
     """
-    return status == 408 or (500 <= status < 600 and status not in _NEVER_BEGUN)
+    return status in (408, 424, 499) or (500 <= status < 600 and status not in _NEVER_BEGUN)
 
 
 def _server_fault(response: ErrorResponse, who: ProviderIdentity, model: str) -> ProviderError:
@@ -390,8 +408,11 @@ _BY_STATUS: dict[int, Callable[[ErrorResponse, ProviderIdentity, str], ProviderE
     412: _bad_request,
     413: _too_large,
     422: _bad_request,
+    424: _server_fault,
     425: _server_fault,
     429: _limited,
+    498: _full,
+    499: _server_fault,
     503: _full,
     529: _full,
 }

@@ -27,9 +27,17 @@ def chat(message: str, kind: str = "invalid_request_error", **more: Any) -> dict
     return {"error": {"message": message, "type": kind, **more}}
 
 
+PLACES: dict[str, dict[str, str]] = {
+    "azure": {"endpoint": "mine"},
+    "cloudflare": {"account": "mine"},
+    "dashscope": {"workspace": "mine", "region": "r"},
+    "databricks": {"host": "mine"},
+}
+
+
 def built(name: str) -> Any:
     provider: Any = registry.provider_class(name)
-    return provider({}, KEY)
+    return provider(PLACES.get(name, {}), KEY)
 
 
 def meaning(provider: Any, status: int, body: Any, **headers: str) -> e.ProviderError:
@@ -52,6 +60,12 @@ ANTHROPIC: list[tuple[int, Any, type[e.ProviderError]]] = [
     (400, anthropic("invalid_request_error",
                     "messages.0.content.0.image: image dimensions 9000x9000 exceed 2576"),
      e.CallRejected),
+    (400, anthropic("invalid_request_error", "You have reached your specified API usage limits."
+                    " You will regain access on 2026-04-01 at 00:00 UTC."), e.QuotaExhausted),
+    (400, anthropic("invalid_request_error", "This organization has been disabled."),
+     e.AccessDenied),
+    (400, anthropic("invalid_request_error", "no", details={"error_code": "organization_on_hold"}),
+     e.AccessDenied),
     (401, anthropic("authentication_error", "invalid bearer token"), e.BadKey),
     (402, anthropic("billing_error", "pay"), e.NoCredit),
     (403, anthropic("permission_error", "no"), e.AccessDenied),
@@ -98,6 +112,8 @@ OPENAI: list[tuple[int, Any, type[e.ProviderError]]] = [
     (429, chat("exceeded your current quota", "insufficient_quota", code="insufficient_quota"),
      e.NoCredit),
     (429, chat("Rate limit reached on requests per day (RPD): Limit 200"), e.QuotaExhausted),
+    (429, chat("Request too large for gpt-4o on tokens per min (TPM): Limit 30000, Requested 30601",
+               "tokens", code="rate_limit_exceeded"), e.CallRejected),
     (500, chat("oops", "server_error"), e.ServerFault),
     (503, chat("overloaded"), e.Overloaded),
     (200, PAGE, e.RunFatal),
@@ -107,6 +123,11 @@ OPENAI: list[tuple[int, Any, type[e.ProviderError]]] = [
 @pytest.mark.parametrize(("status", "body", "kind"), OPENAI)
 def test_openai(status: int, body: Any, kind: type[e.ProviderError]) -> None:
     assert type(meaning(OpenAI({}, KEY), status, body)) is kind
+
+
+def minimax(code: int, message: str) -> dict[str, Any]:
+    """An error of MiniMax, whose HTTP status is 200."""
+    return {"id": "1", "choices": None, "base_resp": {"status_code": code, "status_msg": message}}
 
 
 ELSEWHERE: list[tuple[str, int, Any, type[e.ProviderError]]] = [
@@ -123,6 +144,8 @@ ELSEWHERE: list[tuple[str, int, Any, type[e.ProviderError]]] = [
      e.NoSuchModel),
     ("openrouter", 404, {"error": {"message": "No endpoints found that can handle the requested "
                                    "parameters.", "code": 404}}, e.AccessDenied),
+    ("openrouter", 404, {"error": {"message": "No endpoints found for a/b.", "code": 404}},
+     e.NoSuchModel),
     ("vllm", 401, {"error": "Unauthorized"}, e.BadKey),
     ("vllm", 404, {"detail": "Not Found"}, e.RunFatal),
     ("vllm", 404, chat("The model `x` does not exist.", "NotFoundError", code=404),
@@ -151,6 +174,47 @@ ELSEWHERE: list[tuple[str, int, Any, type[e.ProviderError]]] = [
     ("fireworks", 412, chat("Account x is suspended, possibly due to failure to pay past invoices"),
      e.NoCredit),
     ("fireworks", 404, chat("Model not found, inaccessible, and/or not deployed"), e.NoSuchModel),
+    ("azure", 404, chat("The API deployment for this resource does not exist.",
+                        code="DeploymentNotFound"), e.NoSuchModel),
+    ("azure", 404, chat("Resource not found", code="404"), e.RunFatal),
+    ("cloudflare", 404, {"success": False, "errors": [{"message": "The model name is invalid",
+                                                       "code": 3042}]}, e.NoSuchModel),
+    ("cloudflare", 429, {"success": False, "errors": [{
+        "message": "you have used up your daily free allocation of 10,000 neurons", "code": 3036,
+    }]}, e.QuotaExhausted),
+    ("cloudflare", 429, {"success": False, "errors": [{"message": "Capacity temporarily exceeded",
+                                                       "code": 3040}]}, e.RateLimited),
+    ("cohere", 429, {"message": "You are using a Trial key, which is limited to 1000 API calls / "
+                     "month."}, e.QuotaExhausted),
+    ("xai", 403, {"code": "no", "error": "Your newly created team doesn't have any credits yet."},
+     e.NoCredit),
+    ("moonshot", 403, chat("Your account is not active, organization exceeded current quota",
+                           "exceeded_current_quota_error"), e.NoCredit),
+    ("moonshot", 400, chat("Your request exceeded model token limit: 8192"), e.ContextTooLong),
+    ("dashscope", 400, chat("Access denied, please make sure your account is in good standing.",
+                            "Arrearage", code="Arrearage"), e.NoCredit),
+    ("dashscope", 403, chat("The free tier of the model has been exhausted.",
+                            code="AllocationQuota.FreeTierOnly"), e.NoCredit),
+    ("dashscope", 400, chat("Range of input length should be [1, 30720]"), e.ContextTooLong),
+    ("databricks", 404, {"error_code": "RESOURCE_DOES_NOT_EXIST",
+                         "message": "Endpoint with name 'x' does not exist."}, e.NoSuchModel),
+    ("databricks", 499, {"error_code": "CANCELLED", "message": ""}, e.ServerFault),
+    ("zai", 400, chat("Prompt exceeds max length", code="1261"), e.ContextTooLong),
+    ("groq", 498, chat("Flex tier capacity exceeded", code="capacity_exceeded"), e.Overloaded),
+    ("tgi", 424, {"error": "Request failed during generation", "error_type": "generation"},
+     e.ServerFault),
+    ("hf-inference", 400, chat("The requested model 'x' is not supported by any provider you have "
+                               "enabled.", code="model_not_supported"), e.NoSuchModel),
+    ("nvidia", 404, {"status": 404, "title": "Not Found",
+                     "detail": "Function 'abc': Not found for account 'x'"}, e.NoSuchModel),
+    ("litellm", 400, chat("Budget has been exceeded! Current cost: 10.1, Max budget: 10.0",
+                          "budget_exceeded"), e.NoCredit),
+    ("vllm", 400, chat("The decoder prompt (length 5000) is longer than the maximum model length "
+                       "of 4096."), e.ContextTooLong),
+    ("minimax", 200, minimax(1008, "insufficient balance"), e.NoCredit),
+    ("minimax", 200, minimax(1002, "rate limit"), e.RateLimited),
+    ("minimax", 200, minimax(1004, "login fail: Please carry the API secret key"), e.BadKey),
+    ("minimax", 200, minimax(1033, "system error"), e.ServerFault),
 ]  # fmt: skip
 
 
@@ -175,6 +239,53 @@ def test_a_filtered_prompt_is_an_outcome(code: str) -> None:
     assert (reply.outcome, reply.stop_reason) == (Outcome.FILTERED, code)
 
 
+@pytest.mark.parametrize(
+    ("name", "status", "body"),
+    [
+        ("deepseek", 400, chat("Content Exists Risk")),
+        ("dashscope", 400, chat("Input data may contain inappropriate content.",
+                                code="data_inspection_failed")),
+        ("minimax", 200, minimax(1026, "input new_sensitive")),
+        ("minimax", 422, chat("input new_sensitive (1026)", "bad_request_error")),
+        ("portkey", 446, chat("The guardrail checks failed.", "hooks_failed")),
+        ("zai", 400, chat("System detected potentially unsafe or sensitive content in input",
+                          code="1301")),
+    ],
+)  # fmt: skip
+def test_filters_with_words_of_their_own(name: str, status: int, body: Any) -> None:
+    answered = Answered(status, {}, orjson.dumps(body))
+    reply = built(name).read(answered, Prepared("m", "/chat/completions", {}))
+    assert reply.outcome is Outcome.FILTERED
+
+
+def test_a_request_over_the_limit_by_itself_says_what_to_do() -> None:
+    """No wait would help, whichever status a provider gives it."""
+    body = chat("Request too large for model `x` on tokens per minute (TPM): Limit 6000")
+    for provider, status in ((OpenAI({}, KEY), 429), (built("groq"), 413)):
+        error = meaning(provider, status, body)
+        assert "tokens per minute" in error.what
+        assert "--max-tokens" in error.hint
+
+
+def test_azure_speaks_of_deployments() -> None:
+    body = chat("The API deployment for this resource does not exist.", code="DeploymentNotFound")
+    error = meaning(built("azure"), 404, body)
+    assert error.what == "this Azure OpenAI resource has no deployment 'model-x'"
+    assert "deployment" in error.hint
+
+
+def test_only_a_lack_of_parameters_is_blamed_on_parameters() -> None:
+    router = built("openrouter")
+    lacking = "No endpoints found that can handle the requested parameters."
+    private = "No endpoints found matching your data policy. Configure: https://openrouter.ai/x"
+    error = meaning(router, 404, {"error": {"message": lacking, "code": 404}})
+    assert "--require-parameters no" in error.hint
+    error = meaning(router, 404, {"error": {"message": private, "code": 404}})
+    assert (type(error), error.hint) == (e.AccessDenied, "")
+    assert "parameters" not in error.what
+    assert error.why == private
+
+
 def test_moderation_by_a_router_is_an_outcome() -> None:
     error = {"code": 403, "message": "flagged", "metadata": {"reasons": ["violence"]}}
     router = built("openrouter")
@@ -194,8 +305,27 @@ def test_everything_said_comes_along() -> None:
     assert "slow down" in error.why
 
 
-BILLED = (408, 500, 502, 504, 520, 522, 524)
-NOT_BILLED = (400, 401, 402, 403, 404, 409, 413, 422, 425, 429, 501, 503, 521, 523, 525, 526, 529)
+BILLED = (408, 424, 499, 500, 502, 504, 520, 522, 524)
+NOT_BILLED = (
+    400,
+    401,
+    402,
+    403,
+    404,
+    409,
+    413,
+    422,
+    425,
+    429,
+    498,
+    501,
+    503,
+    521,
+    523,
+    525,
+    526,
+    529,
+)
 
 
 @pytest.mark.parametrize(
