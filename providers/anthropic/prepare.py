@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from evalbench.engine.calls import Call, MediaPart, Message, Params, TextPart
+from evalbench.engine.calls import Call, MediaPart, Message, Params
 from evalbench.engine.calls.prefixes import shared_prefix
 from evalbench.providers.modelfacts import ModelFacts, Refused
 from evalbench.providers.wire.claude import FALLBACK_MAX_TOKENS, Claude
@@ -171,19 +171,20 @@ class _Writer:
         return turns
 
     def _blocks(self, message: Message) -> list[dict[str, Any]]:
+        """A message's parts; adjacent texts become one block, up to the breakpoint."""
         self._message += 1
         blocks: list[dict[str, Any]] = []
         for index, part in enumerate(message.parts):
-            if isinstance(part, TextPart):
-                if not part.text:
-                    continue
-                block: dict[str, Any] = {"type": "text", "text": part.text}
+            if isinstance(part, MediaPart):
+                blocks.append(self._image(part))
+            elif blocks and blocks[-1].keys() == {"type", "text"}:
+                blocks[-1]["text"] += part.text
             else:
-                block = self._image(part)
+                blocks.append({"type": "text", "text": part.text})
             if (self._message, index) == self._breakpoint:
-                block["cache_control"] = self._mark
-            blocks.append(block)
-        return blocks
+                blocks[-1]["cache_control"] = self._mark
+        # The API rejects blocks of white space.
+        return [block for block in blocks if block["type"] != "text" or block["text"].strip()]
 
     def _image(self, part: MediaPart) -> dict[str, Any]:
         return {

@@ -13,6 +13,7 @@ from tests.simulator.models import Model
 from tests.simulator.promptcache import Prefix
 
 _IMAGE_TYPES = ("image/jpeg", "image/png", "image/gif", "image/webp")
+_BLANK = "messages: text content blocks must contain non-whitespace text"
 _BLOCK_FIELDS: dict[str, frozenset[str]] = {
     "text": frozenset({"type", "text", "cache_control", "citations"}),
     "image": frozenset({"type", "source", "cache_control", "transformations"}),
@@ -118,6 +119,8 @@ class Reader:
         if isinstance(content, str):
             if not content and role != "assistant":
                 refuse(f"{where}: {role} messages must have non-empty content")
+            if content.isspace():
+                refuse(_BLANK)
             self._text(content)
             text = content
         else:
@@ -155,6 +158,8 @@ class Reader:
                 refuse(f"{path}.text.text: Field required")
             if not text:
                 refuse("messages: text content blocks must be non-empty")
+            if not text.strip():
+                refuse(_BLANK)
             if self._new and role == "user" and block.get("citations"):
                 refuse(f"{path}.text.citations: citations are not accepted on user text")
             self._text(text)

@@ -18,7 +18,7 @@ from evalbench.engine.calls import (
 )
 from tests.contract.providers.conftest import Make
 from tests.simulator.handle import Handle
-from tests.unit.providers.calls import PNG, ask, few_shot, look, talk
+from tests.unit.providers.calls import IMAGE, PNG, ask, few_shot, look, talk
 
 LANES = {
     "anthropic": ("anthropic", "claude-sonnet-5-5", {}),
@@ -124,6 +124,14 @@ async def test_image(sim: Handle, make: Make, name: str) -> None:
     reply = await provider.answer(look(model, max_tokens=2000))
     assert reply.outcome is Outcome.OK
     assert reply.usage.input_tokens > blind
+
+
+@pytest.mark.parametrize("name", SEEING)
+async def test_white_space_beside_images(sim: Handle, make: Make, name: str) -> None:
+    provider, model = lane(make, name, SEEING[name])
+    turns = [user(["Compare", "\n", IMAGE, "\n", IMAGE, " "])]
+    call = Call(ModelRef.parse(model), generate(turns, max_tokens=2000))
+    assert (await provider.answer(call)).outcome is Outcome.OK
 
 
 @pytest.mark.parametrize("name", THINKING)

@@ -121,6 +121,15 @@ def test_empty_turns_are_left_out() -> None:
     ]
 
 
+def test_white_space_is_never_a_block_of_its_own() -> None:
+    """The API refuses such blocks; between texts it is part of what is asked."""
+    turns = [user(["One", "\n", "two", IMAGE, "\n", IMAGE, " "]), assistant("\n"), user("Three?")]
+    body = prepared(Call(ModelRef("anthropic", "claude-sonnet-5"), generate(turns))).body
+    first, last = body["messages"]
+    assert [block.get("text") for block in first["content"]] == ["One\ntwo", None, None]
+    assert last == {"role": "user", "content": "Three?"}
+
+
 def test_a_revision_is_part_of_the_name() -> None:
     call = Call(ModelRef.parse("anthropic/claude-opus-4-1@20250805"), generate("Hi"))
     assert prepared(call).body["model"] == "claude-opus-4-1@20250805"
