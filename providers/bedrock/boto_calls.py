@@ -32,9 +32,12 @@ from botocore.httpsession import ProxyConfiguration, get_cert_path
 from urllib3 import PoolManager, ProxyManager, Retry, Timeout
 from urllib3.connection import HTTPConnection
 
-from evalbench.providers.wire.connection_made import CONNECT_S, about_to_send, connected
-
-_SOCKET_OPTIONS = HTTPConnection.default_socket_options
+from evalbench.providers.wire.connection_made import (
+    CONNECT_S,
+    KEEPALIVE,
+    about_to_send,
+    connected,
+)
 
 _here = threading.local()
 
@@ -187,7 +190,7 @@ class Sender:
             "maxsize": most,
             "cert_reqs": "CERT_REQUIRED",
             "ca_certs": get_cert_path(verify),
-            "socket_options": [*_SOCKET_OPTIONS, (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)],
+            "socket_options": [*HTTPConnection.default_socket_options, *KEEPALIVE],
         }
         self._managers: dict[str | None, PoolManager] = {}
         self._making = threading.Lock()

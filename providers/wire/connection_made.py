@@ -7,6 +7,7 @@ So the clients record when they have a connection; the time to get one is limite
 
 from __future__ import annotations
 
+import socket
 from contextvars import ContextVar
 from typing import Any
 
@@ -14,6 +15,20 @@ CONNECT_S = 10.0
 """Time limit for a TCP connection and its TLS handshake, in seconds."""
 REACH_S = 30.0
 """Time limit for all of it: looking up the name, a proxy's tunnel, one address after another."""
+
+
+_PROBES_S = 60
+KEEPALIVE: tuple[tuple[int, int, int], ...] = (
+    (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1),
+    *(
+        (socket.IPPROTO_TCP, number, _PROBES_S)
+        # The first of these is called TCP_KEEPALIVE on macOS.
+        for name in ("TCP_KEEPIDLE", "TCP_KEEPALIVE", "TCP_KEEPINTVL")
+        if (number := getattr(socket, name, None)) is not None
+    ),
+)
+"""Socket options of every connection: while a model thinks for minutes, nothing else is sent, and
+routers forget connections that are silent (a NAT gateway of AWS after 350 seconds)."""
 
 
 class Attempt:
@@ -58,10 +73,11 @@ def reached() -> bool | None:
 
 
 def note_connections(session: Any) -> None:
-    """Make an aiohttp session record when a request has its connection, and limit the wait for one.
+    """Make an aiohttp session record when a request has its connection, limit the wait for one, and
+    keep connections alive.
 
-    The limits replace those of each request: not every SDK has a way to set them. The session's own
-    tracing would work as well, at three times the cost per request.
+    The limits replace those of each request: not every SDK has a way to set them, nor the socket's
+    options. The session's own tracing would work as well, at three times the cost per request.
     """
     import aiohttp
 
@@ -75,6 +91,15 @@ def note_connections(session: Any) -> None:
         return connection
 
     connector.connect = noted
+    connector._socket_factory = _kept_alive
+
+
+def _kept_alive(address: tuple[Any, ...]) -> socket.socket:
+    """A socket for one of a host's addresses, as ``getaddrinfo`` lists them."""
+    made = socket.socket(*address[:3])
+    for option in KEEPALIVE:
+        made.setsockopt(*option)
+    return made
 
 
 def note_sdk_connections(client: Any) -> bool:

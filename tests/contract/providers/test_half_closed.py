@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 from collections.abc import AsyncIterator, Callable
 from decimal import Decimal
 from typing import Any
@@ -49,6 +50,27 @@ def over(sim: Handle, make: Make, way: Crossing) -> Over:
         return make(api, base_url=url, timeout=LONG_S, **settings), f"{api}/{model}"
 
     return build
+
+
+@pytest.mark.parametrize("name", CARRIED)
+async def test_silent_connections_are_probed(
+    make: Make, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else a router forgets them while a model thinks, and the answer never arrives."""
+    seen: set[tuple[Any, ...]] = set()
+    really = socket.socket.setsockopt
+
+    def noted(self: socket.socket, *option: Any) -> None:
+        really(self, *option)
+        seen.add(option)
+
+    monkeypatch.setattr(socket.socket, "setsockopt", noted)
+    api, model, settings = LANES[name]
+    provider = make(api, **settings)
+    assert (await provider.answer(ask(f"{api}/{model}", max_tokens=2000))).outcome is Outcome.OK
+    assert (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1) in seen
+    idle = getattr(socket, "TCP_KEEPIDLE", None) or getattr(socket, "TCP_KEEPALIVE", None)
+    assert (socket.IPPROTO_TCP, idle, 60) in seen
 
 
 async def all_let_go(way: Crossing) -> None:
