@@ -22,7 +22,8 @@ def model_info(entry: Mapping[str, Any], facts: FactsResolver) -> ModelInfo | No
         KeyError: the entry has no id.
     """
     name = entry["id"]
-    if _OTHER_WORK.search(name):
+    # A fine-tuned model is named ft:BASE:ORGANIZATION:SUFFIX:ID.
+    if _OTHER_WORK.search(name.removeprefix("ft:").partition(":")[0]):
         return None
     known = facts.of(name)
     return ModelInfo(

@@ -17,7 +17,7 @@ from evalbench.engine.calls import (
 )
 from evalbench.engine.calls.options import record_of, setting
 from evalbench.engine.compat import override
-from evalbench.engine.errors import CallRejected, ServerFault
+from evalbench.engine.errors import CallRejected, NoSuchModel, ProviderError, ServerFault
 from evalbench.providers.chat.batches import FileBatches
 from evalbench.providers.chat.errors import REQUEST_ID
 from evalbench.providers.chat.provider import ChatProvider
@@ -174,6 +174,15 @@ class OpenAI(ChatProvider):
     def failed_status(self, body: Mapping[str, Any]) -> int | None:
         responded = isinstance(body.get("output"), list) or body.get("object") == "response"
         return failed_status(body) if responded else super().failed_status(body)
+
+    @override
+    def read_error(self, answered: Answered, model: str) -> ProviderError | Reply:
+        """A model that is not known to reason may be at the other endpoint only."""
+        result = super().read_error(answered, model)
+        if isinstance(result, NoSuchModel) and "only supported in v1/responses" in result.why:
+            result.what = f"{self.title} serves {model!r} at its Responses endpoint only"
+            result.hint = "ask it there: --api responses"
+        return result
 
     @override
     async def fetch_models(self) -> list[ModelInfo]:

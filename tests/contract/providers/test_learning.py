@@ -188,6 +188,14 @@ async def test_retirement_dates_are_shown(sim: Handle, make: Make) -> None:
     assert listed["gpt-5-mini"].retires == "2026-12-11"
 
 
+async def test_a_fine_tuned_model_is_listed_whatever_it_is_called(sim: Handle, make: Make) -> None:
+    mine = ("ft:gpt-4o-mini:my-org:image-tags:abc", "ft:gpt-4o-mini-tts:my-org::def")
+    for name in mine:
+        sim.model("openai", name, like="gpt-4o")
+    listed = {line.name for line in await make("openai").models()}
+    assert listed.intersection(mine) == {mine[0]}
+
+
 async def test_a_list_from_before_when_nobody_answers(
     sim: Handle, make: Make, free_port: int
 ) -> None:

@@ -267,6 +267,16 @@ def test_a_request_over_the_limit_by_itself_says_what_to_do() -> None:
         assert "--max-tokens" in error.hint
 
 
+def test_a_model_of_the_other_endpoint_exists() -> None:
+    body = chat(
+        "This model is only supported in v1/responses and not in v1/chat/completions.",
+        param="model",
+    )
+    error = meaning(OpenAI({}, KEY), 404, body)
+    assert error.what == "OpenAI serves 'model-x' at its Responses endpoint only"
+    assert "--api responses" in error.hint
+
+
 def test_azure_speaks_of_deployments() -> None:
     body = chat("The API deployment for this resource does not exist.", code="DeploymentNotFound")
     error = meaning(built("azure"), 404, body)
