@@ -181,21 +181,3 @@ class Anthropic(CarriedProvider):
                 path = f"/v1/models?limit=1000&after_id={quote(body['last_id'], safe='')}"
             except (KeyError, TypeError, AttributeError) as error:
                 raise ServerFault("Anthropic's model list cannot be read", why=str(error)) from None
-
-    async def count_tokens(self, call: Call) -> int:
-        """Input tokens of a call, counted by the provider. Free, but rate-limited.
-
-        Raises:
-            ProviderError: as for :meth:`answer`.
-        """
-        self.check_secret()
-        await self.clients.get()
-        prepared = self.prepare(call)
-        kept = ("model", "messages", "system", "thinking", "output_config")
-        body = {name: prepared.body[name] for name in kept if name in prepared.body}
-        answered = await self.send(
-            Prepared(prepared.model, "/v1/messages/count_tokens", body, prepared.headers)
-        )
-        if answered.status != 200:
-            raise read_error(answered, self.who, prepared.model, self.scrub)
-        return int(parsed(answered, self.who, self.scrub)["input_tokens"])

@@ -50,7 +50,6 @@ from evalbench.providers.wire.reply_scrubbing import SecretScrubber
 
 REGION_VARIABLES = ("AWS_REGION", "AWS_DEFAULT_REGION")
 _IDENTITY = re.compile(rb"<Arn>([^<]*)</Arn>")
-_COUNTED = ("messages", "system", "additionalModelRequestFields")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -328,25 +327,6 @@ class Bedrock(NetworkProvider):
             if not body.get("nextToken"):
                 return listed
             query["nextToken"] = body["nextToken"]
-
-    async def count_tokens(self, call: Call) -> int:
-        """Input tokens of a call, counted by Bedrock: free, for Claude models.
-
-        Raises:
-            ProviderError: as for :meth:`answer`.
-        """
-        self.check_secret()
-        await self.clients.get()
-        prepared = self.prepare(call)
-        # It counts for foundation models, whatever profile a call uses.
-        model = model_name(prepared.model).base or prepared.model
-        asked = {name: prepared.body[name] for name in _COUNTED if name in prepared.body}
-        answered = await self.boto.call(
-            RUNTIME, "count_tokens", modelId=model, input={"converse": asked}
-        )
-        if answered.status != 200:
-            raise self._error(answered, model)
-        return int(parsed(answered, self.who, self.scrub)["inputTokens"])
 
     async def _with_nearest(self, error: NoSuchModel, model: str) -> NoSuchModel:
         """The error with the model's names in the region, or similar ones."""

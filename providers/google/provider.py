@@ -221,26 +221,6 @@ class Gemini(NetworkProvider):
         self.facts.tell(limits)
         return sorted((line for line in lines if line), key=lambda line: line.name)
 
-    async def count_tokens(self, call: Call) -> int:
-        """Input tokens of a call, counted by the provider. Free, but rate-limited.
-
-        Raises:
-            ProviderError: as for :meth:`answer`.
-        """
-        self.check_secret()
-        await self._uploaded(call)
-        prepared = self.prepare(call)
-        counted = await self.client.count(prepared.model, self._countable(prepared))
-        if isinstance(counted, Answered):
-            raise read_error(counted, self.who, prepared.model, self.scrub)
-        return counted
-
-    def _countable(self, prepared: Prepared) -> dict[str, Any]:
-        """The body of ``countTokens``."""
-        whole = {"model": f"models/{prepared.model}", **prepared.body}
-        # The SDK adds its own contents, which must be empty.
-        return {"contents": [], "generateContentRequest": whole}
-
     @override
     async def close(self) -> None:
         try:

@@ -97,20 +97,6 @@ class GeminiClient:
 
         return await self._timed(work)
 
-    async def count(self, model: str, body: dict[str, Any]) -> int | Answered:
-        """Input tokens of a ``countTokens`` body; the response if it is an error."""
-        opened = await self.clients.get()
-        options = opened.types.HttpOptions(extra_body=body)
-        config = opened.types.CountTokensConfig(http_options=options)
-
-        async def work() -> int:
-            counted = await opened.client.aio.models.count_tokens(
-                model=model, contents="-", config=config
-            )
-            return int(counted.total_tokens or 0)
-
-        return await self._result_or_error(work)
-
     async def models(self) -> list[dict[str, Any]] | Answered:
         """The whole model list as the SDK returns it; the response if it is an error."""
         opened = await self.clients.get()

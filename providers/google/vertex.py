@@ -17,7 +17,6 @@ from evalbench.engine.errors import SpecError
 from evalbench.providers.google.access import Access
 from evalbench.providers.google.provider import Gemini, GeminiOptions
 from evalbench.providers.wire.address import api_address
-from evalbench.providers.wire.exchange import Prepared
 
 _MULTI_REGIONS = ("us", "eu")
 _REGION = re.compile(r"[a-z0-9-]+")
@@ -63,10 +62,6 @@ class Vertex(Gemini):
             location=location,
         )
         super().__init__(settings, access, address, "v1")
-
-    def _countable(self, prepared: Prepared) -> dict[str, Any]:
-        kept = ("contents", "systemInstruction", "generationConfig")
-        return {name: prepared.body[name] for name in kept if name in prepared.body}
 
 
 def _own(location: str) -> str:

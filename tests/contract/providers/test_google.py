@@ -247,7 +247,6 @@ async def test_a_large_video_is_uploaded_once_and_deleted(sim: Handle, make: Mak
     assert parts[1].keys() == {"inlineData"}
     uploads = [path for path in paths(sim, "POST") if "/upload/" in path]
     assert len(uploads) == 2
-    assert await provider.count_tokens(calls[0]) == replies[0].usage.input_tokens
     await provider.close()
     (name,) = {path for path in paths(sim, "GET") if "/files/" in path}
     assert paths(sim, "DELETE") == [name]
