@@ -280,10 +280,9 @@ class Bedrock(NetworkProvider):
             "x-amzn-requestid",
         )
 
-    async def check_key(self) -> str:
+    @override
+    async def key_report(self) -> str:
         """Ask AWS whose key it is; then list what it can access, if permitted."""
-        self.check_secret()
-        await self.clients.get()
         whose = ""
         if not self._given.bearer:
             answered = await self.boto.call(IDENTITY, "get_caller_identity")

@@ -275,16 +275,13 @@ class Compatible(ChatProvider):
         )
 
     @override
-    async def check_key(self) -> str:
+    async def key_report(self) -> str:
         """Uses the path that requires the key."""
         if self.key is not None and not self.key.required:
-            await self.clients.get()
             offered = counted(len(await self.fetch_models()), "model")
             return f"{self.title} answers; it offers {offered}"
         if self.quirks.key_path == "/models":
-            return await super().check_key()
-        self.check_secret()
-        await self.clients.get()
+            return await super().key_report()
         answered = await self.get(self.quirks.key_path)
         if answered.status != 200:
             raise self.error_of(answered, "", "no answer about the key")

@@ -213,10 +213,8 @@ class Together(ChatProvider):
         return parsed(answered, self.who, self.scrub)
 
     @override
-    async def check_key(self) -> str:
+    async def key_report(self) -> str:
         """Checks whose key it is, which is free."""
-        self.check_secret()
-        await self.clients.get()
         owner = await self._fetched("/v3/whoami")
         names = [
             f"{what} {found['name']}"

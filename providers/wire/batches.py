@@ -180,18 +180,11 @@ class WireBatches(BatchApi):
         Raises:
             DeadlineExceeded: the timeout expired.
         """
-        deadline = asyncio.timeout(self.provider.timeout)
         try:
-            async with deadline:
-                return await request
-        except TimeoutError:
-            if not deadline.expired():
-                raise
-            raise DeadlineExceeded(
-                f"{self.title} said nothing about a batch within {self.provider.timeout:g} s",
-                hint="raise --timeout",
-                possibly_billed=True,
-            ) from None
+            return await self.provider.within(request, "about a batch", self.provider.timeout)
+        except DeadlineExceeded as error:
+            error.possibly_billed = True
+            raise
 
     def understood(
         self, answered: Answered, trouble: Callable[[], ProviderError]

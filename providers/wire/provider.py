@@ -8,7 +8,7 @@ import time
 from abc import abstractmethod
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import asdict
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, TypeVar
 
 from evalbench.engine.calls import (
     Call,
@@ -56,6 +56,10 @@ from evalbench.providers.wire.transport import unreachable
 
 _ASIDE_S = 3.0
 """Maximum wait for something that only improves a message or a decision."""
+_LISTED_S = 60.0
+"""Maximum wait for a list of models, or a word about a key."""
+
+T = TypeVar("T")
 
 
 class NetworkProvider(Provider):
@@ -192,9 +196,7 @@ class NetworkProvider(Provider):
         """The live list; the copy on disk if the provider cannot be reached."""
         self.check_secret()
         try:
-            with self.scrub.errors():
-                await self.clients.get()
-                listed = await self._clean_list()
+            listed = await self._asked(self._clean_list, "about its models")
         except TransientError:
             if copy := kept_list(self.name, self.address.host):
                 return copy
@@ -211,11 +213,37 @@ class NetworkProvider(Provider):
 
     @override
     async def check_key(self) -> str:
-        """Lists the models, which is free."""
         self.check_secret()
-        await self.clients.get()
+        return await self._asked(self.key_report, "about the key")
+
+    async def key_report(self) -> str:
+        """What the provider says of its key, for free: here that it lists its models."""
         listed = await self.fetch_models()
         return f"{self.title} accepts the key; it sees {counted(len(listed), 'model')}"
+
+    async def _asked(self, work: Callable[[], Awaitable[T]], about: str) -> T:
+        """Do what belongs to no call."""
+        with self.scrub.errors():
+            await self.clients.get()
+            return await self.within(work(), about, min(self.timeout, _LISTED_S))
+
+    async def within(self, request: Awaitable[T], about: str, limit_s: float) -> T:
+        """Await a request for something other than an answer, for a limited time.
+
+        Raises:
+            DeadlineExceeded: the time is over.
+        """
+        deadline = asyncio.timeout(limit_s)
+        try:
+            async with deadline:
+                return await request
+        except TimeoutError:
+            if not deadline.expired():
+                raise
+            raise DeadlineExceeded(
+                f"{self.title} said nothing {about} within {limit_s:g} s",
+                hint="raise --timeout" if limit_s == self.timeout else "",
+            ) from None
 
     @override
     async def close(self) -> None:

@@ -209,6 +209,20 @@ async def test_a_list_from_before_when_nobody_answers(
         await make("groq", base_url=f"http://127.0.0.1:{free_port}").models()
 
 
+@pytest.mark.share(2)
+@pytest.mark.parametrize("name", [*ASKED, "openai-chat", "openrouter", "compatible"])
+async def test_a_silent_server_is_not_waited_for_long(
+    sim: Handle, make: Make, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(wire_provider, "_LISTED_S", 0.2)
+    sim.latency(base=3600)
+    provider, _ = lane(make, name)
+    await provider.clients.get()
+    for question in (provider.models, provider.check_key):
+        with pytest.raises(e.DeadlineExceeded, match=r"said nothing about .* within 0\.2 s"):
+            await question()
+
+
 async def test_long_lists_come_page_by_page(sim: Handle, make: Make) -> None:
     page = {"data": [{"id": "a"}], "has_more": True, "last_id": "claude-fable-5-2"}
     sim.fault(status=200, body=page, path="/v1/models", times=1)
