@@ -94,22 +94,22 @@ class MessageBatches(WireBatches):
         self.provider.check_secret()
         newest = uploaded.get("newest")  # older versions did not look it up
         found: list[BatchJob] = []
-        path = f"{PATH}?limit={PAGE}"
+        path, last = f"{PATH}?limit={PAGE}", ""
         while True:
             answered = await self.within(self.provider.get(path))
             page = self._object(answered)
             oldest = since + server_time(answered.headers) - time.time() - CLOCKS_S
-            last = ""
+            before, last = last, ""
             for entry in entries(page, self._unclear):
                 job = self._job(entry)
                 if job.id == newest:
                     return found
                 if newest is None and (moment(entry.get("created_at")) or oldest) < oldest:
                     return found
-                if job.total in (None, requests):
+                if job.total in (None, requests) and job not in found:
                     found.append(job)
                 last = job.id
-            if not page.get("has_more") or not last:
+            if not page.get("has_more") or last in ("", before):
                 return found
             path = f"{PATH}?limit={PAGE}&after_id={quote(last, safe='')}"
 

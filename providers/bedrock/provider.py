@@ -323,9 +323,10 @@ class Bedrock(NetworkProvider):
                 raise self._error(answered)
             body = parsed(answered, self.who, self.scrub)
             listed += body.get(field) or []
-            if not body.get("nextToken"):
+            following = body.get("nextToken")
+            if not following or following == query.get("nextToken"):
                 return listed
-            query["nextToken"] = body["nextToken"]
+            query["nextToken"] = following
 
     async def _with_nearest(self, error: NoSuchModel, model: str) -> NoSuchModel:
         """The error with the model's names in the region, or similar ones."""

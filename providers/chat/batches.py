@@ -140,7 +140,7 @@ class FileBatches(WireBatches):
         """
         self.provider.check_secret()
         at = _number(uploaded.get("at"))
-        path = f"/batches?limit={PAGE}"
+        path, last = f"/batches?limit={PAGE}", ""
         while True:
             answered = await self.within(self.provider.get(path))
             page = self._object(answered)
@@ -148,7 +148,7 @@ class FileBatches(WireBatches):
             oldest = since + now - time.time() - _DAY_S
             if at is not None and at < now + CLOCKS_S:
                 oldest = at - CLOCKS_S
-            last = ""
+            before, last = last, ""
             for entry in entries(page, self._unclear):
                 job = self._job(entry, model)
                 ours = not job.name and entry.get("input_file_id") == uploaded["file"]
@@ -157,7 +157,8 @@ class FileBatches(WireBatches):
                 if (_number(entry.get("created_at")) or oldest) < oldest:
                     return []
                 last = job.id
-            if not page.get("has_more") or not last:
+            # Some servers list the first page again and again.
+            if not page.get("has_more") or last in ("", before):
                 return []
             path = f"/batches?limit={PAGE}&after={quote(last, safe='')}"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -465,6 +466,25 @@ async def test_many_pages_are_looked_through(
             NAME, desk.model, {"file": "file-none"}, requests=2, since=desk.since
         )
         assert [job.id for job in found] == [first.id]
+
+
+@pytest.mark.parametrize(("name", "count"), [("anthropic", 1), ("openai-chat", 0)])
+async def test_a_page_that_comes_again_and_again_is_the_last(
+    sim: Handle, sit: Sit, name: str, count: int
+) -> None:
+    """Some servers ignore where a list is to go on."""
+    desk = sit(name)
+    now = int(time.time())
+    entry: dict[str, Any] = {"id": "b1", "status": "completed", "created_at": now}
+    if name == "anthropic":
+        counts = {"succeeded": 2, "processing": 0}
+        entry = {"id": "b1", "processing_status": "ended", "request_counts": counts}
+    sim.fault(status=200, path="batches", body={"data": [entry], "has_more": True})
+    async with asyncio.timeout(20):
+        found = await desk.provider.batch_api.find(
+            "lost000000", desk.model, {"file": "file-none"}, requests=2, since=now
+        )
+    assert len(found) == count
 
 
 @pytest.mark.parametrize("name", FILES)
