@@ -13,7 +13,7 @@ from typing import Any
 from evalbench.engine.calls import Call, MediaPart, Message, Params
 from evalbench.engine.calls.prefixes import shared_prefix
 from evalbench.providers.modelfacts import ModelFacts, Refused
-from evalbench.providers.wire.claude import FALLBACK_MAX_TOKENS, Claude
+from evalbench.providers.wire.claude import Claude
 from evalbench.providers.wire.exchange import Prepared
 from evalbench.providers.wire.images import base64_image
 from evalbench.providers.wire.negotiation import Negotiation, Terms
@@ -43,7 +43,7 @@ def terms(params: Params, facts: ModelFacts, refused: Refused, *, legacy_samplin
         CallRejected: the thinking budget is impossible.
     """
     talk = Negotiation(params, refused, "Anthropic's API")
-    talk.fix("max_tokens", "max_tokens", params.max_tokens or FALLBACK_MAX_TOKENS)
+    talk.fix("max_tokens", "max_tokens", talk.max_tokens)
     thinks = _CLAUDE.thinking(talk, params, facts)
     _sampling(talk, facts, thinks=thinks, legacy=legacy_sampling)
     _CLAUDE.stop(talk, params)

@@ -112,7 +112,7 @@ class Boto:
             ) from None
 
 
-_EXPIRED = frozenset({"ExpiredTokenException", "ExpiredToken", "TokenRefreshRequired"})
+EXPIRED = frozenset({"ExpiredTokenException", "ExpiredToken", "TokenRefreshRequired"})
 
 
 def error_type(answered: Answered) -> str:
@@ -122,7 +122,7 @@ def error_type(answered: Answered) -> str:
 
 def expired(answered: Answered) -> bool:
     """Whether a request's credentials had expired."""
-    return answered.status in (400, 401, 403) and error_type(answered) in _EXPIRED
+    return answered.status in (400, 401, 403) and error_type(answered) in EXPIRED
 
 
 class Clients:

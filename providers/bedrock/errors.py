@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Mapping
-from email.utils import parsedate_to_datetime
 from typing import Any
 
 from evalbench.engine.errors import (
@@ -19,7 +18,7 @@ from evalbench.engine.errors import (
     ServerFault,
     counted,
 )
-from evalbench.providers.bedrock.boto import error_type
+from evalbench.providers.bedrock.boto import EXPIRED, error_type
 from evalbench.providers.bedrock.names import geography_of, model_name
 from evalbench.providers.wire.exchange import Answered
 from evalbench.providers.wire.failures import (
@@ -36,6 +35,7 @@ from evalbench.providers.wire.failures import (
     too_long,
     usual,
 )
+from evalbench.providers.wire.headers import server_time
 from evalbench.providers.wire.lenient import as_object, as_text
 from evalbench.providers.wire.reply_scrubbing import SecretScrubber
 from evalbench.providers.wire.transport import connection_error, unreachable
@@ -62,7 +62,6 @@ _UNKNOWN_KEY = frozenset(
         *("IncompleteSignature", "IncompleteSignatureException", "AuthFailure", "NotAuthorized"),
     }
 )
-_EXPIRED = frozenset({"ExpiredTokenException", "ExpiredToken", "TokenRefreshRequired"})
 _SKEW = re.compile(r"signature (?:expired|not yet current)|request time.{0,40}skewed", re.I)
 _BAD_BEARER = re.compile(r"bearer token|api key (?:is|has|format)|valid api key", re.I)
 _PER_DAY = re.compile(r"\bper day\b|\bdaily\b", re.I)
@@ -158,7 +157,7 @@ def _credentials(
     answered: Answered, response: ErrorResponse, who: ProviderIdentity, kind: str, source: str
 ) -> ProviderError | None:
     """An authentication or permission error; None for others."""
-    if kind in _EXPIRED:
+    if kind in EXPIRED:
         return build(
             BadKey, "the AWS session has expired", response,
             hint=f"log in again ({source}), then resume the run; answers so far are kept",
@@ -182,13 +181,8 @@ def _credentials(
 
 def _skewed(answered: Answered, response: ErrorResponse) -> ProviderError:
     off = ""
-    try:
-        theirs = parsedate_to_datetime(answered.headers.get("date", "")).timestamp()
-        minutes = round((time.time() - theirs) / 60)
-        if minutes:
-            off = f" by {counted(abs(minutes), 'minute')} ({'ahead' if minutes > 0 else 'behind'})"
-    except (TypeError, ValueError):
-        pass
+    if minutes := round((time.time() - server_time(answered.headers)) / 60):
+        off = f" by {counted(abs(minutes), 'minute')} ({'ahead' if minutes > 0 else 'behind'})"
     return build(
         BadKey, f"this machine's clock is wrong{off}, so AWS takes no signature of it", response,
         hint="set the clock (timedatectl set-ntp true), then resume the run",

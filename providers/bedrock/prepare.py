@@ -20,7 +20,7 @@ from evalbench.engine.calls.prefixes import shared_prefix
 from evalbench.engine.errors import CallRejected
 from evalbench.providers.bedrock.facts import least_cached, takes_video
 from evalbench.providers.modelfacts import ModelFacts, Refused
-from evalbench.providers.wire.claude import FALLBACK_MAX_TOKENS, Claude
+from evalbench.providers.wire.claude import Claude
 from evalbench.providers.wire.exchange import Prepared
 from evalbench.providers.wire.negotiation import Negotiation, Terms
 from evalbench.providers.wire.prompt_checks import check_turns, leading_system
@@ -53,13 +53,15 @@ def terms(
         CallRejected: the thinking budget is impossible.
     """
     talk = Negotiation(params, refused, WHO, {"latency": latency} if latency else None)
-    talk.fix("max_tokens", "inferenceConfig.maxTokens", params.max_tokens or FALLBACK_MAX_TOKENS)
+    talk.fix("max_tokens", "inferenceConfig.maxTokens", talk.max_tokens)
     if claude:
         thinks = _CLAUDE.thinking(talk, params, facts)
         _claude_sampling(talk, facts, claude, thinks=thinks)
         _CLAUDE.stop(talk, params)
     else:
-        _effort(talk, params, facts)
+        talk.drop("thinking_budget", "only Claude models take a thinking budget here")
+        if talk.takes_effort(facts):
+            talk.send("effort", "outputConfig.effort", aliases=("effort",))
         _sampling(talk, params, facts)
         if facts.stop is False:
             talk.drop("stop", "the model takes no stop texts")
@@ -96,17 +98,6 @@ def _sampling(talk: Negotiation, params: Params, facts: ModelFacts) -> None:
             talk.drop(asked, "the model takes no sampling parameters")
         else:
             talk.send(asked, field, aliases=(asked,))
-
-
-def _effort(talk: Negotiation, params: Params, facts: ModelFacts) -> None:
-    talk.drop("thinking_budget", "only Claude models take a thinking budget here")
-    if params.effort is None:
-        return
-    if facts.efforts is not None and params.effort not in facts.efforts:
-        known = ", ".join(facts.efforts)
-        talk.drop("effort", f"the model takes {known}" if known else "the model takes no effort")
-        return
-    talk.send("effort", "outputConfig.effort", aliases=("effort",))
 
 
 def _schema(talk: Negotiation, params: Params, facts: ModelFacts) -> None:

@@ -24,7 +24,6 @@ from evalbench.providers.wire.batches import (
     WireBatches,
     entries,
     expired,
-    within,
     without_key,
 )
 from evalbench.providers.wire.exchange import Answered, Prepared
@@ -245,14 +244,14 @@ class FileBatches(WireBatches):
         if not isinstance(status, str) or not isinstance(name, str):
             raise self._unclear()
         state, results = with_results(entry, _STATES.get(status, JobState.RUNNING))
-        counts = within(entry, "request_counts")
-        listed = within(entry, "errors").get("data")
+        counts = as_object(entry.get("request_counts"))
+        listed = as_object(entry.get("errors")).get("data")
         problems = [one for one in listed or () if isinstance(one, dict)]
         self._learn_queue(problems, model)
         return BatchJob(
             id=name,
             state=state,
-            name=str(within(entry, "metadata").get(_NAME) or ""),
+            name=str(as_object(entry.get("metadata")).get(_NAME) or ""),
             total=counts.get("total") or None,
             succeeded=counts.get("completed"),
             failed=counts.get("failed"),

@@ -19,7 +19,6 @@ from evalbench.providers.wire.prompt_checks import raw_text_refused
 from evalbench.providers.wire.provider import wire_name
 from evalbench.providers.wire.schemas import send_response_format, takes_schema
 
-FALLBACK_MAX_TOKENS = 4096
 _CAPS = ("max_tokens", "max_completion_tokens")
 
 
@@ -47,7 +46,7 @@ def terms(
     """
     talk = Negotiation(params, refused, who)
     caps = sorted(_CAPS, key=lambda name: name != quirks.cap)
-    talk.cap(params.max_tokens or FALLBACK_MAX_TOKENS, *caps)
+    talk.cap(*caps)
     for name in ("temperature", "top_p", "top_k"):
         if facts.sampling == "no":
             talk.drop(name, "the model takes no sampling parameters")
@@ -61,25 +60,21 @@ def terms(
         talk.drop("stop", "the model takes no stop texts")
     else:
         talk.send("stop", "stop")
-    _reasoning(talk, params, facts, quirks, who)
+    _reasoning(talk, facts, quirks, who)
     _logprobs(talk, params, facts, quirks, who)
     _schema(talk, params, facts, quirks, who, raw=raw)
     return talk.terms()
 
 
-def _reasoning(
-    talk: Negotiation, params: Params, facts: ModelFacts, quirks: Quirks, who: str
-) -> None:
-    if params.effort is not None:
-        if not quirks.effort:
-            talk.drop("effort", f"{who} takes no reasoning effort")
-        elif facts.efforts is not None and params.effort not in facts.efforts:
-            known = ", ".join(facts.efforts)
-            talk.drop("effort", f"the model takes {known}" if known else "it takes no effort")
-        elif quirks.effort == "reasoning":
-            talk.send("effort", "reasoning.effort", aliases=("reasoning_effort",))
-        else:
-            talk.send("effort", "reasoning_effort")
+def _reasoning(talk: Negotiation, facts: ModelFacts, quirks: Quirks, who: str) -> None:
+    if not quirks.effort:
+        talk.drop("effort", f"{who} takes no reasoning effort")
+    elif not talk.takes_effort(facts):
+        pass
+    elif quirks.effort == "reasoning":
+        talk.send("effort", "reasoning.effort", aliases=("reasoning_effort",))
+    else:
+        talk.send("effort", "reasoning_effort")
     if quirks.budget:
         talk.send("thinking_budget", "reasoning.max_tokens")
     else:

@@ -30,10 +30,11 @@ from evalbench.engine.errors import (
 from evalbench.providers.chat.batches import FileBatches
 from evalbench.providers.chat.errors import REQUEST_ID
 from evalbench.providers.chat.provider import ChatProvider
+from evalbench.providers.chat.reply import read_chat
 from evalbench.providers.compatible.http import Http
 from evalbench.providers.compatible.prepare import CHAT, TEXT, is_raw, prepare, terms
 from evalbench.providers.compatible.quirks import Quirks
-from evalbench.providers.compatible.read import read_completion, read_text
+from evalbench.providers.compatible.read import read_completion
 from evalbench.providers.modelfacts import ModelFacts, Negotiable, Refused
 from evalbench.providers.modelfacts.refusals import ANY, refusal
 from evalbench.providers.wire.address import Address, api_address
@@ -219,7 +220,7 @@ class Compatible(ChatProvider):
         opened = open_good(answered, self.who, self.scrub, self.failed_status)
         if not isinstance(opened, Opened):
             return self.read_refusal(opened, prepared.model, limits, prepared.notes)
-        reader = read_text if prepared.path == TEXT else read_completion
+        reader = read_chat if prepared.path == TEXT else read_completion
         return read_reply(opened, prepared, self.who, self.scrub, reader, limits, REQUEST_ID)
 
     @override

@@ -23,11 +23,6 @@ def read_completion(body: Mapping[str, Any], arrival: Arrival) -> Reply:
     return _without_thoughts(reply) if _OPEN in reply.text or _CLOSE in reply.text else reply
 
 
-def read_text(body: Mapping[str, Any], arrival: Arrival) -> Reply:
-    """A raw text completion; raises as :func:`read_completion`."""
-    return read_chat(body, arrival)
-
-
 def _without_thoughts(reply: Reply) -> Reply:
     """Split off one leading block of thoughts; templates often put its opening tag in the prompt.
 

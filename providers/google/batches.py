@@ -24,7 +24,7 @@ from evalbench.providers.google.media import too_large_inline
 from evalbench.providers.google.prepare import bare_name
 from evalbench.providers.google.read import read_content
 from evalbench.providers.google.sdk import GeminiClient
-from evalbench.providers.wire.batches import WireBatches, expired, moment, within, without_key
+from evalbench.providers.wire.batches import WireBatches, expired, moment, without_key
 from evalbench.providers.wire.exchange import Answered, Prepared
 from evalbench.providers.wire.failures import error_fields, error_response
 from evalbench.providers.wire.lenient import as_object
@@ -185,19 +185,19 @@ class GeminiBatches(WireBatches):
         name, about = operation.get("name"), operation.get("metadata")
         if not isinstance(name, str) or not isinstance(about, dict):
             raise self._unclear()
-        told_state, error = about.get("state"), within(operation, "error")
+        told_state, error = about.get("state"), as_object(operation.get("error"))
         if not isinstance(told_state, str):
             raise self._unclear()
         # An unknown state counts as running.
         known = _STATES.get(told_state.rpartition("STATE_")[2])
-        file = within(about, "output").get("responsesFile")
+        file = as_object(about.get("output")).get("responsesFile")
         results = {"file": file} if isinstance(file, str) and file else {}
         state = known or JobState.RUNNING
         if state is JobState.FAILED and results:
             state = JobState.ENDED
         # A batch that ended early delivers no results, whatever its counts say.
         lost = state in (JobState.EXPIRED, JobState.CANCELLED) and not results
-        told_stats = within(about, "batchStats")
+        told_stats = as_object(about.get("batchStats"))
         stats = {} if lost else told_stats
         created = moment(about.get("createTime"))
         why = self.scrub.text(str(error.get("message") or ""), 600)

@@ -23,7 +23,6 @@ from evalbench.providers.wire.prompt_checks import leading_system, raw_text_refu
 from evalbench.providers.wire.provider import wire_name
 from evalbench.providers.wire.schemas import ALIASES, schema_of, takes_schema
 
-FALLBACK_MAX_TOKENS = 4096
 BUDGETS = {
     "minimal": 1024,
     "low": 1024,
@@ -47,8 +46,7 @@ def terms(params: Params, facts: ModelFacts, refused: Refused) -> Terms:
         refused: what the model refused before.
     """
     talk = Negotiation(params, refused, "the Gemini API")
-    cap = params.max_tokens or FALLBACK_MAX_TOKENS
-    talk.fix("max_tokens", "generationConfig.maxOutputTokens", cap)
+    talk.fix("max_tokens", "generationConfig.maxOutputTokens", talk.max_tokens)
     thinks = _thinking(talk, params, facts)
     _sampling(talk, facts)
     talk.send("seed", "generationConfig.seed")
@@ -102,16 +100,12 @@ def _budget(talk: Negotiation, name: str, budget: int, known: bool) -> bool:
 
 
 def _level(talk: Negotiation, params: Params, facts: ModelFacts) -> bool:
-    effort = params.effort
-    if effort is None:
-        return False
-    if effort == "none":
+    if params.effort == "none":
         talk.drop("effort", "the model always thinks")
         return False
-    if facts.efforts is not None and effort not in facts.efforts:
-        talk.drop("effort", f"the model takes {', '.join(facts.efforts)}")
+    if not talk.takes_effort(facts):
         return False
-    level = effort.upper()
+    level = str(params.effort).upper()
     aliases = ("thinkingLevel", "thinking_level", f"Thinking level {level}", "Thinking level")
     return talk.send("effort", _THINKING, {"thinkingLevel": level}, aliases=aliases)
 

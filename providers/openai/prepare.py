@@ -31,7 +31,6 @@ from evalbench.providers.wire.schemas import (
 
 Endpoint = Literal["chat", "responses"]
 
-FALLBACK_MAX_TOKENS = 4096
 LEAST_OUTPUT = 16
 """The minimum ``max_output_tokens`` of the Responses API."""
 _MOST_STOPS = 4
@@ -70,8 +69,8 @@ def terms(params: Params, facts: ModelFacts, refused: Refused, endpoint: Endpoin
         CallRejected: the endpoint refuses every way to cap an answer.
     """
     talk = Negotiation(params, refused, "OpenAI's API")
-    _cap(talk, params, endpoint)
-    _effort(talk, params, facts, endpoint)
+    _cap(talk, endpoint)
+    _effort(talk, facts, endpoint)
     talk.drop("thinking_budget", "OpenAI's models take an effort, not a budget")
     reasoning = reasons(params, facts)
     _sampling(talk, facts, reasoning=reasoning)
@@ -92,25 +91,21 @@ def terms(params: Params, facts: ModelFacts, refused: Refused, endpoint: Endpoin
     return talk.terms()
 
 
-def _cap(talk: Negotiation, params: Params, endpoint: Endpoint) -> None:
-    cap = params.max_tokens or FALLBACK_MAX_TOKENS
+def _cap(talk: Negotiation, endpoint: Endpoint) -> None:
     if endpoint == "chat":
         # Gateways older than the new name know the old one.
-        talk.cap(cap, "max_completion_tokens", "max_tokens")
-    elif cap < LEAST_OUTPUT:
+        talk.cap("max_completion_tokens", "max_tokens")
+    elif talk.max_tokens < LEAST_OUTPUT:
         reason = f"raised to {LEAST_OUTPUT}, the least that the Responses API takes"
         talk.fix("max_tokens", "max_output_tokens", LEAST_OUTPUT, reason)
     else:
-        talk.fix("max_tokens", "max_output_tokens", cap)
+        talk.fix("max_tokens", "max_output_tokens", talk.max_tokens)
 
 
-def _effort(talk: Negotiation, params: Params, facts: ModelFacts, endpoint: Endpoint) -> None:
-    if params.effort is None:
+def _effort(talk: Negotiation, facts: ModelFacts, endpoint: Endpoint) -> None:
+    if not talk.takes_effort(facts):
         return
-    if facts.efforts is not None and params.effort not in facts.efforts:
-        known = ", ".join(facts.efforts)
-        talk.drop("effort", f"the model takes {known}" if known else "the model does not reason")
-    elif endpoint == "chat":
+    if endpoint == "chat":
         talk.send("effort", "reasoning_effort")
     else:
         talk.send("effort", "reasoning.effort", aliases=("reasoning_effort", "effort"))

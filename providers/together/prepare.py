@@ -17,7 +17,6 @@ from evalbench.providers.wire.provider import wire_name
 from evalbench.providers.wire.schemas import send_response_format, takes_schema
 
 WHO = "Together"
-FALLBACK_MAX_TOKENS = 4096
 MOST_LOGPROBS = 20
 _EFFORT = {
     "minimal": "low",
@@ -37,7 +36,7 @@ def terms(params: Params, facts: ModelFacts, refused: Refused) -> Terms:
         CallRejected: the API refuses every way to cap the answer.
     """
     talk = Negotiation(params, refused, WHO)
-    talk.cap(params.max_tokens or FALLBACK_MAX_TOKENS, "max_tokens")
+    talk.cap("max_tokens")
     for name in ("temperature", "top_p", "top_k"):
         if facts.sampling == "no":
             talk.drop(name, "the model takes no sampling parameters")

@@ -261,12 +261,6 @@ def moment(text: object) -> float | None:
     return (then if then.tzinfo else then.replace(tzinfo=UTC)).timestamp()
 
 
-def within(entry: Mapping[str, Any], field: str) -> Mapping[str, Any]:
-    """A nested object; empty if there is none."""
-    value = entry.get(field)
-    return value if isinstance(value, dict) else {}
-
-
 def entries(
     page: Mapping[str, Any], unclear: Callable[[], ProviderError]
 ) -> Sequence[Mapping[str, Any]]:

@@ -9,10 +9,7 @@ from evalbench.engine.errors import CallRejected
 from evalbench.providers.modelfacts import ModelFacts
 from evalbench.providers.wire.negotiation import Negotiation
 
-FALLBACK_MAX_TOKENS = 4096
-"""Anthropic's API requires a cap; this is the default if a benchmark requests none."""
-
-LEAST_BUDGET = 1024
+_LEAST_BUDGET = 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,48 +34,40 @@ class Claude:
         budget = params.thinking_budget
         if budget == 0:
             thinks = self._off(talk, "thinking_budget", facts)
-            self._effort(talk, params, facts)
+            self._effort(talk, facts)
             return thinks
         if budget is not None and (modes is None or "enabled" in modes):
-            thinks = self._budget(talk, params, budget)
-            self._effort(talk, params, facts)
+            thinks = self._budget(talk, budget)
+            self._effort(talk, facts)
             return thinks or bool(facts.thinks)
         talk.drop("thinking_budget", "the model decides itself how long it thinks; ask for effort")
         if params.effort == "none":
             return self._off(talk, "effort", facts)
         unasked = not facts.thinks and modes and "adaptive" in modes
-        if self._effort(talk, params, facts) and unasked:
+        if self._effort(talk, facts) and unasked:
             talk.put(self.thinking_field, {"type": "adaptive"})
             return True
         return bool(facts.thinks)
 
-    def _budget(self, talk: Negotiation, params: Params, budget: int) -> bool:
-        cap = params.max_tokens or FALLBACK_MAX_TOKENS
-        if budget < LEAST_BUDGET:
+    def _budget(self, talk: Negotiation, budget: int) -> bool:
+        if budget < _LEAST_BUDGET:
             raise CallRejected(
                 f"a thinking budget of {budget} tokens is too small",
-                why=f"Anthropic takes budgets of {LEAST_BUDGET} tokens and more",
+                why=f"Anthropic takes budgets of {_LEAST_BUDGET} tokens and more",
                 hint="raise --thinking-budget, or set it to 0 to turn thinking off",
             )
-        if budget >= cap:
+        if budget >= talk.max_tokens:
             raise CallRejected(
                 f"a thinking budget of {budget} tokens leaves no room for an answer",
-                why=f"thinking counts towards the cap of {cap} tokens of this call",
+                why=f"thinking counts towards the cap of {talk.max_tokens} tokens of this call",
                 hint="raise --max-tokens above --thinking-budget",
             )
         value = {"type": "enabled", "budget_tokens": budget}
         return talk.send("thinking_budget", self.thinking_field, value, aliases=("budget_tokens",))
 
-    def _effort(self, talk: Negotiation, params: Params, facts: ModelFacts) -> bool:
-        effort = params.effort
-        if effort is None:
-            return False
-        if facts.efforts is not None and effort not in facts.efforts:
-            known = ", ".join(facts.efforts)
-            reason = f"the model takes {known}" if known else "the model takes no effort"
-            talk.drop("effort", reason)
-            return False
-        return talk.send("effort", self.effort_field, aliases=("effort", "thinking"))
+    def _effort(self, talk: Negotiation, facts: ModelFacts) -> bool:
+        aliases = ("effort", "thinking")
+        return talk.takes_effort(facts) and talk.send("effort", self.effort_field, aliases=aliases)
 
     def _off(self, talk: Negotiation, name: str, facts: ModelFacts) -> bool:
         """Turn thinking off; returns whether the model thinks anyway."""

@@ -15,8 +15,11 @@ import orjson
 
 from evalbench.engine.calls import ParamNote, Params
 from evalbench.engine.errors import CallRejected
-from evalbench.providers.modelfacts import Negotiable, Refused
+from evalbench.providers.modelfacts import ModelFacts, Negotiable, Refused
 from evalbench.providers.modelfacts.refusals import refusal
+
+FALLBACK_MAX_TOKENS = 4096
+"""The cap on an answer's tokens if a benchmark requests none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +40,11 @@ class Terms:
 
 
 class Negotiation:
-    """Negotiation of one call's parameters."""
+    """Negotiation of one call's parameters.
+
+    Attributes:
+        max_tokens: the cap on the answer's tokens, which every call has.
+    """
 
     def __init__(
         self,
@@ -56,6 +63,7 @@ class Negotiation:
         """
         self.fields: dict[str, Any] = {}
         self.headers: dict[str, str] = {}
+        self.max_tokens = params.max_tokens or FALLBACK_MAX_TOKENS
         self._asked = {**params.asked(), **(settings or {})}
         self._refused = refused
         self._who = who
@@ -120,7 +128,7 @@ class Negotiation:
         if name in self._asked:
             self._notes[name] = ParamNote(name, "sent", reason)
 
-    def cap(self, tokens: int, *fields: str) -> None:
+    def cap(self, *fields: str) -> None:
         """Cap the answer's tokens with the first of ``fields`` that the provider does not refuse.
 
         Raises:
@@ -128,13 +136,22 @@ class Negotiation:
         """
         for field in fields:
             if refusal(self._refused, field) is None:
-                self.fix("max_tokens", field, tokens)
-                self._negotiable.append(Negotiable(field, str(tokens)))
+                self.fix("max_tokens", field, self.max_tokens)
+                self._negotiable.append(Negotiable(field, str(self.max_tokens)))
                 return
         raise CallRejected(
             f"{self._who} refuses every way to cap an answer's tokens",
             why="calls without a cap could cost anything, so none is sent",
         )
+
+    def takes_effort(self, facts: ModelFacts) -> bool:
+        """Whether an effort is requested that the model takes; one that it does not is dropped."""
+        effort = self.asked("effort")
+        if effort is None or facts.efforts is None or effort in facts.efforts:
+            return effort is not None
+        known = ", ".join(facts.efforts)
+        self.drop("effort", f"the model takes {known or 'no effort'}")
+        return False
 
     def terms(self) -> Terms:
         """The result; undecided parameters are dropped."""

@@ -16,7 +16,7 @@ from evalbench.providers.chat.reply import read_usage as chat_usage
 from evalbench.providers.compatible import Compatible
 from evalbench.providers.compatible.loglikelihoods import after_context, read_scores
 from evalbench.providers.compatible.ollama import Ollama, check_whole_prompt
-from evalbench.providers.compatible.read import read_completion, read_text
+from evalbench.providers.compatible.read import read_completion
 from evalbench.providers.openai import OpenAI
 from evalbench.providers.openai.responses import read_response
 from evalbench.providers.wire.exchange import Answered, Arrival, Prepared
@@ -292,7 +292,7 @@ def test_thoughts_that_never_ended_are_no_answer() -> None:
 
 def test_raw_text() -> None:
     body = {"choices": [{"text": " a time", "finish_reason": "length"}], "model": "m"}
-    reply = read_text(body, HERE)
+    reply = read_chat(body, HERE)
     assert (reply.text, reply.outcome) == (" a time", Outcome.TRUNCATED)
 
 
