@@ -21,9 +21,8 @@ from evalbench.engine.errors import CallRejected, ServerFault
 from evalbench.providers.anthropic import catalogue
 from evalbench.providers.anthropic.batches import REQUEST_ID, MessageBatches
 from evalbench.providers.anthropic.errors import filtered, hidden_status, read_error
-from evalbench.providers.anthropic.limits import read_limits
 from evalbench.providers.anthropic.prepare import BodySettings, least_cached, prepare, terms
-from evalbench.providers.anthropic.read import read_message
+from evalbench.providers.anthropic.read import read_limits, read_message
 from evalbench.providers.modelfacts import ModelFacts, Refused
 from evalbench.providers.wire.address import api_address
 from evalbench.providers.wire.body import Opened, open_good, parsed, read_reply

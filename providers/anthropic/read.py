@@ -1,14 +1,17 @@
-"""Reading Anthropic's answers: text, thinking, stop reason and usage."""
+"""Reading Anthropic's answers: text, thinking, stop reason, usage and rate limits."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-from evalbench.engine.calls import Outcome, Reply, Usage
+from evalbench.engine.calls import Outcome, RateLimits, Reply, Usage
 from evalbench.providers.wire.exchange import Arrival
+from evalbench.providers.wire.headers import count, until
 from evalbench.providers.wire.lenient import as_object, as_text, sum_of
 from evalbench.providers.wire.stops import outcome_of
+
+_LIMITS = "anthropic-ratelimit-"
 
 
 def read_message(body: Mapping[str, Any], arrival: Arrival) -> Reply:
@@ -71,4 +74,25 @@ def read_usage(usage: object) -> Usage:
         cache_write_tokens=written,
         reasoning_tokens=as_object(counts.get("output_tokens_details")).get("thinking_tokens"),
         cache_write_1h_tokens=kept.get("ephemeral_1h_input_tokens"),
+    )
+
+
+def read_limits(headers: Mapping[str, str]) -> RateLimits | None:
+    """Parse the rate limits of a response; None if there are none.
+
+    Resets are timestamps (RFC 3339) and are converted to seconds from now.
+    """
+    if not any(name.startswith(_LIMITS) for name in headers):
+        return None
+
+    def header(name: str) -> str | None:
+        return headers.get(_LIMITS + name)
+
+    return RateLimits(
+        requests_remaining=count(header("requests-remaining")),
+        requests_reset_s=until(header("requests-reset"), headers),
+        tokens_remaining=count(header("tokens-remaining")),
+        tokens_reset_s=until(header("tokens-reset"), headers),
+        requests_limit=count(header("requests-limit")),
+        tokens_limit=count(header("tokens-limit")),
     )

@@ -7,7 +7,6 @@ import contextlib
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from evalbench.engine.calls import MediaPart
 from evalbench.engine.errors import CallRejected, ProviderError, ServerFault
@@ -15,7 +14,6 @@ from evalbench.providers.google.errors import read_error
 from evalbench.providers.google.sdk import GeminiClient
 from evalbench.providers.wire.body import parsed
 from evalbench.providers.wire.connection_made import new_attempt
-from evalbench.providers.wire.exchange import Answered
 from evalbench.providers.wire.failures import ProviderIdentity
 from evalbench.providers.wire.reply_scrubbing import SecretScrubber
 
@@ -102,10 +100,10 @@ class Uploads:
                 )
             await asyncio.sleep(pause)
             pause = min(pause * 1.5, _LONGEST_LOOK_S)
-            found: dict[str, Any] | Answered = await self._client.file(file.name)
-            if isinstance(found, Answered):
-                raise read_error(found, self._who, "", self._scrub)
-            state = found.get("state")
+            answered = await self._client.ask("GET", f"/{file.name}")
+            if answered.status != 200:
+                raise read_error(answered, self._who, "", self._scrub)
+            state = parsed(answered, self._who, self._scrub).get("state")
 
     def forget(self, parts: Iterable[MediaPart]) -> None:
         """Forget files that Google no longer has."""
@@ -125,7 +123,7 @@ class Uploads:
         async def delete(name: str) -> None:
             async with gate:
                 with contextlib.suppress(ProviderError):
-                    await self._client.delete_file(name)
+                    await self._client.ask("DELETE", f"/{name}")
 
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(_DELETING_S):

@@ -119,28 +119,8 @@ class GeminiClient:
 
         return await self._result_or_error(work)
 
-    async def file(self, name: str) -> dict[str, Any] | Answered:
-        """An uploaded file's record as the SDK returns it; the response if it is an error."""
-        opened = await self.clients.get()
-
-        async def work() -> dict[str, Any]:
-            record = await opened.client.aio.files.get(name=name)
-            found: dict[str, Any] = record.model_dump(mode="json", exclude_none=True)
-            return self._scrub.value(found)
-
-        return await self._result_or_error(work)
-
-    async def delete_file(self, name: str) -> None:
-        """Delete an uploaded file.
-
-        Raises:
-            ProviderError: the server could not be reached.
-        """
-        opened = await self.clients.get()
-        await self._result_or_error(lambda: opened.client.aio.files.delete(name=name))
-
     async def ask(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Answered:
-        """Send a request about batches; the SDK's own batch objects omit the counts.
+        """Send a request about files or batches, of which the SDK's objects omit the counts.
 
         Args:
             method: the HTTP method.

@@ -7,7 +7,7 @@ import re
 from evalbench.engine.calls import Reply
 from evalbench.engine.errors import NoSuchModel, ProviderError, RateLimited
 from evalbench.providers.chat.errors import REQUEST_ID, error_object, read_error
-from evalbench.providers.together.limits import suggested_wait
+from evalbench.providers.together.read import suggested_wait
 from evalbench.providers.wire.exchange import Answered
 from evalbench.providers.wire.failures import (
     ErrorResponse,

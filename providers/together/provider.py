@@ -29,9 +29,8 @@ from evalbench.providers.together.errors import (
     read_together_error,
     request_id_of,
 )
-from evalbench.providers.together.limits import read_limits
 from evalbench.providers.together.prepare import prepare, terms
-from evalbench.providers.together.read import read_together
+from evalbench.providers.together.read import read_limits, read_together
 from evalbench.providers.wire.address import api_address
 from evalbench.providers.wire.body import Opened, open_good, parsed, read_reply
 from evalbench.providers.wire.exchange import Answered, Arrival, Prepared

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalbench.providers.anthropic.limits import read_limits
+from evalbench.providers.anthropic.read import read_limits
 from evalbench.providers.wire import headers as h
 from evalbench.providers.wire.batches import moment
 
