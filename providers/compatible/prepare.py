@@ -67,7 +67,10 @@ def terms(
 
 
 def _reasoning(talk: Negotiation, facts: ModelFacts, quirks: Quirks, who: str) -> None:
-    if not quirks.effort:
+    if quirks.no_thinking and talk.asked("effort") == "none":
+        field, value = quirks.no_thinking
+        talk.send("effort", field, value, reason="as thinking off")
+    elif not quirks.effort:
         talk.drop("effort", f"{who} takes no reasoning effort")
     elif not talk.takes_effort(facts):
         pass

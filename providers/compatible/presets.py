@@ -60,7 +60,6 @@ class Groq(Compatible):
         top_k=False,
         cap="max_completion_tokens",
         logprobs=False,
-        day_requests=True,
         most_images=5,
         batches="yes",
         limits=day_limits,

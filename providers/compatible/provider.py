@@ -41,6 +41,7 @@ from evalbench.providers.wire.address import Address, api_address
 from evalbench.providers.wire.body import Opened, open_good, parsed, read_reply
 from evalbench.providers.wire.exchange import Answered, Arrival, Prepared
 from evalbench.providers.wire.failures import error_response, json_body, quota
+from evalbench.providers.wire.headers import day_limits
 from evalbench.providers.wire.negotiated import Agreed
 from evalbench.providers.wire.negotiation import Terms
 from evalbench.providers.wire.provider import wire_name
@@ -230,7 +231,7 @@ class Compatible(ChatProvider):
     @override
     def read_error(self, answered: Answered, model: str) -> ProviderError | Reply:
         result = super().read_error(answered, model)
-        if self.quirks.day_requests and isinstance(result, RateLimited):
+        if self.quirks.limits is day_limits and isinstance(result, RateLimited):
             limits = self.quirks.limits(answered.headers)
             if limits is not None and limits.requests_remaining == 0:
                 request_id = self.request_id(answered)

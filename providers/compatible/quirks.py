@@ -21,6 +21,7 @@ class Quirks:
         top_k: whether ``top_k`` is supported.
         effort: how reasoning effort is sent: its own field, OpenRouter's ``reasoning`` object, or
             not at all.
+        no_thinking: field and value that turn thinking off; None: effort ``none`` does.
         budget: whether the ``reasoning`` object takes a token budget.
         logprobs: whether log-probabilities are reported.
         most_logprobs: maximum alternatives per token.
@@ -29,7 +30,6 @@ class Quirks:
         batches: whether OpenAI-style files and batches are supported.
         most_images: maximum images per request; 0: no known limit.
         raw_text: whether ``/completions`` continues raw text.
-        day_requests: whether the request limit in headers is per day.
         key_path: path that verifies a key.
         extra: fields added to every request.
         limits: reads the rate-limit headers.
@@ -39,6 +39,7 @@ class Quirks:
     seed: str = "seed"
     top_k: bool = True
     effort: Literal["reasoning_effort", "reasoning", ""] = "reasoning_effort"
+    no_thinking: tuple[str, Any] | None = None
     budget: bool = False
     logprobs: bool = True
     most_logprobs: int = 20
@@ -47,7 +48,6 @@ class Quirks:
     batches: Literal["yes", "no", "auto"] = "no"
     most_images: int = 0
     raw_text: bool = False
-    day_requests: bool = False
     key_path: str = "/models"
     extra: Mapping[str, Any] = field(default_factory=dict)
     limits: Callable[[Mapping[str, str]], RateLimits | None] = openai_limits

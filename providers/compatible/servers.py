@@ -19,6 +19,7 @@ from evalbench.engine.inference_servers import ServerProgram
 from evalbench.providers.compatible.programs import SGLANG
 from evalbench.providers.compatible.provider import Compatible, CompatibleOptions
 from evalbench.providers.compatible.quirks import Quirks
+from evalbench.providers.wire.headers import minute_limits
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +110,7 @@ SERVERS: Mapping[str, Server] = {
         ("CEREBRAS_API_KEY",),
         "https://inference-docs.cerebras.ai/resources/openai",
         "https://cloud.cerebras.ai",
+        quirks=Quirks(limits=minute_limits),
         price_table="cerebras",
         published=Published(
             limits="by model and tier",
@@ -148,7 +150,8 @@ SERVERS: Mapping[str, Server] = {
         ("DASHSCOPE_API_KEY",),
         "https://www.alibabacloud.com/help/en/model-studio/compatibility-of-openai-with-dashscope",
         "https://modelstudio.console.alibabacloud.com",
-        quirks=Quirks(batches="auto"),
+        # https://help.aliyun.com/en/model-studio/deep-thinking
+        quirks=Quirks(batches="auto", effort="", no_thinking=("enable_thinking", False)),
         settings=DashScopeOptions(),
         published=Published(
             limits="by model; also a sixtieth of it each second",
@@ -278,6 +281,7 @@ SERVERS: Mapping[str, Server] = {
         ("ZAI_API_KEY",),
         "https://docs.z.ai/api-reference/introduction",
         "https://z.ai/manage-apikey/apikey-list",
+        quirks=Quirks(no_thinking=("thinking", {"type": "disabled"})),
         price_table="zai",
     ),
 }

@@ -21,11 +21,6 @@ _OPENAI = tuple(
     for what in ("remaining", "limit", "reset")
     for unit in ("requests", "tokens")
 )
-_PER_MINUTE = tuple(
-    f"x-ratelimit-{what}-{unit}-minute"
-    for what in ("remaining", "limit")
-    for unit in ("req", "tokens")
-)
 _LONGEST_S = 366 * 86_400.0
 
 
@@ -153,15 +148,16 @@ def router_limits(headers: Mapping[str, str]) -> RateLimits | None:
 
 
 def minute_limits(headers: Mapping[str, str]) -> RateLimits | None:
-    """Per-minute limits under Mistral's header names, without a reset."""
-    if not any(name in headers for name in _PER_MINUTE):
-        return None
-    requests, tokens, most_requests, most_tokens = (
-        count(headers.get(name)) for name in _PER_MINUTE
+    """Limits under Mistral's header names, without a reset, or under those of Cerebras, whose
+    requests are counted per day; see :func:`day_limits`.
+    """
+    day = "x-ratelimit-remaining-requests-day" in headers
+    requests = "requests-day" if day else "req-minute"
+    limits = RateLimits(
+        requests_remaining=count(headers.get(f"x-ratelimit-remaining-{requests}")),
+        tokens_remaining=count(headers.get("x-ratelimit-remaining-tokens-minute")),
+        tokens_reset_s=seconds(headers.get("x-ratelimit-reset-tokens-minute")),
+        requests_limit=count(headers.get(f"x-ratelimit-limit-{requests}")),
+        tokens_limit=count(headers.get("x-ratelimit-limit-tokens-minute")),
     )
-    return RateLimits(
-        requests_remaining=requests,
-        tokens_remaining=tokens,
-        requests_limit=most_requests,
-        tokens_limit=most_tokens,
-    )
+    return limits if limits != RateLimits() else None

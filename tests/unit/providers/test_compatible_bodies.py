@@ -85,6 +85,21 @@ def test_what_a_server_has_not_is_dropped(provider: str, name: str) -> None:
     assert fates(prepared(ask(f"{provider}/m", **{name: 5})))[name] == "dropped"
 
 
+@pytest.mark.parametrize(
+    ("provider", "field", "value"),
+    [("dashscope", "enable_thinking", False), ("zai", "thinking", {"type": "disabled"})],
+)
+def test_thinking_is_turned_off_by_a_field_of_its_own(
+    provider: str, field: str, value: Any
+) -> None:
+    settings = {"workspace": "mine", "region": "r"}
+    request = prepared(ask(f"{provider}/m", effort="none"), **settings)
+    assert request.body[field] == value
+    assert "reasoning_effort" not in request.body
+    assert fates(request)["effort"] == "sent"
+    assert field not in prepared(ask(f"{provider}/m", effort="high"), **settings).body
+
+
 def test_openrouter_says_reasoning_its_own_way() -> None:
     body = prepared(ask("openrouter/a/b", effort="high")).body
     assert body["reasoning"] == {"effort": "high"}

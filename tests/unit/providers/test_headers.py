@@ -56,7 +56,9 @@ def test_durations_as_providers_write_them(milliseconds: int) -> None:
 
 
 @given(st.dictionaries(st.sampled_from(
-    [*h._OPENAI, *h._PER_MINUTE, "retry-after", "retry-after-ms", "date",
+    [*h._OPENAI, "x-ratelimit-remaining-req-minute",
+     "x-ratelimit-remaining-requests-day", "x-ratelimit-reset-tokens-minute",
+     "retry-after", "retry-after-ms", "date",
      "x-ratelimit-remaining", "x-ratelimit-reset",
      *(f"anthropic-ratelimit-{a}-{b}" for a in ("requests", "tokens", "input-tokens")
        for b in ("limit", "remaining", "reset"))]
@@ -123,6 +125,22 @@ def test_other_families() -> None:
     )
     assert minute
     assert (minute.requests_remaining, minute.tokens_limit) == (5, 9000)
+    daily = h.minute_limits(
+        {
+            "x-ratelimit-limit-requests-day": "14400",
+            "x-ratelimit-remaining-requests-day": "14399",
+            "x-ratelimit-reset-requests-day": "33011.38",
+            "x-ratelimit-remaining-tokens-minute": "59000",
+            "x-ratelimit-reset-tokens-minute": "11.38",
+        }
+    )
+    assert daily
+    assert (daily.requests_remaining, daily.requests_limit, daily.requests_reset_s) == (
+        *(14399, 14400),
+        None,
+    )
+    assert (daily.tokens_remaining, daily.tokens_reset_s) == (59000, 11.38)
+    assert h.minute_limits({"x-ratelimit-remaining-requests": "5"}) is None
 
 
 @pytest.fixture
