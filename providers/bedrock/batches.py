@@ -126,7 +126,6 @@ class InvocationJobs(WireBatches):
     @override
     async def upload(self, file: Path, name: str, model: str) -> dict[str, Any]:
         self.provider.check_secret()
-        await self.provider.clients.get()
         place = self._place()
         with await asyncio.to_thread(file.open, "rb") as lines:
             answered = await self._boto.call(
@@ -142,7 +141,6 @@ class InvocationJobs(WireBatches):
         self, file: Path, name: str, model: str, uploaded: Mapping[str, Any]
     ) -> BatchJob:
         self.provider.check_secret()
-        await self.provider.clients.get()
         answered = await self._boto.call(
             CONTROL,
             "create_model_invocation_job",
@@ -167,7 +165,6 @@ class InvocationJobs(WireBatches):
         self, name: str, model: str, uploaded: Mapping[str, Any], *, requests: int, since: float
     ) -> Sequence[BatchJob]:
         self.provider.check_secret()
-        await self.provider.clients.get()
         query = {"nameContains": _job_name(name)}
         while True:
             answered = await self.within(
@@ -186,7 +183,6 @@ class InvocationJobs(WireBatches):
     @override
     async def poll(self, job: str, model: str) -> BatchJob:
         self.provider.check_secret()
-        await self.provider.clients.get()
         answered = await self.within(
             self._boto.call(CONTROL, "get_model_invocation_job", jobIdentifier=job)
         )
@@ -197,7 +193,6 @@ class InvocationJobs(WireBatches):
     async def fetch(self, job: BatchJob, into: Path) -> None:
         """A call that was never processed has no line."""
         self.provider.check_secret()
-        await self.provider.clients.get()
         place = read_place(job.results["output"])
         folder = place.key(job.id.rpartition("/")[2])
         name = job.results["input"].rpartition("/")[2]
@@ -209,7 +204,6 @@ class InvocationJobs(WireBatches):
     async def cancel(self, job: str, model: str) -> None:
         """A job that has ended stays as it is."""
         self.provider.check_secret()
-        await self.provider.clients.get()
         answered = await self.within(
             self._boto.call(CONTROL, "stop_model_invocation_job", jobIdentifier=job)
         )
