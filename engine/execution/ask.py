@@ -160,26 +160,21 @@ class SampleAsk:
             count: called with the role and the reply of every call that was answered now.
             count_stored: the same for every reply that the journal had.
         """
-        self._journal = run.journal
-        self._models = run.models
+        self._run = run
         self._row = row
         self._epoch = epoch
         self._sample = sample
         self._quotes: Sequence[str] | None = None
         self._known = known
-        self._halted = run.halted
-        self._ask_again = run.ask_again
-        self._final = run.final
         self._count = count
         self._count_stored = count_stored
-        self._earlier = run.earlier
         self._asked: set[CallKey] = set()
 
     async def __call__(
         self, role: str, prompt: Prompt, *, step: str = "answer", repeat: int = 0
     ) -> Reply:
         """Take the answer from the journal, or ask."""
-        part = self._models.get(role)
+        part = self._run.models.get(role)
         if part is None:
             raise AskedTwice(f"the benchmark asks a role {role!r} that this run does not have")
         key = call_key(self._epoch, role, part.model, step, repeat)
@@ -195,7 +190,8 @@ class SampleAsk:
         if known := self._known.get(key):
             same = known.content_hash == digest
             if known.reply is not None:
-                stands = known.reply.outcome not in self._ask_again or known.id in self._final
+                run = self._run
+                stands = known.reply.outcome not in run.ask_again or known.id in run.final
                 if same and stands:
                     if self._count_stored is not None:
                         self._count_stored(role, known.reply)
@@ -203,7 +199,7 @@ class SampleAsk:
                 reask = known.reask + 1
             else:
                 reask = known.reask if same else known.reask + 1
-        if self._halted():
+        if self._run.halted():
             raise Halted
         for message in prompt.messages:
             for part_of_it in message.parts:
@@ -217,29 +213,30 @@ class SampleAsk:
     async def _send(
         self, role: str, part: BoundModel, key: CallKey, reask: int, call: Call, digest: bytes
     ) -> Reply:
-        ident = self._journal.call_id(self._row, key, reask)
+        journal, earlier = self._run.journal, self._run.earlier
+        ident = journal.call_id(self._row, key, reask)
         if self._quotes is None:
             # Not needed while the journal has all answers.
             self._quotes = quotable(self._sample)
-        intend = partial(self._journal.intend, self._row, key, reask, call, digest, self._quotes)
+        intend = partial(journal.intend, self._row, key, reask, call, digest, self._quotes)
         # A call that failed in this engine, or is to be asked again, is sent.
-        if self._earlier and key not in self._known:
-            reply = await self._earlier.take(role, key, digest)
+        if earlier and key not in self._known:
+            reply = await earlier.take(role, key, digest)
             if reply is not None:
                 # Both in one turn of the loop, so that the call is never recorded as being sent.
                 intend()
-                await self._journal.store_reply(self._row, key, reask, reply)
+                await journal.store_reply(self._row, key, reask, reply)
                 self._count(role, reply)
                 return _answered(reply)
         try:
             reply = await self._reply(part, key, reask, call, ident, intend)
         finally:
-            if self._earlier:
-                self._earlier.asked(role)
-        reply = self._journal.store_any_reply(self._row, key, reask, reply)
-        await self._journal.committed()
+            if earlier:
+                earlier.asked(role)
+        reply = journal.store_any_reply(self._row, key, reask, reply)
+        await journal.committed()
         if reply.outcome is Outcome.ERROR:
-            self._final.add(ident)
+            self._run.final.add(ident)
         self._count(role, reply)
         return _answered(reply)
 
@@ -260,7 +257,7 @@ class SampleAsk:
         name = f"{self._row}/{key.epoch}/{key.role}/{key.step}/{key.repeat}/{reask}"
         if key.role != CANDIDATE:
             name += f"/{key.model}"
-        log = _JournalSendLog(self._journal, ident, intend, self._halted)
+        log = _JournalSendLog(self._run.journal, ident, intend, self._run.halted)
         return await part.dispatcher.answer(call, name, log)
 
     async def many(self, asks: Sequence[Asked]) -> list[Reply]:
