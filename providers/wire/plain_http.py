@@ -151,11 +151,15 @@ class _Repeating:
         return await client.post(path, cast_to=cast_to, **given)
 
     def _build_request(self, options: Any, **given: Any) -> Any:
+        client: Any = super()
+        content = options.content
+        if type(content) is not bytes:
+            return client._build_request(options, **given)
         kind = _kind(options.method, options.url, options.headers)
-        if type(options.content) is bytes and (first := self._firsts.get(kind)) is not None:
+        if (first := self._firsts.get(kind)) is not None:
             _, request = first
-            return request.with_content(options.content)
-        built: Any = cast(Any, super())._build_request(options, **given)
+            return request.with_content(content)
+        built = client._build_request(options, **given)
         if isinstance(built, PlainRequest):
             emptied = options.model_copy(update={"content": b""})
             self._firsts[kind] = emptied, built.with_content(b"")
