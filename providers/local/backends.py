@@ -18,6 +18,7 @@ from evalbench.engine.hardware.fit import parse_bytes
 from evalbench.engine.inference_servers import ServerProgram
 from evalbench.providers.compatible.programs import LLAMA_CPP, PROGRAMS, SGLANG, VLLM
 from evalbench.providers.local.catalogue import HubModel, KnownModel, Source
+from evalbench.providers.local.chat import ChatTemplate
 from evalbench.providers.local.options import TRANSFORMERS, LocalOptions
 
 PROCESSES = {"vllm": 2_000_000_000, "sglang": 2_000_000_000}
@@ -161,6 +162,7 @@ def options(
     *,
     many: int,
     threads: int,
+    chat: ChatTemplate,
     scratch: Path,
 ) -> tuple[list[str], dict[str, str]]:
     """A server's command-line options and environment variables.
@@ -172,6 +174,7 @@ def options(
         memory: the device.
         many: answers at the same time.
         threads: CPU threads.
+        chat: the template of chat turns.
         scratch: private folder for files that it reads.
     """
     limit = parse_bytes(settings.memory_limit)
@@ -179,9 +182,9 @@ def options(
     words: list[str] = []
     env: dict[str, str] = {}
     template = ""
-    if text := settings.chat_template:
+    if chat.origin != "own":
         file = scratch / "template.jinja"
-        file.write_text(text)
+        file.write_text(chat.text)
         template = str(file)
     if kind is LLAMA_CPP:
         tokens = context_tokens(size, AS_IN_FILE, memory, limit, many)

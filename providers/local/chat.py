@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, Literal
 
 from evalbench.engine.calls import Message, TextPart, system, user
 from evalbench.engine.calls.messages import system_in_first_turn
 from evalbench.engine.errors import CallRejected, SpecError
+from evalbench.providers.local.weight_headers import read_gguf
 
 DEFAULT_TEMPLATE = (
     "{% for message in messages %}"
@@ -107,6 +110,24 @@ def _parts(turn: Message) -> list[dict[str, str]]:
 
 def _text(turn: Message, image: str) -> str:
     return "".join(part.text if isinstance(part, TextPart) else image for part in turn.parts)
+
+
+def template_of(path: Path) -> str | None:
+    """The template in a model's files: a GGUF file, or a folder saved by transformers."""
+    if path.suffix == ".gguf":
+        found = read_gguf(path)[0].get("tokenizer.chat_template")
+        return found if isinstance(found, str) else None
+    if (file := path / "chat_template.jinja").is_file():
+        return file.read_text()
+    for name in ("chat_template.json", "tokenizer_config.json"):
+        with contextlib.suppress(OSError, ValueError, AttributeError):
+            found = json.loads((path / name).read_bytes()).get("chat_template")
+            if isinstance(found, list):
+                # Several with names, as transformers once saved them.
+                found = {one["name"]: one["template"] for one in found}.get("default")
+            if isinstance(found, str):
+                return found
+    return None
 
 
 def check_template(text: str) -> None:

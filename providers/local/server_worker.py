@@ -59,6 +59,7 @@ from evalbench.providers.compatible.servers import server_class
 from evalbench.providers.compatible.vllm import Vllm
 from evalbench.providers.local import backends, footprints, weights
 from evalbench.providers.local.catalogue import FolderModel, resolve
+from evalbench.providers.local.chat import ChatTemplate, template_of
 from evalbench.providers.local.options import TRANSFORMERS, LocalOptions
 from evalbench.providers.local.threads import choose_threads
 from evalbench.providers.local.worker import (
@@ -149,6 +150,8 @@ class ServedModel:
         if kind is LLAMA_CPP:
             limit = parse_bytes(settings.memory_limit)
             self.room = backends.context_tokens(size, form, memory, limit, self.many)
+        own = template_of(found.folder)
+        chat = ChatTemplate.choose(settings.chat_template, own, in_parts=False)
         # Also removed if this process is killed, see :mod:`evalbench.engine.server_guard`.
         self._scratch = scratch = Path(tempfile.mkdtemp(prefix="evalbench-server-"))
         words, env = backends.options(
@@ -158,6 +161,7 @@ class ServedModel:
             memory,
             many=self.many,
             threads=threads,
+            chat=chat,
             scratch=scratch,
         )
         name = served_name(str(found.folder))
@@ -179,6 +183,7 @@ class ServedModel:
             "slots": self.many,
             "parameters": size.parameters,
             "context_tokens": size.context_tokens,
+            **chat.info,
             "server_pid": server.pid,
             "versions": {kind.name: version} if version else {},
         }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
 import struct
 from collections.abc import Callable, Mapping
@@ -22,6 +23,7 @@ from evalbench.engine.hardware.devices import DeviceMemory
 from evalbench.engine.hardware.fit import Loading, Verdict, fit
 from evalbench.providers.compatible.programs import LLAMA_CPP, SGLANG, VLLM
 from evalbench.providers.local import Local, backends, server_worker
+from evalbench.providers.local.chat import DEFAULT_TEMPLATE, ChatTemplate, template_of
 from evalbench.providers.local.options import LocalOptions
 from tests.contract.local.driver import Worker
 from tests.e2e.commandline import wait_until
@@ -87,6 +89,49 @@ def test_a_server_answers_for_the_model_and_ends_with_its_worker(start: Start) -
         worker.send({"type": "bye"})
         assert worker.process.wait(20) == 0
         assert gone(server.pid)
+
+
+@pytest.mark.parametrize("own", ["", "{{ own }}"])
+def test_a_model_without_a_chat_template_gets_the_one_that_it_has_in_transformers(
+    own: str, start: Start, folder: Path
+) -> None:
+    """Servers refuse chat turns for such a model, or take a template of their own."""
+    if own:
+        (folder / "chat_template.jinja").write_text(own)
+    with start() as worker:
+        info = worker.next("loaded")["info"]
+        words = psutil.Process(info["server_pid"]).cmdline()
+        used = own or DEFAULT_TEMPLATE
+        assert ("--chat-template" in words) is not bool(own)
+        if not own:
+            assert Path(words[words.index("--chat-template") + 1]).read_text() == used
+        assert info["chat_template"] == ("own" if own else "default")
+        assert info["chat_template_sha256"] == hashlib.sha256(used.encode()).hexdigest()
+
+
+def test_a_models_chat_template_is_found_where_it_may_be_kept(tmp_path: Path) -> None:
+    assert template_of(tmp_path) is None
+    config = tmp_path / "tokenizer_config.json"
+    config.write_text(json.dumps({"chat_template": "one"}))
+    assert template_of(tmp_path) == "one"
+    several = [{"name": "tools", "template": "t"}, {"name": "default", "template": "two"}]
+    config.write_text(json.dumps({"chat_template": several}))
+    assert template_of(tmp_path) == "two"
+    config.write_text(json.dumps({"chat_template": None}))
+    assert template_of(tmp_path) is None
+    (tmp_path / "chat_template.json").write_text(json.dumps({"chat_template": "three"}))
+    assert template_of(tmp_path) == "three"
+    (tmp_path / "chat_template.jinja").write_text("four")
+    assert template_of(tmp_path) == "four"
+    file = tmp_path / "m.gguf"
+    for facts, found in (({}, None), ({"tokenizer.chat_template": "five"}, "five")):
+        body = b"GGUF" + struct.pack("<IQQ", 3, 0, len(facts))
+        for name, text in facts.items():
+            for word, kind in ((name, None), (text, 8)):
+                body += b"" if kind is None else struct.pack("<I", kind)
+                body += struct.pack("<Q", len(word)) + word.encode()
+        file.write_bytes(body)
+        assert template_of(file) == found
 
 
 @pytest.mark.parametrize("how", ["bye", "closed", "killed"])
@@ -197,8 +242,16 @@ def test_options_follow_the_settings_and_the_memory(
     given = {"chat_template": "{{ x }}", "prefix_cache": False, "max_batch_tokens": 4096}
 
     def words(kind: Any, memory: DeviceMemory, **settings: Any) -> str:
+        options = LocalOptions(**settings)
         made, _ = backends.options(
-            kind, LocalOptions(**settings), size, memory, many=16, threads=2, scratch=tmp_path
+            kind,
+            options,
+            size,
+            memory,
+            many=16,
+            threads=2,
+            chat=ChatTemplate.choose(options.chat_template, "{{ own }}", in_parts=False),
+            scratch=tmp_path,
         )
         return " ".join(made)
 
@@ -207,6 +260,7 @@ def test_options_follow_the_settings_and_the_memory(
     assert "--max-num-batched-tokens 4096 --no-enable-prefix-caching" in told
     assert f"--chat-template {tmp_path / 'template.jinja'}" in told
     assert (tmp_path / "template.jinja").read_text() == "{{ x }}"
+    assert "--chat-template" not in words(VLLM, cards)
     # 16 GB of weights leave too little room on one card of 24 GiB; others use half of the memory.
     assert "--tensor-parallel-size 1 " in told
     small = DeviceMemory("cuda", "4 × GPU", 40 * gib, 48 * gib, cards=4)
@@ -233,7 +287,14 @@ def test_vllm_on_a_cpu_takes_the_memory_and_threads_that_it_is_given(tmp_path: P
     def given(free: int, **settings: Any) -> tuple[int, Mapping[str, str]]:
         memory = DeviceMemory("cpu", "CPU", free, 64 * gib)
         words, env = backends.options(
-            VLLM, LocalOptions(**settings), size, memory, many=8, threads=3, scratch=tmp_path
+            VLLM,
+            LocalOptions(**settings),
+            size,
+            memory,
+            many=8,
+            threads=3,
+            chat=ChatTemplate("{{ own }}", "own"),
+            scratch=tmp_path,
         )
         assert "--disable-uvicorn-access-log" in words
         return int(words[words.index("--kv-cache-memory-bytes") + 1]), env
