@@ -164,14 +164,18 @@ class UnitPrices:
 
     def to_json(self) -> dict[str, Any]:
         """A JSON form that :meth:`from_json` reads back."""
-        out: dict[str, Any] = {"rates": self.rates.to_json()}
-        if self.above:
-            out["above"] = [[start, rates.to_json()] for start, rates in self.above]
+        out = self._rates_to_json()
         for name in ("source", "model", "mode", "service_tier", "note"):
             if value := getattr(self, name):
                 out[name] = value
         if self.tiers is not None:
-            out["tiers"] = {name: prices.to_json() for name, prices in self.tiers}
+            out["tiers"] = {name: prices._rates_to_json() for name, prices in self.tiers}
+        return out
+
+    def _rates_to_json(self) -> dict[str, Any]:
+        out: dict[str, Any] = {"rates": self.rates.to_json()}
+        if self.above:
+            out["above"] = [[start, rates.to_json()] for start, rates in self.above]
         return out
 
     @classmethod

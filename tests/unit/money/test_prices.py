@@ -19,6 +19,7 @@ from evalbench.engine.cost.meter import CostMeter
 from evalbench.engine.cost.prices import PriceBook
 from evalbench.engine.cost.unit_prices import Rates, UnitPrices
 from evalbench.engine.errors import DataError, SpecError
+from evalbench.engine.record_schemas import PRICES
 
 NOW = datetime(2026, 11, 27, 12, tzinfo=UTC)
 SONNET = ModelRef("anthropic", "claude-sonnet-4-5")
@@ -186,6 +187,7 @@ def test_an_answer_in_another_tier_than_asked_for_costs_what_that_costs(book: Pr
         assert prices.cost(used, "priority") == priority.cost(used)
     for prices in (flex, priority):
         assert prices.cost(used, "default") == usual.cost(used)
+    PRICES(usual.to_json())  # what a journal may hold
     # Nobody knows what it costs, so it is not taken for what was asked.
     assert usual.cost(used, "scale") is None
     meter = CostMeter(Budget(), usual)
