@@ -229,18 +229,14 @@ def see_models(who: ProviderIdentity) -> str:
 
 def not_an_api(response: ErrorResponse, who: ProviderIdentity) -> ProviderError:
     """The address responds, but not like this API."""
-    what = "a web page" if response.page else "an unknown kind of error"
+    came = f"{response.status} with {'a web page' if response.page else 'an unknown kind of error'}"
     if who.address.official:
+        what = f"{who.address.url} answered {came}"
         hint = "a proxy or a portal may stand in between: open the address in a browser"
     else:
+        what = f"{who.address.url} is not the address of an API: it answered {came}"
         hint = "check --base-url; the address of an API often ends in /v1"
-    return build(
-        RunFatal,
-        f"{who.address.url} is not the address of an API:"
-        f" it answered {response.status} with {what}",
-        response,
-        hint=hint,
-    )
+    return build(RunFatal, what, response, hint=hint)
 
 
 def too_long(response: ErrorResponse) -> ProviderError:
@@ -306,7 +302,7 @@ def _bad_request(response: ErrorResponse, who: ProviderIdentity, model: str) -> 
 
 
 def _denied(response: ErrorResponse, who: ProviderIdentity, model: str) -> ProviderError:
-    if response.page and not who.address.official:
+    if response.page:
         return not_an_api(response, who)
     if _NO_CREDIT.search(response.message):
         return no_credit(response, who)

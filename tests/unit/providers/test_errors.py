@@ -117,6 +117,7 @@ OPENAI: list[tuple[int, Any, type[e.ProviderError]]] = [
     (500, chat("oops", "server_error"), e.ServerFault),
     (503, chat("overloaded"), e.Overloaded),
     (200, PAGE, e.RunFatal),
+    (403, PAGE, e.RunFatal),
 ]  # fmt: skip
 
 
@@ -275,6 +276,16 @@ def test_a_model_of_the_other_endpoint_exists() -> None:
     error = meaning(OpenAI({}, KEY), 404, body)
     assert error.what == "OpenAI serves 'model-x' at its Responses endpoint only"
     assert "--api responses" in error.hint
+
+
+def test_a_page_at_the_providers_own_address_is_not_blamed_on_the_key() -> None:
+    """A firewall sends these, also in the middle of a run: then it passes."""
+    provider = OpenAI({}, KEY)
+    error = meaning(provider, 403, PAGE)
+    assert error.what == "https://api.openai.com/v1 answered 403 with a web page"
+    assert "in between" in error.hint
+    provider.spoke = True
+    assert type(provider.if_it_spoke(error)) is e.ServerFault
 
 
 def test_azure_speaks_of_deployments() -> None:
