@@ -172,7 +172,7 @@ def _model_folder(text: str) -> FolderModel:
         return FolderModel(path, path)
     if not path.is_dir():
         raise NoSuchModel(
-            f"there is no folder {path}",
+            f"there is no {'file' if path.suffix == '.gguf' else 'folder'} {path}",
             hint="give the folder of config.json and the .safetensors files, or a GGUF file",
         )
     missing = [

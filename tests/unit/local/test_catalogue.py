@@ -64,6 +64,8 @@ def test_a_folder_without_a_model_is_refused_with_what_is_missing(
 def test_a_folder_that_does_not_exist_is_refused(tmp_path: Path) -> None:
     with pytest.raises(NoSuchModel, match="there is no folder"):
         resolve(str(tmp_path / "nowhere"))
+    with pytest.raises(NoSuchModel, match="there is no file"):
+        resolve(str(tmp_path / "nowhere.gguf"))
 
 
 @pytest.mark.parametrize("name", ["smollm2-135m-instuct", "smollm2"])
