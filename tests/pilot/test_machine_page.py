@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import time
 from pathlib import Path
 from typing import Any
@@ -78,17 +79,22 @@ async def test_a_card_tells_who_holds_its_memory_and_enter_opens_the_run(
 async def test_a_model_that_stays_loaded_can_be_unloaded(monkeypatch: pytest.MonkeyPatch) -> None:
     until_s = int(time.time()) + 500
     path = Path("/nowhere.sock")
-    waits = [KeptWorker(os.getpid(), "a", "local/m [/]", "vllm", "cpu", GB, until_s, "1", path)]
+    # The server that has the model is the worker's child.
+    worker = subprocess.Popen(["sh", "-c", "cat; true"], stdin=subprocess.PIPE)
+    waits = [KeptWorker(worker.pid, "a", "local/m [/]", "vllm", "cpu", GB, until_s, "1", path)]
     monkeypatch.setattr(machine_state, "kept_workers", lambda: list(waits))
     monkeypatch.setattr(machine_page, "unload", waits.remove)
     with_cards(monkeypatch, [])
     app = EvalbenchApp(Preferences(welcomed=True))
     async with app.run_test(size=(120, 40)) as pilot:
         await pilot.press("m")
-        screen = await until_shown(pilot, "local/m [/] (vllm), unloads in ")
-        assert "loaded model" in screen
+        screen = await until_shown(pilot, "cat")
+        told = {line.split()[0]: line for line in screen.splitlines() if " unloads in " in line}
+        assert set(told) == {"loaded", "cat"}
+        assert all("local/m [/] (vllm), unloads in " in line for line in told.values())
         await pilot.press("u")
         await until_shown(pilot, "No active runs.")
+    worker.communicate()
 
 
 @pytest.mark.parametrize("size", [(80, 24), (200, 60)])

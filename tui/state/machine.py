@@ -23,7 +23,8 @@ class Holder(NamedTuple):
         run: the run it works for; None for a foreign process on a card.
         memory, cpu: as in ``Process``; None for foreign processes.
         card_memory: bytes that it uses on cards; None if it uses none, or it is unknown.
-        kept: the model that it keeps loaded for a later run; None for others.
+        kept: the model that it, or the worker that started it, keeps loaded for a later run; None
+            for others.
     """
 
     pid: int
@@ -123,16 +124,17 @@ def _ours(
     cards: Sequence[Mapping[str, Any]],
 ) -> Iterator[Holder]:
     memory = _on_cards(cards)
+    roots = {*engines, *workers, *kept}
     for pid, one in system.processes.items():
         root = pid
-        while root not in engines and root not in workers and root in system.processes:
+        while root not in roots and root in system.processes:
             root = system.processes[root].parent
         what = "engine" if pid in engines else "worker" if pid in workers else one_line(one.name)
         run = engines.get(root) or workers.get(root)
-        stays = kept.get(pid)
+        stays = kept.get(root)
         yield Holder(
             pid,
-            "loaded model" if stays else what,
+            "loaded model" if pid in kept else what,
             None if stays else run,
             one.memory,
             one.cpu,
