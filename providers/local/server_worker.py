@@ -520,7 +520,7 @@ def _on_cards(gpus: Gpus, family: Sequence[Any]) -> int:
 
 def _version(server: InferenceServer) -> str:
     """The server's version; empty if it does not tell."""
-    for path in ("/version", "/props", "/get_server_info"):
+    for path in ("/version", "/props", "/server_info", "/get_server_info"):
         with contextlib.suppress(ValueError, AttributeError):
             answer = orjson.loads(server.get(path) or b"{}")
             if version := answer.get("version") or answer.get("build_info"):
