@@ -28,11 +28,12 @@ from evalbench.engine.terminal_text import one_line
 
 HOST = "127.0.0.1"
 _LAST_LINES = 12
-_LAST_AFTER_ERRORS = 3
 _MOST_ERRORS = 4
-_ERROR = re.compile(r"(?:^|\] )((?:\w+\.)*\w*(?:Error|Exception): .+)")
-"""A Python error, alone or after a logger's prefix. The cause comes first: servers of several
-processes print what follows from it last, with long tracebacks."""
+_ERROR = re.compile(
+    r"(?:^|\] )((?:\w+\.)*\w*(?:Error|Exception): .+)|\b(\w+: error loading model: .+)"
+)
+"""A Python error, alone or after a logger's prefix, or one of llama.cpp. The cause comes first:
+servers of several processes print what follows from it last, with long tracebacks."""
 _LONGEST = 4096
 _ANSWER_S = 2.0
 _SECONDS_TO_END = 20.0
@@ -181,10 +182,8 @@ class InferenceServer:
             return
         self._reader.join(_ANSWER_S)
         how = f"by signal {-code}" if code < 0 else f"with exit code {code}"
-        errors, last = list(self._errors), list(self._lines)
-        if errors:
-            last = [one for one in last if one not in errors][-_LAST_AFTER_ERRORS:]
-        said = [("its errors", errors), ("it said last", last)]
+        last = [line for line in self._lines if line not in self._errors]
+        said = [("its errors", self._errors), ("it said last", last)]
         why = "\n  ".join(
             f"{what}:" + "".join(f"\n    {line}" for line in lines) for what, lines in said if lines
         )
@@ -241,8 +240,10 @@ class InferenceServer:
             for raw in iter(lambda: stream.readline(_LONGEST), ""):
                 if line := one_line(raw):
                     self._lines.append(line)
-                    if (error := _ERROR.search(line)) and error[1] not in self._errors:
-                        self._errors.append(error[1])
+                    if error := _ERROR.search(line):
+                        what = error[1] or error[2]
+                        if what not in self._errors:
+                            self._errors.append(what)
                     self.last_line = line
                     self._say(line)
 

@@ -20,7 +20,7 @@ import pytest
 from evalbench.engine import inference_servers
 from evalbench.engine.errors import WorkerFailed
 from evalbench.engine.inference_servers import InferenceServer
-from evalbench.providers.compatible.programs import VLLM
+from evalbench.providers.compatible.programs import LLAMA_CPP, VLLM
 from evalbench.tui.cli.main import main
 from evalbench.tui.cli.port import free_port
 from tests.e2e.commandline import CommandLine, wait_until
@@ -120,7 +120,7 @@ def test_it_ends_with_the_command_even_if_that_is_killed(serve: Serve) -> None:
 _OWNER = """
 import os, sys, time
 from evalbench.engine import inference_servers
-from evalbench.providers.compatible.programs import VLLM
+from evalbench.providers.compatible.programs import LLAMA_CPP, VLLM
 inference_servers._ORPHAN_S = 0.2
 command = VLLM.command("org/name", "name", int(sys.argv[1]))
 server = inference_servers.InferenceServer(VLLM, command, int(sys.argv[1]), print, env=os.environ)
@@ -166,12 +166,27 @@ def test_a_server_that_dies_at_start_is_quoted(cli: CommandLine, bin_folder: Pat
     assert "vLLM has ended with exit code 3" in done.err
     cause, consequence = "ValueError: no such architecture", "RuntimeError: Engine core init"
     assert f"its errors:\n    {cause}\n    {consequence}" in done.err
-    assert "it said last:\n    File server.py, line 37\n    File server.py, line 38\n" in done.err
+    assert "it said last:\n    File server.py, line 29\n    File server.py, line 30\n" in done.err
     assert "OSError" not in done.err
     assert "\x1b" not in done.err
     (line,) = done.lines
     check_line(line)
     assert line["exit_code"] == 5
+
+
+def test_the_errors_of_llama_cpp_are_found_above_the_end(
+    bin_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cause = "llama_model_load: error loading model: tensor 'x' is not within the file"
+    script = f"echo \"0.00.138.648 E {cause}\"; seq 20; echo 'RuntimeError: no server'; exit 1"
+    command = ["sh", "-c", script]
+    server = InferenceServer(LLAMA_CPP, command, 1, lambda line: None, env=os.environ)
+    wait_until(lambda: server.code is not None, "its end")
+    with pytest.raises(WorkerFailed) as caught:
+        server.check()
+    server.end()
+    said = f"its errors:\n    {cause}\n    RuntimeError: no server\n  it said last:\n    10\n"
+    assert caught.value.why.startswith(said)
 
 
 def test_a_server_that_dies_later_is_told(serve: Serve) -> None:
