@@ -45,6 +45,15 @@ def short_imports() -> Iterator[None]:
     finally:
         for name in hidden:
             del sys.modules[name]
+            _ask_again(name)
+
+
+def _ask_again(package: str) -> None:
+    """Have transformers look for a package again when a model needs it."""
+    utils = sys.modules.get("transformers.utils.import_utils")
+    known: Any = getattr(utils, f"is_{package}_available", None)
+    if hasattr(known, "cache_clear"):
+        known.cache_clear()
 
 
 @contextlib.contextmanager
