@@ -587,6 +587,21 @@ def totals(decoder: RowDecoder, path: Path) -> Totals:
     return Totals(*sums[:2], dollars(sums[2]), dollars(sums[3]))
 
 
+def spend_by_model(decoder: RowDecoder, path: Path) -> dict[tuple[str, str], Decimal]:
+    """US dollars for the answers to the calls of each role and model; see :func:`totals`."""
+    ours = " WHERE id NOT IN (SELECT call FROM reused)" if has_reused(decoder.db) else ""
+    by_slot = f"SELECT id & ? AS slot, sum(cost) AS cost FROM reply{ours} GROUP BY 1"  # noqa: S608
+    sql = (
+        f"SELECT role, model, sum(cost) FROM ({by_slot}) JOIN slot ON slot.id = slot"  # noqa: S608
+        " GROUP BY role, model"
+    )
+    try:
+        rows = decoder.db.execute(sql, ((1 << SLOT_BITS) - 1,)).fetchall()
+    except sqlite3.Error as error:
+        raise understand(error, path) from error
+    return {(role, model): dollars(cost or 0) for role, model, cost in rows}
+
+
 def reused_replies(decoder: RowDecoder, path: Path) -> dict[str, int]:
     """Number of replies reused from earlier runs, by run id."""
     try:

@@ -80,7 +80,12 @@ def execute(args: argparse.Namespace) -> int:
             "local_models": {name: measures.to_json() for name, measures in facts.measures.items()},
             "workers": {place: measures.to_json() for place, measures in facts.workers.items()},
             "judges": [
-                {"model": part.model, "prices": facts.prices.get(role), "key": facts.keys.get(role)}
+                {
+                    "model": part.model,
+                    "prices": facts.prices.get(role),
+                    "key": facts.keys.get(role),
+                    "spend_usd": _known(facts, role),
+                }
                 for role, part in spec.roles().items()
                 if role != CANDIDATE
             ],
@@ -89,6 +94,12 @@ def execute(args: argparse.Namespace) -> int:
     else:
         _print(out, folder, spec, status, facts)
     return gate_code(0, wanted, {folder.id: facts.metrics}, json=args.json)
+
+
+def _known(facts: RunFacts, role: str) -> float | None:
+    """What was spent on a role; None if it is unknown."""
+    spent = facts.spent.get(role)
+    return float(spent) if spent or (spent is not None and facts.prices.get(role)) else None
 
 
 def _print(out: Out, folder: RunFolder, spec: RunSpec, status: Status, facts: RunFacts) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
+from decimal import Decimal
 from typing import Any, NamedTuple
 
 from evalbench.engine.benchmark import metrics_of
@@ -13,7 +14,7 @@ from evalbench.engine.config.spec import COMMON, RunSpec, build_benchmark
 from evalbench.engine.errors import SpecError
 from evalbench.engine.hardware.measures import Measures, together
 from evalbench.engine.journal import JournalReader
-from evalbench.engine.journal.reader import reused_replies
+from evalbench.engine.journal.reader import reused_replies, spend_by_model
 from evalbench.engine.keys import KeyRef, KeySource
 from evalbench.engine.runs.folder import RunFolder
 from evalbench.engine.runs.status import Status
@@ -34,7 +35,7 @@ class RunFacts(NamedTuple):
     reference to where the key was stored. ``imported`` says where and when another system's results
     were read, and with which notes. ``measures`` are those of local models, by name; ``workers``
     those of each worker, by its slot, if there were several. ``reused`` counts the replies that
-    were taken from earlier runs, by run id.
+    were taken from earlier runs, by run id. ``spent`` are US dollars by role, if there are several.
     """
 
     metrics: Mapping[str, Mapping[str, Any]]
@@ -45,6 +46,7 @@ class RunFacts(NamedTuple):
     measures: Mapping[str, Measures] = {}
     reused: Mapping[str, int] = {}
     workers: Mapping[str, Measures] = {}
+    spent: Mapping[str, Decimal] = {}
 
 
 def run_facts(folder: RunFolder, spec: RunSpec, status: Status) -> RunFacts:
@@ -74,7 +76,16 @@ def run_facts(folder: RunFolder, spec: RunSpec, status: Status) -> RunFacts:
             measures,
             journal.query(reused_replies),
             workers,
+            _spent(journal) if len(spec.roles()) > 1 else {},
         )
+
+
+def _spent(journal: JournalReader) -> dict[str, Decimal]:
+    """US dollars by role, each judge for itself."""
+    return {
+        role if role == CANDIDATE else f"{role}/{model}": cost
+        for (role, model), cost in journal.query(spend_by_model).items()
+    }
 
 
 def _unloaded(journal: JournalReader) -> Iterator[Mapping[str, Any]]:
@@ -125,6 +136,9 @@ def money_pairs(status: Status, facts: RunFacts) -> dict[str, str]:
     pairs = {}
     if not is_free(status):
         pairs["spent"] = spent_words(status)
+        for role, spent in facts.spent.items():
+            if spent or facts.prices.get(role):
+                pairs[f"spent on {role}"] = figures.dollars(float(spent))
     if less := saved(status.batches):
         pairs["saved by batches"] = figures.dollars(less)
     if facts.reused:

@@ -31,7 +31,13 @@ from evalbench.engine.config.spec import RunSpec, make_spec
 from evalbench.engine.execution.model_identity import note_model
 from evalbench.engine.execution.reuse import EarlierReplies, maker, replies_at_hand, taken
 from evalbench.engine.journal import CallKey, Journal
-from evalbench.engine.journal.reader import RowDecoder, Totals, reused_replies, totals
+from evalbench.engine.journal.reader import (
+    RowDecoder,
+    Totals,
+    reused_replies,
+    spend_by_model,
+    totals,
+)
 from evalbench.engine.journal.records import BatchRow
 from evalbench.engine.journal.schema import connect, create
 from evalbench.engine.runs.folder import RunFolder, make_run
@@ -284,6 +290,22 @@ async def test_through_a_chain_of_runs_a_reply_stays_one(runs: Runs, tmp_path: P
     decoder = RowDecoder(connect(second.journal, readonly=True))
     assert reused_replies(decoder, second.journal) == {first.id: 1}
     assert totals(decoder, second.journal) == Totals()
+    assert spend_by_model(decoder, second.journal) == {}
+
+
+async def test_what_was_spent_is_told_of_each_role_and_model(runs: Runs) -> None:
+    run = await runs.add(
+        (key(), call(), Reply("a ball", cost=Decimal("0.25"))),
+        (key(repeat=1), call(), Reply("a ball", cost=Decimal("0.5"))),
+        (CallKey(0, "judge", "acme/judge", "grade", 0), call(), Reply("9", cost=Decimal("0.125"))),
+        (CallKey(0, "judge", "acme/free", "grade", 0), call(), Reply("9")),
+    )
+    decoder = RowDecoder(connect(run.journal, readonly=True))
+    assert spend_by_model(decoder, run.journal) == {
+        ("candidate", MODEL): Decimal("0.75"),
+        ("judge", "acme/judge"): Decimal("0.125"),
+        ("judge", "acme/free"): Decimal(0),
+    }
 
 
 async def test_an_estimate_is_told_of_one_epoch_of_a_run_that_may_reuse(runs: Runs) -> None:

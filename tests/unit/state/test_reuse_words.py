@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -71,9 +72,16 @@ def test_what_was_not_paid_stands_beside_what_was() -> None:
         for number, saved in enumerate(("0.25", "0.5", ""))
     ]
     status = Status("run", spend_usd=0.75, batches=batches)
-    pairs = money_pairs(status, RunFacts({}, reused={"a": 2}))
+    spent = {
+        "candidate": Decimal("0.5"),
+        "judge/acme/judge": Decimal("0.25"),
+        "judge/local/free": Decimal(0),
+    }
+    pairs = money_pairs(status, RunFacts({}, reused={"a": 2}, spent=spent))
     assert pairs == {
         "spent": "$0.7500",
+        "spent on candidate": "$0.5000",
+        "spent on judge/acme/judge": "$0.2500",
         "saved by batches": "$0.7500",
         "reused": "2 replies of earlier runs (2 of a), which cost nothing here",
     }
