@@ -374,7 +374,8 @@ _ITEM = re.compile(
 _BULLET = re.compile(
     r"^[ \t]*(?:[-*•+][ \t]+|\(?[a-h][.)][ \t]+)(?=\S)", re.IGNORECASE | re.MULTILINE
 )
-_OPERATOR_LINE = re.compile(r"[ \t]*\n[ \t]*([-+*/=×÷–])[ \t]*\n[ \t]*")
+# From the first of several blanks only: a long run would take the square of its length.
+_OPERATOR_LINE = re.compile(r"(?:(?<![ \t])[ \t]++)?\n[ \t]*+([-+*/=×÷–])[ \t]*+\n[ \t]*+")
 _EQUALS_LINE = re.compile(r"(?<=[^\s:.])[ \t]*\n\s*(?==(?!=))")
 _STEP = re.compile(
     r"\b(step|part|case|day|week|round)[ ]\d{1,2}\b(?=[ \t]?[:.)(\ue003–—-]|[ \t]*$)",

@@ -64,7 +64,7 @@ _CHANNEL = "<|channel|>"
 _MESSAGE = "<|message|>"
 _BARE_FINAL = "assistantfinal"
 _BARE_ANALYSIS = re.compile(
-    r"\s*(?:assistant)?(?:analysis|commentary)(?=[^\sa-z\d,.:;!?)(*_'’\"-])"
+    r"\s*+(?:assistant)?(?:analysis|commentary)(?=[^\sa-z\d,.:;!?)(*_'’\"-])"
 )
 
 
