@@ -159,7 +159,10 @@ PEERS = (
                                 "HF_DATASETS_OFFLINE": "1"}),
     Peer("promptfoo", _NODE, (str(_NODE), str(_PROMPTFOO), "--version"), _promptfoo,
          lambda url: {"PROMPTFOO_DISABLE_TELEMETRY": "1", "PROMPTFOO_DISABLE_UPDATE": "1",
-                      "PROMPTFOO_CONFIG_DIR": "config"}),
+                      "PROMPTFOO_CONFIG_DIR": "config",
+                      # It may write to its log files after it has closed them, and then ends
+                      # with status 1, all done (winstonjs/winston#2219).
+                      "PROMPTFOO_DISABLE_DEBUG_LOG": "1", "PROMPTFOO_DISABLE_ERROR_LOG": "1"}),
 )  # fmt: skip
 
 
