@@ -321,7 +321,7 @@ def no_access(response: ErrorResponse, who: ProviderIdentity, model: str) -> Pro
 
 
 def _not_found(response: ErrorResponse, who: ProviderIdentity, model: str) -> ProviderError:
-    about = _ABOUT_A_MODEL.search(response.message) or "model" in response.code
+    about = _ABOUT_A_MODEL.search(f"{response.message} {response.code}")
     if model and response.known and about:
         return no_model(response, who, model)
     return not_an_api(response, who)

@@ -70,7 +70,7 @@ def test_the_flags_of_another_tool_and_what_became_of_them(
 @pytest.mark.parametrize(
     ("env", "model", "words"),
     [
-        ({"AWS_SESSION_TOKEN": "expired-0123456789"}, SONNET, ("expired", "log in anew")),
+        ({"AWS_SESSION_TOKEN": "expired-0123456789"}, SONNET, ("expired", "log in again")),
         ({}, SONNET[3:], ("inference profile only", f"bedrock/{SONNET}")),
         ({"AWS_ACCESS_KEY_ID": ""}, SONNET, ("no key for Amazon Bedrock", "--profile")),
     ],

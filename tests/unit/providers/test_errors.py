@@ -178,6 +178,7 @@ ELSEWHERE: list[tuple[str, int, Any, type[e.ProviderError]]] = [
     ("azure", 404, chat("The API deployment for this resource does not exist.",
                         code="DeploymentNotFound"), e.NoSuchModel),
     ("azure", 404, chat("Resource not found", code="404"), e.RunFatal),
+    ("azure", 404, chat("It is not there.", code="ModelNotFound"), e.NoSuchModel),
     ("cloudflare", 404, {"success": False, "errors": [{"message": "The model name is invalid",
                                                        "code": 3042}]}, e.NoSuchModel),
     ("cloudflare", 429, {"success": False, "errors": [{
