@@ -61,7 +61,7 @@ def terms(
     else:
         talk.send("stop", "stop")
     _reasoning(talk, facts, quirks, who)
-    _logprobs(talk, params, facts, quirks, who)
+    _logprobs(talk, facts, quirks, who)
     _schema(talk, params, facts, quirks, who, raw=raw)
     return talk.terms()
 
@@ -84,17 +84,10 @@ def _reasoning(talk: Negotiation, facts: ModelFacts, quirks: Quirks, who: str) -
         talk.drop("thinking_budget", f"{who} takes no thinking budget")
 
 
-def _logprobs(
-    talk: Negotiation, params: Params, facts: ModelFacts, quirks: Quirks, who: str
-) -> None:
-    if params.logprobs is None:
-        return
+def _logprobs(talk: Negotiation, facts: ModelFacts, quirks: Quirks, who: str) -> None:
     if not quirks.logprobs or facts.logprobs is False:
         talk.drop("logprobs", f"{who} reports no log-probabilities")
-        return
-    count = min(params.logprobs, quirks.most_logprobs)
-    reason = "" if count == params.logprobs else f"{count}, the most that {who} reports"
-    if talk.send("logprobs", "top_logprobs", count, aliases=("logprobs",), reason=reason):
+    elif talk.send_logprobs("top_logprobs", most=quirks.most_logprobs, aliases=("logprobs",)):
         talk.fields["logprobs"] = True
 
 

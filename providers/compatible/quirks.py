@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from evalbench.engine.calls import RateLimits
 from evalbench.providers.wire.headers import openai_limits
+from evalbench.providers.wire.negotiation import MOST_LOGPROBS
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +43,7 @@ class Quirks:
     no_thinking: tuple[str, Any] | None = None
     budget: bool = False
     logprobs: bool = True
-    most_logprobs: int = 20
+    most_logprobs: int = MOST_LOGPROBS
     cached_from: int = 0
     schema: bool = True
     batches: Literal["yes", "no", "auto"] = "no"

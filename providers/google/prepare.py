@@ -133,7 +133,7 @@ def _logprobs(talk: Negotiation, facts: ModelFacts) -> None:
         talk.drop("logprobs", "the model reports no log-probabilities")
         return
     aliases = ("Logprobs", "responseLogprobs", "response_logprobs")
-    if talk.send("logprobs", "generationConfig.logprobs", aliases=aliases):
+    if talk.send_logprobs("generationConfig.logprobs", aliases=aliases):
         talk.fields["generationConfig"]["responseLogprobs"] = True
 
 

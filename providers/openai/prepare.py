@@ -74,7 +74,7 @@ def terms(params: Params, facts: ModelFacts, refused: Refused, endpoint: Endpoin
     talk.drop("thinking_budget", "OpenAI's models take an effort, not a budget")
     reasoning = reasons(params, facts)
     _sampling(talk, facts, reasoning=reasoning)
-    _logprobs(talk, params, facts, endpoint, reasoning=reasoning)
+    _logprobs(talk, facts, endpoint, reasoning=reasoning)
     _schema(talk, params, facts, endpoint)
     if endpoint == "responses":
         talk.drop("seed", "the Responses API takes no seed; see --api chat")
@@ -124,16 +124,12 @@ def _sampling(talk: Negotiation, facts: ModelFacts, *, reasoning: bool) -> None:
             talk.send(name, name)
 
 
-def _logprobs(
-    talk: Negotiation, params: Params, facts: ModelFacts, endpoint: Endpoint, *, reasoning: bool
-) -> None:
-    if params.logprobs is None:
-        return
+def _logprobs(talk: Negotiation, facts: ModelFacts, endpoint: Endpoint, *, reasoning: bool) -> None:
     if facts.logprobs is False:
         talk.drop("logprobs", "the model reports no log-probabilities")
     elif reasoning:
         talk.drop("logprobs", "not while the model reasons; see --effort none")
-    elif talk.send("logprobs", "top_logprobs", aliases=("logprobs", "include")):
+    elif talk.send_logprobs("top_logprobs", aliases=("logprobs", "include")):
         if endpoint == "chat":
             talk.fields["logprobs"] = True
         else:

@@ -17,7 +17,6 @@ from evalbench.providers.wire.provider import wire_name
 from evalbench.providers.wire.schemas import send_response_format, takes_schema
 
 WHO = "Together"
-MOST_LOGPROBS = 20
 _EFFORT = {
     "minimal": "low",
     "low": "low",
@@ -45,7 +44,7 @@ def terms(params: Params, facts: ModelFacts, refused: Refused) -> Terms:
     talk.send("seed", "seed")
     talk.send("stop", "stop")
     _reasoning(talk, params, facts)
-    _logprobs(talk, params, facts)
+    _logprobs(talk, facts)
     _schema(talk, params, facts)
     return talk.terms()
 
@@ -87,15 +86,11 @@ def _off(talk: Negotiation, name: str, facts: ModelFacts) -> None:
         talk.send(name, _SWITCH, False, aliases=("reasoning",), reason="as reasoning off")
 
 
-def _logprobs(talk: Negotiation, params: Params, facts: ModelFacts) -> None:
-    if params.logprobs is None:
-        return
+def _logprobs(talk: Negotiation, facts: ModelFacts) -> None:
     if facts.logprobs is False:
         talk.drop("logprobs", "the model reports no log-probabilities")
-        return
-    count = min(params.logprobs, MOST_LOGPROBS)
-    reason = "" if count == params.logprobs else f"{count}, the most that {WHO} reports"
-    talk.send("logprobs", "logprobs", count, reason=reason)
+    else:
+        talk.send_logprobs("logprobs")
 
 
 def _schema(talk: Negotiation, params: Params, facts: ModelFacts) -> None:

@@ -18,6 +18,8 @@ from evalbench.engine.errors import CallRejected
 from evalbench.providers.modelfacts import ModelFacts, Negotiable, Refused
 from evalbench.providers.modelfacts.refusals import refusal
 
+MOST_LOGPROBS = 20
+"""Alternatives per token that most APIs report at most."""
 FALLBACK_MAX_TOKENS = 4096
 """The cap on an answer's tokens if a benchmark requests none."""
 
@@ -143,6 +145,17 @@ class Negotiation:
             f"{self._who} refuses every way to cap an answer's tokens",
             why="calls without a cap could cost anything, so none is sent",
         )
+
+    def send_logprobs(
+        self, field: str, *, most: int = MOST_LOGPROBS, aliases: tuple[str, ...] = ()
+    ) -> bool:
+        """Send the number of alternatives per token, at most ``most``; else as :meth:`send`."""
+        asked = self.asked("logprobs")
+        if asked is None:
+            return False
+        count = min(asked, most)
+        reason = "" if count == asked else f"{count}, the most that {self._who} reports"
+        return self.send("logprobs", field, count, aliases=aliases, reason=reason)
 
     def takes_effort(self, facts: ModelFacts) -> bool:
         """Whether an effort is requested that the model takes; one that it does not is dropped."""

@@ -23,7 +23,7 @@ from evalbench.engine.errors import CallRejected, NoSuchModel, SpecError
 from evalbench.providers.google import Google, Vertex, media
 from evalbench.providers.google.read import read_content, read_usage
 from evalbench.providers.wire.exchange import Arrival
-from tests.unit.providers.calls import IMAGE, look, talk
+from tests.unit.providers.calls import IMAGE, ask, look, talk
 
 MODEL = "google/gemini-2.5-flash"
 
@@ -46,6 +46,10 @@ def test_a_conversation() -> None:
     assert body["systemInstruction"] == {"parts": [{"text": "Be brief."}]}
     assert [turn["role"] for turn in body["contents"]] == ["user", "model", "user"]
     assert body["generationConfig"]["maxOutputTokens"] == 50
+
+
+def test_no_more_logprobs_are_asked_for_than_the_api_reports() -> None:
+    assert sent(ask(MODEL, logprobs=50))["generationConfig"]["logprobs"] == 20
 
 
 def test_texts_beside_an_image_stay_in_order() -> None:

@@ -125,6 +125,13 @@ def test_efforts_a_model_has_not_are_dropped() -> None:
     assert fates(prepared(ask("openai/gpt-4.1", effort="low")))["effort"] == "dropped"
 
 
+def test_no_more_logprobs_are_asked_for_than_the_api_reports() -> None:
+    request = prepared(ask("openai/gpt-4.1", logprobs=50))
+    assert request.body["top_logprobs"] == 20
+    (note,) = (note for note in request.notes if note.name == "logprobs")
+    assert (note.fate, note.reason) == ("sent", "20, the most that OpenAI's API reports")
+
+
 def test_logprobs_in_both_endpoints() -> None:
     chat = prepared(ask("openai/gpt-4.1", logprobs=5)).body
     assert (chat["logprobs"], chat["top_logprobs"]) == (True, 5)
