@@ -29,7 +29,7 @@ from evalbench.providers.wire.per_loop import OnePerLoop
 from evalbench.providers.wire.streams import add_to
 
 if TYPE_CHECKING:
-    from evalbench.providers.bedrock.boto_calls import Line, Sender
+    from evalbench.providers.bedrock.boto_calls import PendingCall, Sender
 
 MOST_THREADS = 1024
 """Maximum concurrent calls; further ones queue here. A thread costs about 100 kB."""
@@ -150,7 +150,7 @@ class Clients:
         self._explain = explain
         self._learn = learn
         self._threads = ThreadPoolExecutor(MOST_THREADS, "bedrock")
-        self._lines: set[Line] = set()
+        self._pending: set[PendingCall] = set()
         self._made: dict[str, Any] = {}
         self._senders: list[Sender] = []
         self._making = threading.Lock()
@@ -177,54 +177,54 @@ class Clients:
         return await self._waited(self._download, bucket, key, into)
 
     async def _waited(self, do: Callable[..., Answered], *arguments: Any) -> Answered:
-        from evalbench.providers.bedrock.boto_calls import Line
+        from evalbench.providers.bedrock.boto_calls import PendingCall
 
-        line = Line(self._gate)
-        self._lines.add(line)
+        pending = PendingCall(self._gate)
+        self._pending.add(pending)
         # In this call's context, so that the thread records whether it has a connection.
-        work = self._threads.submit(contextvars.copy_context().run, do, line, *arguments)
+        work = self._threads.submit(contextvars.copy_context().run, do, pending, *arguments)
         try:
             return await asyncio.wrap_future(work)
         except asyncio.CancelledError:
-            line.cut()
+            pending.cut()
             raise
         finally:
-            self._lines.discard(line)
+            self._pending.discard(pending)
 
     def _work(
-        self, line: Line, service: str, operation: str, arguments: dict[str, Any]
+        self, pending: PendingCall, service: str, operation: str, arguments: dict[str, Any]
     ) -> Answered:
-        with line:
+        with pending:
             try:
-                line.check()
+                pending.check()
                 client = self._client(service)
                 getattr(client, operation)(**arguments)
             except Exception as error:
                 # An error with a response is a response, and so is one that botocore cannot read.
-                if line.response is None:
+                if pending.response is None:
                     raise self._explain(error) from None
-        return self._whole(line)
+        return self._whole(pending)
 
-    def _download(self, line: Line, bucket: str, key: str, into: Path) -> Answered:
+    def _download(self, pending: PendingCall, bucket: str, key: str, into: Path) -> Answered:
         from botocore.exceptions import ClientError
 
-        with line:
+        with pending:
             try:
                 found = self._client(STORE).get_object(Bucket=bucket, Key=key)
-                line.wait()
+                pending.wait()
                 open_private(into).close()
                 for chunk in found["Body"].iter_chunks(_CHUNK):
                     add_to(into, chunk)
             except ClientError:
-                return self._whole(line)
+                return self._whole(pending)
             except ProviderError:
                 raise
             except Exception as error:
                 raise self._explain(error) from None
-        return Answered(200, {}, b"", line.seconds)
+        return Answered(200, {}, b"", pending.seconds)
 
-    def _whole(self, line: Line) -> Answered:
-        response = line.response
+    def _whole(self, pending: PendingCall) -> Answered:
+        response = pending.response
         assert response is not None
         headers = {str(name).lower(): value for name, value in response["headers"].items()}
         body: bytes = response["body"]
@@ -233,7 +233,7 @@ class Clients:
         if length.isdigit() and len(body) < int(length):
             cut = ConnectionError(f"{len(body)} bytes came of {length}")
             raise self._explain(cut)
-        return Answered(response["status_code"], headers, body, line.seconds)
+        return Answered(response["status_code"], headers, body, pending.seconds)
 
     def _new_session(self) -> tuple[Any, tuple[str, ...]]:
         """A session with its credentials resolved, and a fingerprint of them."""
@@ -332,8 +332,8 @@ class Clients:
 
     async def close(self) -> None:
         """Cut calls in flight and let the threads end."""
-        for line in list(self._lines):
-            line.cut()
+        for pending in list(self._pending):
+            pending.cut()
         self._threads.shutdown(wait=False, cancel_futures=True)
         for sender in self._senders:
             sender.close()

@@ -47,7 +47,7 @@ class CutOff(Exception):
 
 
 @dataclass(eq=False)
-class Line:
+class PendingCall:
     """One call in flight.
 
     Attributes:
@@ -65,13 +65,13 @@ class Line:
     _connection: Any = None
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def __enter__(self) -> Line:
-        _here.line = self
+    def __enter__(self) -> PendingCall:
+        _here.pending = self
         self.compute()
         return self
 
     def __exit__(self, *_: object) -> None:
-        _here.line = None
+        _here.pending = None
         self.wait()
         with self._lock:
             self._connection = None
@@ -98,7 +98,7 @@ class Line:
         with self._lock:
             self.check()
             self._connection = connection
-            connection.line = self
+            connection.pending = self
         self._started = time.perf_counter()
 
     def answered(self, response: dict[str, Any]) -> None:
@@ -112,7 +112,7 @@ class Line:
             self._cut = True
             connection = self._connection
             # A connection that another call has since taken over is left alone.
-            if connection is None or connection.line is not self:
+            if connection is None or connection.pending is not self:
                 return
             if connection.wire is not None:
                 with contextlib.suppress(OSError):
@@ -121,23 +121,23 @@ class Line:
 
 def note_response(response_dict: dict[str, Any], **_: object) -> None:
     """For botocore's ``before-parse`` event: the whole response has arrived."""
-    line: Line | None = getattr(_here, "line", None)
-    if line is not None:
-        line.answered(response_dict)
-        line.compute()
+    pending: PendingCall | None = getattr(_here, "pending", None)
+    if pending is not None:
+        pending.answered(response_dict)
+        pending.compute()
 
 
 class _Noted:
-    """A connection that registers itself with its call's line."""
+    """A connection that registers itself with its call."""
 
-    line: Line | None = None
+    pending: PendingCall | None = None
     wire: Any = None
     """Its socket. The connection itself drops it while reading its last response."""
 
     def request(self, *args: Any, **kwargs: Any) -> Any:
-        line: Line | None = getattr(_here, "line", None)
-        if line is not None:
-            line.take(self)
+        pending: PendingCall | None = getattr(_here, "pending", None)
+        if pending is not None:
+            pending.take(self)
             if self.sock is not None:  # type: ignore[attr-defined]
                 connected()
         return super().request(*args, **kwargs)  # type: ignore[misc]
@@ -146,8 +146,8 @@ class _Noted:
         super().connect()  # type: ignore[misc]
         self.wire = self.sock  # type: ignore[attr-defined]
         connected()
-        if self.line is not None:
-            self.line.check()
+        if self.pending is not None:
+            self.pending.check()
 
 
 class _Connection(_Noted, AWSHTTPConnection):  # type: ignore[misc]
@@ -202,9 +202,9 @@ class Sender:
 
     def send(self, request: Any, **_: object) -> Any:
         """Send a request; its call waits from here on. Raises urllib3's errors."""
-        line: Line | None = getattr(_here, "line", None)
-        if line is not None:
-            line.wait()
+        pending: PendingCall | None = getattr(_here, "pending", None)
+        if pending is not None:
+            pending.wait()
         about_to_send()
         proxy = self._proxies.proxy_url_for(request.url)
         parts = urlsplit(request.url)
