@@ -77,7 +77,7 @@ def _reasoning(talk: Negotiation, facts: ModelFacts, quirks: Quirks, who: str) -
     elif quirks.effort == "reasoning":
         talk.send("effort", "reasoning.effort", aliases=("reasoning_effort",))
     else:
-        talk.send("effort", "reasoning_effort")
+        talk.send("effort", "reasoning_effort", aliases=("reasoning", "thinking", "think"))
     if quirks.budget:
         talk.send("thinking_budget", "reasoning.max_tokens")
     else:

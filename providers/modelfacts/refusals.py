@@ -114,7 +114,8 @@ def _places(message: str, names: Iterable[str]) -> list[int]:
                     r"\b(?:parameter|argument|field|option)s?\b(?: supplied)?\W{0,4}"
                     + rf"{word}\b",
                     rf"\b{word}\s+(?:is|are|was|must|does|do|cannot|can't|may|should|has|not)\b",
-                    rf"(?<=[a-z] ){word} (?:parameter|argument|field|option|level|value)s?\b",
+                    rf"(?:^|(?<=[a-z] )){word} (?:parameter|argument|field|option|level|value)s?\b",
+                    rf"\bdoes(?: not|n't) support (?:the )?{word}\b",
                 )
             )
             if match := re.search(pattern, message):

@@ -88,6 +88,14 @@ async def test_a_refusal_of_something_else_is_not_sent_again(sim: Handle, make: 
     assert len(posts(sim)) == 1
 
 
+async def test_ollama_calls_the_effort_thinking(sim: Handle, make: Make) -> None:
+    words = '"llama3.2:3b" does not support thinking'
+    sim.fault(status=400, match="reasoning_effort", message=words)
+    reply = await make("ollama").answer(ask("ollama/llama3.2:3b", effort="low"))
+    assert fates(reply)["effort"] == "refused"
+    assert len(posts(sim)) == 2
+
+
 async def test_the_other_name_of_the_cap_is_learned(sim: Handle, make: Make) -> None:
     sim.fault(
         status=400, match='"max_tokens"', message="Unsupported parameter: 'max_tokens' is not "

@@ -21,7 +21,7 @@ SENT = (
     Negotiable("seed", "1"),
     Negotiable("stop", '["X"]'),
     Negotiable("reasoning.effort", '"max"', ("reasoning_effort", "effort")),
-    Negotiable("thinking", "{}", ("budget_tokens",)),
+    Negotiable("thinking", "{}", ("budget_tokens", "think")),
 )
 
 SENTENCES = [
@@ -45,6 +45,9 @@ SENTENCES = [
     ("thinking.enabled.budget_tokens: Input should be greater than or equal to 1024", "thinking",
      True),
     ("adaptive thinking is not supported on this model", "thinking", False),
+    ('"llama3.2:3b" does not support thinking', "thinking", False),
+    ('think value "high" is not supported for this model', "thinking", True),
+    ('invalid think value: "minimal" (must be "high", "low", true, or false)', "thinking", True),
     ("`temperature` and `top_p` cannot both be specified", "temperature", False),
     ("`top_p` and `temperature` cannot both be specified", "top_p", False),
 ]  # fmt: skip
