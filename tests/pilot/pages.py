@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import orjson
 import pytest
 from textual.pilot import Pilot
 from textual.screen import Screen
@@ -515,8 +516,14 @@ async def one_run(state: State, *, alive: bool = True, **more: Any) -> None:
     engine.event("sample-failed", 3, error="Overloaded")
     engine.event("command", do="concurrency", value=8)
     engine.status(state, alive=alive, **RUN_WORK | more)
+    write_at(engine.folder.path / "status.json", RUN_WORK["created"] + 26)
     spread_out(engine.folder.journal)
     engine.folder.path.rename(engine.folder.path.with_name("20260101-000000-run"))
+
+
+def write_at(path: Path, moment: float) -> None:
+    """Set when a status was written: the charts of a live run end there."""
+    path.write_bytes(orjson.dumps(orjson.loads(path.read_bytes()) | {"updated": moment}))
 
 
 def spread_out(path: Path) -> None:
