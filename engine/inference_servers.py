@@ -30,10 +30,14 @@ HOST = "127.0.0.1"
 _LAST_LINES = 12
 _MOST_ERRORS = 4
 _ERROR = re.compile(
-    r"(?:^|\] )((?:\w+\.)*\w*(?:Error|Exception): .+)|\b(\w+: error loading model: .+)"
+    r"(?:^|\] |^\([^)]+ pid=\d+\)\s+)((?:\w+\.)*\w*(?:Error|Exception): .+|Value error, .+)"
+    r"|\b(\w+: error loading model: .+)"
 )
-"""A Python error, alone or after a logger's prefix, or one of llama.cpp. The cause comes first:
-servers of several processes print what follows from it last, with long tracebacks."""
+"""A Python error, alone or after the prefix of a logger or a process, a detail of one of pydantic,
+or an error of llama.cpp. The cause comes first: servers of several processes print what follows
+from it last, with long tracebacks."""
+_QUOTED = 300
+"""vLLM lists all architectures that it knows, in thousands of characters."""
 _LONGEST = 4096
 _ANSWER_S = 2.0
 _SECONDS_TO_END = 20.0
@@ -185,7 +189,9 @@ class InferenceServer:
         last = [line for line in self._lines if line not in self._errors]
         said = [("its errors", self._errors), ("it said last", last)]
         why = "\n  ".join(
-            f"{what}:" + "".join(f"\n    {line}" for line in lines) for what, lines in said if lines
+            f"{what}:" + "".join(f"\n    {_clipped(line)}" for line in lines)
+            for what, lines in said
+            if lines
         )
         raise WorkerFailed(
             f"{self.kind.title} has ended {how}",
@@ -246,6 +252,10 @@ class InferenceServer:
                             self._errors.append(what)
                     self.last_line = line
                     self._say(line)
+
+
+def _clipped(line: str) -> str:
+    return line if len(line) <= _QUOTED else f"{line[: _QUOTED - 1]}…"
 
 
 def served_name(model: str) -> str:

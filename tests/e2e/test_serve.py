@@ -174,18 +174,26 @@ def test_a_server_that_dies_at_start_is_quoted(cli: CommandLine, bin_folder: Pat
     assert line["exit_code"] == 5
 
 
-def test_the_errors_of_llama_cpp_are_found_above_the_end(
-    bin_folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    cause = "llama_model_load: error loading model: tensor 'x' is not within the file"
-    script = f"echo \"0.00.138.648 E {cause}\"; seq 20; echo 'RuntimeError: no server'; exit 1"
+@pytest.mark.parametrize(
+    ("prefix", "cause"),
+    [
+        ("0.00.138.648 E ", "llama_model_load: error loading model: tensor 'x' is not in the file"),
+        (
+            "(Server pid=1)   ",
+            "Value error, Model architectures ['Odd'] are not supported" + "y" * 400,
+        ),
+    ],
+)
+def test_the_cause_of_a_servers_end_is_found_above_its_last_lines(prefix: str, cause: str) -> None:
+    script = f"echo \"{prefix}{cause}\"; seq 20; echo 'RuntimeError: no server'; exit 1"
     command = ["sh", "-c", script]
     server = InferenceServer(LLAMA_CPP, command, 1, lambda line: None, env=os.environ)
     wait_until(lambda: server.code is not None, "its end")
     with pytest.raises(WorkerFailed) as caught:
         server.check()
     server.end()
-    said = f"its errors:\n    {cause}\n    RuntimeError: no server\n  it said last:\n    10\n"
+    quoted = cause if len(cause) <= 300 else f"{cause[:299]}…"
+    said = f"its errors:\n    {quoted}\n    RuntimeError: no server\n  it said last:\n    10\n"
     assert caught.value.why.startswith(said)
 
 
