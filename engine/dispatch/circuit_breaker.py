@@ -5,6 +5,10 @@ attempts within a minute, and then the run's samples one after another. So after
 of that, all calls wait and one at a time is sent as a probe, less and less often: the end of an
 outage is noticed within a fifth of its time. The first sign of life releases all. Attempts during
 that time do not count.
+
+A connection that is cut after its request had left may be the call's own fault, and is possibly
+billed. So where several calls in a row are cut and nothing else comes back, calls wait in the same
+way, and sooner; but their attempts count, so that no call is tried without end.
 """
 
 from __future__ import annotations
@@ -13,6 +17,7 @@ import asyncio
 import contextlib
 import time
 
+from evalbench.engine.calls import Call
 from evalbench.engine.dispatch.base import Report
 from evalbench.engine.dispatch.retry import LONGEST_OUTAGE_S, wait_too_long
 from evalbench.engine.errors import (
@@ -28,6 +33,8 @@ from evalbench.engine.errors import (
 
 OPENS_AFTER_S = 5.0
 """Seconds of nothing but such failures that make an outage."""
+CUT_CALLS, CUT_OPENS_AFTER, CUT_OPENS_AFTER_S = 3, 16, 1.0
+"""Nothing but cut connections, of so many calls and so many times or seconds, is an outage too."""
 FIRST_PROBE_S = 1.0
 LONGEST_PROBE_WAIT_S = 60.0
 _PROBE_SHARE = 0.2
@@ -129,6 +136,8 @@ class CircuitBreaker:
         self._next: float | None = None
         self._first_wait = FIRST_PROBE_S
         self._probing = False
+        self._cut: set[bytes] = set()
+        self._cuts = 0
         self._changed = asyncio.Event()
         self.why = ""
 
@@ -141,13 +150,13 @@ class CircuitBreaker:
         """Seconds until the next attempt; 0 if the provider is not down."""
         return 0.0 if self._next is None else max(0.0, self._next - _now())
 
-    def turn(self, *, unless: asyncio.Event) -> Attempt:
-        """One attempt; entered when it may be sent.
+    def turn(self, call: Call, *, unless: asyncio.Event) -> Attempt:
+        """One attempt at a call; entered when it may be sent.
 
         Once ``unless`` is set and :meth:`wake` was called, nothing waits any longer: entering then
         does not mean that the call may be sent.
         """
-        return Attempt(self, unless)
+        return Attempt(self, call, unless)
 
     def wake(self) -> None:
         """Let all waiting calls check again."""
@@ -166,8 +175,8 @@ class CircuitBreaker:
                     await self._changed.wait()
         return False
 
-    def record_result(self, error: BaseException | None, *, probe: bool) -> None:
-        """Record that an attempt has ended, with or without an error.
+    def record_result(self, call: Call, error: BaseException | None, *, probe: bool) -> None:
+        """Record that an attempt at a call has ended, with or without an error.
 
         Raises:
             RunFatal: the outage has lasted too long to keep waiting.
@@ -184,7 +193,9 @@ class CircuitBreaker:
             self._contact.made = True
             there = self._answered or isinstance(error, RateLimited | Overloaded)
             if there and (probe or not self.on):
-                self._failed(error)
+                self._failed(error, OPENS_AFTER_S)
+        elif isinstance(error, ConnectionFailed) and self._answered and (probe or not self.on):
+            self._was_cut(call, error)
         elif probe:
             self.wake()
 
@@ -205,12 +216,22 @@ class CircuitBreaker:
         if self.on:
             self._report("provider-back", after_s=round(_now() - self._since, 1))
         self._since = self._next = None
+        self._cut.clear()
+        self._cuts = 0
         self.wake()
 
-    def _failed(self, error: ProviderError) -> None:
+    def _was_cut(self, call: Call, error: ConnectionFailed) -> None:
+        self._cut.add(call.content_hash)
+        self._cuts += 1
+        if self._since is None:
+            self._since = _now()
+        if self.on or len(self._cut) >= CUT_CALLS:
+            self._failed(error, 0.0 if self._cuts >= CUT_OPENS_AFTER else CUT_OPENS_AFTER_S)
+
+    def _failed(self, error: ProviderError, opens_after_s: float) -> None:
         now = _now()
         self._since = now if self._since is None else self._since
-        if now - self._since < OPENS_AFTER_S:
+        if not self.on and now - self._since < opens_after_s:
             return
         usual = min(max(FIRST_PROBE_S, _PROBE_SHARE * (now - self._since)), LONGEST_PROBE_WAIT_S)
         pause = max(usual, error.retry_after or 0.0)
@@ -234,10 +255,11 @@ class CircuitBreaker:
 class Attempt:
     """One attempt, as a context manager."""
 
-    __slots__ = ("_breaker", "_is_probe", "_unless")
+    __slots__ = ("_breaker", "_call", "_is_probe", "_unless")
 
-    def __init__(self, breaker: CircuitBreaker, unless: asyncio.Event) -> None:
+    def __init__(self, breaker: CircuitBreaker, call: Call, unless: asyncio.Event) -> None:
         self._breaker = breaker
+        self._call = call
         self._unless = unless
         self._is_probe = False
 
@@ -254,7 +276,7 @@ class Attempt:
     async def __aexit__(self, _kind: object, error: BaseException | None, _where: object) -> None:
         breaker = self._breaker
         if error is not None or breaker._since is not None or not breaker._answered:
-            breaker.record_result(error, probe=self._is_probe)
+            breaker.record_result(self._call, error, probe=self._is_probe)
 
 
 def _is_inconclusive(error: ProviderError) -> bool:

@@ -127,7 +127,7 @@ class RealtimeDispatcher:
         tried.attempts += 1
         async with (
             self._limiter.turn(tried.weight, unless=self._halted) as permit,
-            self._breaker.turn(unless=self._halted) as waited,
+            self._breaker.turn(call, unless=self._halted) as waited,
         ):
             if waited:
                 # Those that were held back during an outage are not sent all at once.

@@ -34,6 +34,7 @@ from evalbench.engine.dispatch.realtime import RealtimeDispatcher
 from evalbench.engine.errors import (
     BadKey,
     CallRejected,
+    ConnectionFailed,
     ProviderError,
     RateLimited,
     RunFatal,
@@ -551,3 +552,69 @@ async def test_a_charge_that_can_be_none_is_not_believed(charge: str) -> None:
     desk = Desk(answer, budget=budget, prices=UnitPrices(Rates(Decimal(1), Decimal(2))))
     reply = await desk.ask("q")
     assert reply.cost == budget.spent == Decimal("0.00005")
+
+
+# -- connections that are cut ------------------------------------------------------------
+
+
+def cut() -> ConnectionFailed:
+    return ConnectionFailed("the connection was cut", possibly_billed=True)
+
+
+@virtual_time
+async def test_a_minute_of_cut_connections_fails_no_call_and_sends_hardly_any() -> None:
+    async def answer(text: str, number: int) -> Reply:
+        await asyncio.sleep(0.3)
+        if 2 < now() < 62:
+            raise cut()
+        return Reply(text.upper(), usage=Usage(1, 1))
+
+    prices = UnitPrices(Rates(Decimal(1), Decimal(1)))
+    budget = Budget()
+    desk = Desk(answer, concurrency=8, budget=budget, prices=prices)
+    replies = await asyncio.gather(*(desk.ask(f"q{n}") for n in range(200)))
+    assert {reply.outcome for reply in replies} == {Outcome.OK}
+    down = [at for _, at in desk.provider.sent if 1.7 < at < 61.7]
+    # Two or three times those in flight, and about twenty probes.
+    assert 8 * 2 < len(down) < 8 * 3 + 25
+    worst = desk.realtime.meter.worst_case(
+        Call(ModelRef("acted", "m"), generate([user(["q100"])], max_tokens=4))
+    )
+    assert budget.possible <= len(down) * worst
+    assert [kind for kind, _ in desk.events if kind != "wait"] == ["provider-down", "provider-back"]
+    assert now() < 90
+
+
+@virtual_time
+async def test_calls_that_are_cut_each_time_fail_and_the_others_are_answered() -> None:
+    async def answer(text: str, number: int) -> Reply:
+        await asyncio.sleep(0.3)
+        if text.startswith("bad"):
+            raise cut()
+        return Reply(text.upper())
+
+    desk = Desk(answer, concurrency=5)
+    assert (await desk.ask("first")).outcome is Outcome.OK
+    bad = [desk.ask(f"bad{n}") for n in range(5)]
+    good = [desk.ask(f"q{n}") for n in range(20)]
+    for reply in await asyncio.gather(*good):
+        assert reply.outcome is Outcome.OK
+    for reply in await asyncio.gather(*bad):
+        assert (reply.outcome, reply.attempts) == (Outcome.ERROR, 8)
+        assert reply.possibly_billed
+    assert now() < 1800
+
+
+@virtual_time
+async def test_two_calls_that_are_cut_are_no_outage() -> None:
+    async def answer(text: str, number: int) -> Reply:
+        await asyncio.sleep(0.3)
+        if text.startswith("bad"):
+            raise cut()
+        return Reply(text.upper())
+
+    desk = Desk(answer, concurrency=2)
+    assert (await desk.ask("first")).outcome is Outcome.OK
+    for reply in await asyncio.gather(desk.ask("bad1"), desk.ask("bad2")):
+        assert reply.attempts == 8
+    assert "provider-down" not in [kind for kind, _ in desk.events]
