@@ -121,5 +121,5 @@ async def probe(
         if prices is None:
             await learn_prices(provider)
             prices = book.prices(model, service_tier=service_tier)
-        cost = prices.cost(reply.usage) if prices else None
+        cost = prices.cost(reply.usage, reply.service_tier) if prices else None
     return reply_to_json(reply) | {"cost": None if cost is None else str(cost)}
