@@ -304,7 +304,8 @@ async def test_the_list_is_filtered_and_ordered(runs: dict[str, PretendEngine]) 
         await until_shown(pilot, "done ▾")
         # The picture of the score is sorted like the score.
         await pilot.resize_terminal(120, 30)
-        at = (await until_shown(pilot, "0–100 %")).splitlines()[1].index("0–100 %")
+        await until(pilot, lambda: "0–100 %" in shown(app).splitlines()[1], "the column's head")
+        at = shown(app).splitlines()[1].index("0–100 %")
         await pilot.click("#runs", offset=(at, 0))
         await until_shown(pilot, "score ▾")
 
