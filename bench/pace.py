@@ -321,6 +321,21 @@ class SlowTokens(Slow, Tokens):
     pass
 
 
+class SlowRandom529(Slow, Random529):
+    calls = 1500
+
+
+class FarCap(Cap):
+    """Reached over a network, which delays one request more than another."""
+
+    async def answer(self) -> RateLimits | None:
+        await asyncio.sleep(self.dice.uniform(0.002, 0.02))
+        try:
+            return await super().answer()
+        finally:
+            await asyncio.sleep(self.dice.uniform(0.002, 0.02))
+
+
 class Unlimited(Slow):
     """No limit is met with as many calls in flight as are ever tried."""
 
@@ -339,6 +354,7 @@ REGIMES: dict[str, type[Server]] = {
     "5 a second for three engines": ThreeSlow,
     "8 at once, the rest queued": Queue,
     "16 at once, the rest refused": Cap,
+    "16 at once over a network, the rest refused": FarCap,
     "tokens per minute, reported in headers": Tokens,
     "slower with load": Loaded,
     "down for a minute": Outage,
@@ -349,6 +365,7 @@ REGIMES: dict[str, type[Server]] = {
     "20 a second, uneven answers of 10 s": SlowRate20,
     "5 a second of 10 s for three engines": SlowThree,
     "16 at once of 10 s, the rest refused": SlowCap,
+    "a fifth 503 and 529, uneven answers of 10 s": SlowRandom529,
     "tokens in headers, uneven answers of 10 s": SlowTokens,
     "no limit, uneven answers of 10 s": Unlimited,
 }

@@ -21,7 +21,7 @@ _FIRST, _LEAST = 0.25, 0.03
 """By which share a refusal lowers the rate: at first, at least."""
 _SELDOM, _OFTEN = 2.0, 0.25
 """Refusals that were expected since the last one: more or fewer make the steps larger."""
-_EAGER = 6.0
+_EAGER = 3.0
 """How much faster the rate rises before its first refusal."""
 _FALL = 0.5
 """Share of the rate that is kept until it is judged what a lower one brings."""

@@ -37,10 +37,11 @@ _MOST_LEFT, _LEAST_LEFT = 0.9, 0.3
 
 _FEWEST = 20
 """Minimum number of outcomes per judgement; also at least twice the calls in flight."""
-_FEWEST_PACED = 40
-"""More where the limit is nearly known: one refusal in twenty is too many there."""
-_DOUBT = 2.5
-"""Standard deviations by which more are refused than chance would have it."""
+_FEWEST_TRIED = 8
+"""Fewer after a cut: answers may be slow."""
+_DOUBT, _DOUBT_AT_FIRST = 2.5, 1.5
+"""Standard deviations by which more are refused than chance would have it; fewer will do before the
+first limit is found, when all that is sent meanwhile is more."""
 _SURELY = 0.25
 """This many refusals are judged at once if their share is this far above the baseline."""
 _OUTAGE_S, _SURE_OUTAGE_S = 1.0, 5.0
@@ -60,7 +61,7 @@ _FEWEST_TIMED = 3
 _TIMED_S = 0.25
 """Answers a second are counted over so many answers and seconds at least."""
 _FEWEST_TAKEN = 8
-_LEAST_LEFT_TRIED = 0.35
+_LEAST_LEFT_TRIED = 0.5
 """Share of the answers a second that are kept while it is not known whether load is to blame."""
 _EXAMINED_EVERY = 16
 """After this many judgements, check again whether those refusals come at any load."""
@@ -126,7 +127,6 @@ class Steering:
         self._answered = self._refused = 0
         self._due = _FEWEST
         self._trial: Trial | None = None
-        self._lately = 0.0, 0.0
         self._begun: float | None = None
         self._counted_since: float | None = None
         self._too_much: int | None = None
@@ -187,14 +187,11 @@ class Steering:
         many = count >= undecided // 4 and self._are_many(self._refused, count)
         if count >= self._due or many:
             took = max(now - self._begun, 1e-6)
-            some = self._refused > 0
             change = self._judge(size, took, now, wanted=wanted, paced=paced)
-            self._lately = self._pooled(0, 0)
             self._answered = self._refused = 0
             self._begun = now
-            long = self.pace.found and not self._trial and some
             self._due = max(
-                _FEWEST_PACED if long else _FEWEST,
+                _FEWEST_TRIED if self._trial else _FEWEST,
                 0 if self._is_paced(now) else size + change if self.ramping else 2 * undecided,
             )
             least = self._trial.rate / self.pace.part if self._trial else 0.0
@@ -305,14 +302,15 @@ class Steering:
             self._since = sent, self._accepted
         if many_beside and (number := self._number_found(now)) is not None:
             return self._keep_to(number, size) if number < size else 0
-        if paced:
+        if paced or (self._trial and self.pace.found):
             self.pace.refused(now, sent, self.always)
             return 0
         many = self._are_many(refusal.refused, refusal.of)
         if not many or sent < self._judged_from or self._nobody_answers(now):
             return 0
         rate = self._taken(now)
-        requests, were = self._pooled(refusal.of, refusal.refused)
+        requests = refusal.of + self._answered + self._refused
+        were = refusal.refused + self._refused
         self._trial = None
         if rate and were < requests:
             sent = rate / (1 - were / requests)
@@ -339,13 +337,8 @@ class Steering:
         """Whether that many are surely more than come at any load."""
         share = self.always + _SURELY
         usual = count * share
-        return refused >= max(3.0, usual + _DOUBT * sqrt(usual * (1 - share)) + 0.5)
-
-    def _pooled(self, count: int, refused: int) -> tuple[float, float]:
-        """Requests lately and how many of them were refused, the last window's in full."""
-        of, were = self._lately
-        now_of = self._answered + self._refused + count
-        return of / 2 + now_of, were / 2 + self._refused + refused
+        doubt = _DOUBT if self.always > TOLERATED or not self.ramping else _DOUBT_AT_FIRST
+        return refused >= max(3.0, usual + doubt * sqrt(usual * (1 - share)) + 0.5)
 
     def forget_pace(self) -> None:
         """Know no request rate that is too high any more."""
@@ -372,7 +365,9 @@ class Steering:
                 return self._at_any_load(trial, size)
             if to_blame is False:
                 since = trial.answered + trial.refused, trial.refused
-                self._trial = Trial(*since, sent, rate, trial.size, trial.floor, again=True)
+                self._trial = Trial(
+                    *since, trial.sent, trial.rate, trial.size, trial.floor, again=True
+                )
                 return self._send_less(size, now)
             if to_blame:
                 if trial.floor < self.always:
@@ -380,15 +375,15 @@ class Steering:
                 self._trial = None
         self._judged += 1
         if self.always > TOLERATED and self._judged % _EXAMINED_EVERY == 0:
-            self._trial = Trial(*self._pooled(0, 0), sent, rate, size, 0.0, again=True)
+            self._trial = Trial(count, refused, sent, rate, size, 0.0, again=True)
             return self._send_less(size, now)
         if self.ramping and self._grows(size, rate, share):
             return 1 if wanted else 0
         usual = count * self.always
         doubt = 2 * sqrt(usual * (1 - self.always))
         if refused > usual + doubt + max(1.0, TOLERATED * count):
-            if self._trial is None:
-                self._trial = Trial(*self._pooled(0, 0), sent, rate, size, self.always)
+            if self._trial is None and self._answered:
+                self._trial = Trial(count, refused, sent, rate, size, self.always)
             return 0 if paced else self._cut(size, share, now)
         if refused < usual - doubt / 2:
             self.always += 0.2 * (share - self.always)

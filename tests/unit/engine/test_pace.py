@@ -17,10 +17,11 @@ LIMITS: dict[type[pace.Server], tuple[float, float, float]] = {
     pace.Rate5: (5, 0.93, 0.05),
     pace.Rate50: (50, 0.95, 0.11),
     pace.Rate500: (500, 0.95, 0.05),
-    pace.Three: (50, 0.95, 0.06),
+    pace.Three: (50, 0.88, 0.06),
     pace.ThreeSlow: (5, 0.9, 0.05),
     pace.Tokens: (10, 0.95, 0.01),
     pace.Cap: (32, 0.85, 0.05),
+    pace.FarCap: (30, 0.75, 0.05),
     pace.Queue: (40, 0.9, 0.0),
     pace.ShortOutage: (83, 0.85, 0.12),
     # What is sent last is answered after up to forty seconds.
@@ -28,6 +29,7 @@ LIMITS: dict[type[pace.Server], tuple[float, float, float]] = {
     pace.SlowRate20: (20, 0.6, 0.05),
     pace.SlowThree: (5, 0.6, 0.06),
     pace.SlowCap: (1.65, 0.85, 0.03),
+    pace.SlowRandom529: (20, 0.4, 0.22),
     pace.SlowTokens: (10, 0.8, 0.01),
     pace.Unlimited: (26, 0.75, 0.0),
 }
