@@ -522,7 +522,7 @@ async def _made(kind: type[Server], concurrency: int | None, seed: int, bare: bo
 def main() -> None:
     """Print a table: a row for each regime."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--only", default="", help="part of a regime's name")
     parser.add_argument("--seen", action="store_true", help="show how the concurrency went")
     parser.add_argument("--real", action="store_true", help="compare virtual with real time only")

@@ -54,7 +54,7 @@ SCRIPTS = (
     Script("sdk_layers", "--calls 600 --rounds 5", "--calls 64 --rounds 1"),
     Script("peers", "--rounds 1", "--calls 60 --rounds 1 --latencies 0 --only evalbench"),
     Script("storm", "--calls 2000 --lanes compatible", "--calls 100 --lanes compatible"),
-    Script("pace", "--rounds 3", "--rounds 1 --only 8"),
+    Script("pace", "--rounds 5", "--rounds 1 --only 8"),
     Script(
         "batches",
         "--lines 3000 --rounds 3 --megabytes 50",

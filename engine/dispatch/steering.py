@@ -1,23 +1,20 @@
 """Finds how many concurrent calls a model can take from what it accepts and refuses.
 
+The law, where TCP and Netflix' gradient limiter see only delays and losses:
+
+1. Slow start: calls in flight double each round until more are refused than the baseline explains.
+2. Every cut is an experiment (:mod:`evalbench.engine.dispatch.load_trial`). If as many are refused
+   as before, load is not to blame (a broken shard, a model short of capacity everywhere): the cut
+   is undone, and that share of refusals is the baseline until it changes.
+3. Otherwise the limit is one on calls in flight, if none is accepted beside as many as a refused
+   one had (:mod:`evalbench.engine.dispatch.number_limit`): the concurrency keeps to it, searches
+   below it by bisection, and probes one more less and less often while that fails.
+4. Or else one on their rate (:mod:`evalbench.engine.dispatch.pacing`), which is kept instead.
+5. An outage says nothing about load: what was known before its first refusal holds again.
+
 A call is accepted when it is answered, or when it is in flight for much longer than refusals take:
-however long its answer takes, what it teaches is known within a second.
-
-Refusals alone are not enough: some occur at any load (a broken shard, a model short of
-capacity everywhere), and sending less then costs answers and avoids none. So every cut is an
-experiment (:mod:`evalbench.engine.dispatch.load_trial`). If load is to blame, refusals drop when
-less is sent; if as many come as before, the cut is undone, and that share of refusals is treated as
-this model's baseline until it changes.
-
-If load is to blame, what is limited is either the number of calls in flight
-(:mod:`evalbench.engine.dispatch.number_limit`), and then the concurrency is steered, or else their
-rate (:mod:`evalbench.engine.dispatch.pacing`).
-
-Below a number that was too high, the search continues by bisection; then it holds, and the next
-step up is tried less and less often while it keeps failing.
-
-An outage says nothing about load. It shows only when it is over: for a while, none of the calls
-that were sent was accepted. Then what was known before its first refusal holds again.
+however long its answer takes, what it teaches is known within a second. An outage shows only when
+it is over: for a while, none of the calls that were sent was accepted.
 """
 
 from __future__ import annotations

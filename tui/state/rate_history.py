@@ -32,6 +32,7 @@ class RateHistory:
     def __init__(self) -> None:
         self._times: list[float] = []
         self._done: list[int] = []
+        self._usual_since = -math.inf
 
     def restore(self, stretches: Iterable[tuple[int, int]], every: float, done: int) -> None:
         """Start from a journal's history (see ``JournalReader.score_times``).
@@ -53,8 +54,10 @@ class RateHistory:
         """Start over."""
         self._times, self._done = [], []
 
-    def tell(self, at: float, done: int) -> None:
-        """Record the total done now."""
+    def tell(self, at: float, done: int, *, down: bool = False) -> None:
+        """Record the total done now; if the provider is down, the rate so far predicts nothing."""
+        if down:
+            self._usual_since = at
         if self._done and done < self._done[-1]:
             # Scores were removed to be computed again: start over.
             self.forget()
@@ -123,7 +126,7 @@ class RateHistory:
         window = max(_WINDOW_S, _WINDOW_SAMPLES / rate)
         if len(self._times) < 2:
             return
-        first, last = self._times[0], self._times[-1]
+        first, last = max(self._times[0], self._usual_since), self._times[-1]
         for number in range(_WINDOWS_BACK * _STEPS_A_WINDOW):
             end = last - number * window / _STEPS_A_WINDOW
             if end - window < first:

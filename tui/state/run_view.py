@@ -141,7 +141,8 @@ class RunView:
             self.answers = self._latest.read(journal, status.latest, self._headline)
         self._engine = engine
         if status.updated and self.live:
-            self.pace.tell(status.updated - self._created, status.done)
+            down = bool(status.gauges.get("down"))
+            self.pace.tell(status.updated - self._created, status.done, down=down)
         self.metrics = (
             final_metrics(self.folder, status.metrics) if status.at_rest else status.metrics
         )

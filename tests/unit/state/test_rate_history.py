@@ -67,6 +67,18 @@ def test_a_steady_run_has_a_narrow_range() -> None:
     assert (left.seconds, left.low, left.high) == pytest.approx((60.0, 60.0, 60.0))
 
 
+def test_an_outage_is_no_part_of_the_range() -> None:
+    pace = steady(10, 120)
+    for second in range(60):
+        pace.tell(1121.0 + second, 1200, down=True)
+    assert pace.left(600, 10.0) == (60.0, None, None)
+    for second in range(40):
+        pace.tell(1181.0 + second, 1200 + 10 * second)
+    left = pace.left(600, 10.0)
+    assert left is not None
+    assert (left.low, left.high) == pytest.approx((60.0, 60.0), rel=0.06)
+
+
 def test_the_range_spans_the_recent_best_and_worst() -> None:
     pace = RateHistory()
     done = 0
