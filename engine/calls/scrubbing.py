@@ -122,6 +122,8 @@ _PIECE = 16
 """A code broken into lines of at least twice this length has one such piece unbroken."""
 _BEFORE_JSON = "\ufeff\x00 \t\r\n"
 _LENIENT = json.JSONDecoder(strict=False)
+_BEGUN_ESCAPE = re.compile(r"(?<!\\)(?:\\\\)*(?P<escape>\\(?:u[0-9a-fA-F]{0,3})?)\Z")
+"""The beginning of an escape whose end was taken for base64: half of it would spoil an answer."""
 _MASK = re.compile(
     r"[ ]?(?P<mask>(?:[*…•·●█∗＊#]+|[.]{2,}|[xX]{3,}|[\[<(][A-Za-z.…*]{1,20}[\])>])+)[ ]?"
 )
@@ -689,10 +691,14 @@ class Scrubber:
                     break
         return self.text("".join([*pieces, text[last:]]))
 
-    def _cut(self, text: str) -> str:
+    def _cut(self, text: str, *, whole_escapes: bool = False) -> str:
         pieces: list[str] = []
         last = 0
         for start, end in self._places(text):
+            if whole_escapes and (
+                begun := _BEGUN_ESCAPE.search(text, max(last, start - 64), start)
+            ):
+                start = begun.start("escape")
             pieces += text[last:start], self._mark
             last = end
         return "".join([*pieces, text[last:]])
@@ -766,7 +772,9 @@ class Scrubber:
     def _cut_bytes(self, data: bytes) -> bytes:
         """Bytes without the secrets, in any format."""
         text = data.decode("utf-8", "surrogateescape")
-        return self._cut(text).encode("utf-8", "surrogateescape") if self._holds(text) else data
+        if not self._holds(text):
+            return data
+        return self._cut(text, whole_escapes=True).encode("utf-8", "surrogateescape")
 
     def file(self, path: Path) -> None:
         """Remove the secrets from a file of lines; one without any is only read.

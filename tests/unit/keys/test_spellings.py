@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import math
 from collections.abc import Sequence
@@ -185,6 +186,18 @@ def test_deep_and_odd_values() -> None:
     assert take.value({"half": "\ud800 planted-key-0123"}) == {"half": f"\ud800 {MARK}"}
     assert take.value({"n": 2**70}) == {"n": 2**70}
     assert Scrubber("1234567890").value({"n": 1234567890}) == {"n": "[key removed]"}
+
+
+@pytest.mark.parametrize("escape", [r"\n", r"\t", r"\u00e9", r"\\\n"])
+def test_no_half_of_an_escape_is_left_before_a_code(escape: str) -> None:
+    """What is nested too deeply to be read is searched as it is."""
+    code = base64.b64encode(base64.b64encode(b"planted-key-0123")).decode()
+    deep = "[" * 1500 + f'"B{escape}{code}"' + "]" * 1500
+    cleaned = redactor("planted-key-0123").raw(deep.encode()).decode()
+    text = json.loads(cleaned.strip("[]").join(("[", "]")))[0]
+    assert MARK in text
+    assert text[0] == "B"
+    assert code not in text
 
 
 def test_what_is_learned_later_goes_too() -> None:
