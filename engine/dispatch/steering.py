@@ -50,8 +50,6 @@ _MUCH_LONGER = 3.0
 _DECIDED_S, _LONGEST_DECIDED_S = 0.5, 5.0
 """It was accepted in any case after this many seconds at least, at most."""
 _MOST_REFUSALS = 1024
-_PROVED = 20
-"""After this many answers, another outage is believed: a low limit refuses at times as well."""
 _MOST_ALWAYS = 0.4
 _LONGEST_REST = 16
 _FEWEST_TIMED = 3
@@ -134,7 +132,6 @@ class Steering:
         self._refusing_s = 0.0
         self._rate = 0.0
         self._held = 0
-        self._proof = _PROVED
         self._judged_from = -inf
         self._judged = 0
         self._number = NumberLimit()
@@ -228,7 +225,6 @@ class Steering:
             beside: how many others were in flight when it was sent.
             paced: whether calls are held back by the pace.
         """
-        self._proof += 1
         self._number.accepted(beside)
         if paced:
             self.pace.accepted(self.always)
@@ -241,7 +237,7 @@ class Steering:
         first = last = refusals[0]
         while refusals and refusals[0].sent < sent:
             last = refusals.popleft()
-        return first if self._proof >= _PROVED and self._is_outage(first, last, now) else None
+        return first if self._is_outage(first, last, now) else None
 
     def resume(self, known: Known, size: int, now: float) -> int:
         """Go back to what was known before an outage; returns how much to grow at once.
@@ -249,7 +245,6 @@ class Steering:
         The concurrency begins at half of what it was and grows as in the first seconds.
         """
         self.paused(now)
-        self._proof = 0
         self._number.forget()
         self._since = None
         self._refusals.clear()
