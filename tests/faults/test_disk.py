@@ -100,7 +100,7 @@ def test_whatever_is_full_is_told_with_exit_code_5(
 def test_a_disk_that_became_read_only_is_told_although_the_engine_could_not_store_it(
     engines: Engines, small_disk: Path
 ) -> None:
-    run = engines.start(engines.spec(size=2000), run_dir=small_disk)
+    run = engines.start(engines.spec(concurrency=2, size=2000), run_dir=small_disk)
     watching = RunFollower(run)
     wait_until(lambda: watching.look() and watching.status.done, "the first answers")
     # As of an engine that met the disk: nothing of its end can be written.
