@@ -268,7 +268,7 @@ async def test_what_changes_is_shown_as_it_changes(engine: PretendEngine) -> Non
         (State.PAUSED, True, {}, "press r to resume: only calls without a reply are sent"),
         (State.STOPPED, True, {}, "press r to resume"),
         (State.BUDGET, True, {}, "press b to raise the budget and continue"),
-        (State.RUNNING, False, {}, "its engine ended unexpectedly"),
+        (State.RUNNING, False, {}, "its engine ended without a message"),
         (State.FAILED, True, {"problem": "bad key\n  try: evalbench keys set"}, "try: evalbench"),
     ],
 )

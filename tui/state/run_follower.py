@@ -174,8 +174,9 @@ class RunFollower:
         if self.interrupted and self._disk:
             return str(self._disk)
         if self.interrupted:
-            line = _last_line(self.folder)
-            return f"its engine ended unexpectedly; {self.folder.engine_log} ends with: {line}"
+            if last := _last_line(self.folder):
+                return f"its engine ended unexpectedly; {self.folder.engine_log} ends with: {last}"
+            return "its engine ended without a message: it was killed, or the machine went down"
         return self.status.problem
 
 
@@ -208,5 +209,5 @@ def _last_line(folder: RunFolder) -> str:
     try:
         lines = read_plain(folder.engine_log).decode("utf-8", "replace").strip().splitlines()
     except OSError:
-        return "nothing"
-    return lines[-1] if lines else "nothing"
+        return ""
+    return lines[-1] if lines else ""

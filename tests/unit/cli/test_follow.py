@@ -88,6 +88,8 @@ def test_a_run_without_its_engine_is_interrupted(engine: PretendEngine) -> None:
     watch.look()
     assert (watch.ended, watch.state, watch.exit_code) == (True, "interrupted", 6)
     assert "out of memory" in watch.problem()
+    engine.folder.engine_log.write_text("\n")
+    assert "ended without a message: it was killed" in watch.problem()
 
 
 def test_following_ends_with_the_run_and_its_exit_code(engine: PretendEngine) -> None:
