@@ -101,4 +101,7 @@ def install(folder: Path, *names: str) -> Path:
 
 def gone(pid: int) -> bool:
     """Whether a process has ended, waited for or not."""
-    return not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
+    try:
+        return psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return True
