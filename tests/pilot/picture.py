@@ -19,15 +19,22 @@ from textual.widgets import Input
 
 _ATTRIBUTES = ("bold", "dim", "italic", "underline", "reverse", "strike")
 
+_LOOKS = 5
+
 Cells = list[list[tuple[str, str]]]
 """Lines of (text, style in words)."""
 
 
 async def looks(pilot: Pilot[int], themes: Iterable[str]) -> dict[str, Cells]:
-    """The screen in each theme, once nothing on it changes any more."""
-    found: dict[str, Cells] = {}
-    for theme in themes:
-        found[theme] = await _look(pilot, theme)
+    """The screen in each theme, once nothing on it changes any more.
+
+    What a thread reads may arrive between two themes: then all are looked at again.
+    """
+    wanted = list(themes)
+    for _ in range(_LOOKS):
+        found = {theme: await _look(pilot, theme) for theme in wanted}
+        if len({_characters(cells) for cells in found.values()}) <= 1:
+            break
     return found
 
 
@@ -89,7 +96,7 @@ def picture(seen: Mapping[str, Cells]) -> str:
     parts: list[str] = []
     runs: dict[str, str] = {}
     for theme, cells in seen.items():
-        text = "\n".join("".join(run for run, _ in line).rstrip() for line in cells)
+        text = _characters(cells)
         if not parts:
             parts.append(text)
         assert text == parts[0], f"{theme} has other characters:\n{text}"
@@ -97,6 +104,10 @@ def picture(seen: Mapping[str, Cells]) -> str:
         alike = runs.setdefault(rows, theme)
         parts += [f"--- {theme}", legend, rows if alike == theme else f"lines as in {alike}"]
     return "\n".join(parts) + "\n"
+
+
+def _characters(cells: Cells) -> str:
+    return "\n".join("".join(run for run, _ in line).rstrip() for line in cells)
 
 
 def _styles(cells: Cells) -> tuple[str, str]:
