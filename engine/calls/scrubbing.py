@@ -129,8 +129,8 @@ _MASK = re.compile(
 )
 """What services write for the part of a key that they do not show."""
 _HEAD, _TAIL, _BOTH = 10, 4, (3, 2)
-"""How much of a secret beside a mask tells that it is one's own: of its beginning, of its end, of
-both. Less of it is found in other texts."""
+"""How many characters of a secret beside a mask identify it: at its beginning, at its end, at both.
+Fewer occur in other texts by chance."""
 _FORMS_ESCAPES = frozenset("\\%&#;{}=")
 _NAMES = {
     " ": ("nbsp",),

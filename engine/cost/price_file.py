@@ -25,7 +25,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from decimal import Decimal
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -58,9 +58,8 @@ class OwnPrice:
             if name not in self.factors:
                 return None
             factor *= self.factors[name]
-        return UnitPrices(
-            self.rates.times(factor),
-            tuple((start, rates.times(factor)) for start, rates in self.above),
+        return replace(
+            self._times(factor),
             source=FILE,
             model=self.pattern,
             mode=mode,
@@ -71,16 +70,14 @@ class OwnPrice:
     def _other_tiers(self, tier: str) -> tuple[tuple[str, UnitPrices], ...]:
         factors = {"": Decimal(1), **self.factors}
         return tuple(
-            (
-                name,
-                UnitPrices(
-                    self.rates.times(factor),
-                    tuple((start, rates.times(factor)) for start, rates in self.above),
-                ),
-            )
+            (name, self._times(factor))
             for name, factor in factors.items()
             if name not in ("batch", tier)
         )
+
+    def _times(self, factor: Decimal) -> UnitPrices:
+        above = tuple((start, rates.times(factor)) for start, rates in self.above)
+        return UnitPrices(self.rates.times(factor), above)
 
 
 def read_prices(path: Path) -> list[OwnPrice]:

@@ -23,14 +23,7 @@ from evalbench.engine.calls import BaseProvider, ModelRef
 from evalbench.engine.config import registry
 from evalbench.engine.cost import price_file
 from evalbench.engine.cost.listed_prices import find_listed
-from evalbench.engine.cost.unit_prices import (
-    GIVEN,
-    STANDARD_TIERS,
-    ZERO,
-    Mode,
-    Rates,
-    UnitPrices,
-)
+from evalbench.engine.cost.unit_prices import GIVEN, ZERO, Mode, Rates, UnitPrices, tier_name
 from evalbench.engine.errors import SpecError
 from evalbench.engine.field_checks import anything, maybe, record, table_of
 from evalbench.engine.files import parse_json, read_plain
@@ -94,7 +87,7 @@ class PriceBook:
             at: when the prices apply (default: now).
         """
         name = f"{model.provider}/{model.name}"
-        tier = "" if service_tier in STANDARD_TIERS else service_tier
+        tier = tier_name(service_tier)
         if name in self._given:
             return UnitPrices(
                 self._given[name], source=GIVEN, model=name, mode=mode, service_tier=tier
@@ -134,7 +127,7 @@ class PriceBook:
             return True
         if provider is None or provider.free or not provider.price_table:
             return True
-        tier = "" if service_tier in STANDARD_TIERS else service_tier
+        tier = tier_name(service_tier)
         return PriceCache(datetime.now(UTC)).knows(
             _question(provider.price_table, model.name, "realtime", tier)
         )
@@ -266,8 +259,8 @@ def _from_table(
 
 def _other_tiers(model: Any, tier: str, at: datetime) -> tuple[tuple[str, UnitPrices], ...]:
     """The prices of all service tiers in the table but this one."""
-    told = {str(one.when.get("service_tier", "")) for one in model.price_variants or ()}
-    names = {"" if name in STANDARD_TIERS else name for name in told | {""}} - {tier}
+    listed = [str(one.when.get("service_tier", "")) for one in model.price_variants or ()]
+    names = {"", *map(tier_name, listed)} - {tier}
     found = []
     for name in sorted(names):
         when = {"service_tier": name} if name else {}

@@ -20,10 +20,15 @@ from evalbench.engine.calls import Usage
 Mode = Literal["realtime", "batch"]
 
 ZERO = Decimal(0)
-STANDARD_TIERS = frozenset({"", "auto", "default", "standard", "standard_only"})
+_STANDARD_TIERS = frozenset({"", "auto", "default", "standard", "standard_only"})
 GIVEN = "--price"
 """The source of prices that the user gave."""
 _MILLION = -6  # as an exponent of ten
+
+
+def tier_name(service_tier: str) -> str:
+    """The name of a service tier that has prices of its own; empty for the standard one."""
+    return "" if service_tier in _STANDARD_TIERS else service_tier
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +126,7 @@ class UnitPrices:
         if self.free:
             return ZERO
         if service_tier and self.tiers is not None and self.mode == "realtime":
-            served = "" if service_tier in STANDARD_TIERS else service_tier
+            served = tier_name(service_tier)
             there = next((prices for name, prices in self.tiers if name == served), None)
             return there.cost(usage) if there else None
         if usage.input_tokens is None or usage.output_tokens is None:

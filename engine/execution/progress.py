@@ -129,9 +129,9 @@ class RunProgress:
         return max(0.0, now - begun)
 
     def rate(self) -> float:
-        """Samples finished per second, over the last 20 s; an outage begins it anew.
+        """Samples finished per second, over the last 20 s or since an outage ended.
 
-        Otherwise the remaining time would be told as if the outage went on.
+        An outage inside that window would make the remaining time far too long.
         """
         now, done = time.monotonic(), self.done
         if any(part.dispatcher.gauges().get("down") for part in self._models.values()):

@@ -205,7 +205,7 @@ class RunFolder:
             raise RunBusy(
                 f"{self.path} is a copy of a run that process {pid} drives",
                 why="both would ask and pay for the same calls",
-                hint="stop the other run or wait for its end, then copy it anew",
+                hint="stop the other run or wait for its end, then copy it again",
             )
 
     def shown_state(self, status: Status) -> str:

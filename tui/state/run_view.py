@@ -99,7 +99,7 @@ class RunView:
         self._engine: tuple[int | None, str] | None = None
         self._second = 0
         self._elapsed = 0.0
-        self._told: tuple[float, float] = (0.0, 0.0)
+        self._read_at: tuple[float, float] = (0.0, 0.0)
         self._glanced = False
         self.answers: list[Answer] = []
         self.pace = RateHistory()
@@ -247,9 +247,9 @@ class RunView:
         if not self.live or not seconds:
             return seconds
         # The time since the status was read, by a clock that nobody sets.
-        if self._told[0] != self.status.updated:
-            self._told = self.status.updated, time.monotonic()
-        self._elapsed = max(self._elapsed, seconds + time.monotonic() - self._told[1])
+        if self._read_at[0] != self.status.updated:
+            self._read_at = self.status.updated, time.monotonic()
+        self._elapsed = max(self._elapsed, seconds + time.monotonic() - self._read_at[1])
         return self._elapsed
 
     @property

@@ -233,8 +233,8 @@ def batch_of(row: BatchRow) -> Batch:
         # Older versions stored fewer fields.
         setattr(batch, name, body.get(name, getattr(batch, name)))
     if job and not batch.doubtful:
-        told = {name: job[name] for name in _STORED_OF_JOB if name in job}
-        batch.job = BatchJob(**{**told, "state": JobState(job["state"])})
+        known = {name: job[name] for name in _STORED_OF_JOB if name in job}
+        batch.job = BatchJob(**{**known, "state": JobState(job["state"])})
     elif job and batch.stage is not Stage.UNFETCHED:
         # An older version mistook one of the doubtful jobs for it.
         batch.stage = Stage.SUBMITTED
