@@ -120,7 +120,7 @@ def test_it_ends_with_the_command_even_if_that_is_killed(serve: Serve) -> None:
 _OWNER = """
 import os, sys, time
 from evalbench.engine import inference_servers
-from evalbench.providers.compatible.programs import LLAMA_CPP, VLLM
+from evalbench.providers.compatible.programs import VLLM
 inference_servers._ORPHAN_S = 0.2
 command = VLLM.command("org/name", "name", int(sys.argv[1]))
 server = inference_servers.InferenceServer(VLLM, command, int(sys.argv[1]), print, env=os.environ)

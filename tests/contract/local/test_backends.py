@@ -28,6 +28,7 @@ from evalbench.providers.local.options import LocalOptions
 from tests.contract.local.driver import Worker
 from tests.e2e.commandline import wait_until
 from tests.e2e.inference_servers import gone, install
+from tests.unit.local.test_footprint import write_gguf
 
 CONFIG = {
     "architectures": ["LlamaForCausalLM"],
@@ -124,14 +125,10 @@ def test_a_models_chat_template_is_found_where_it_may_be_kept(tmp_path: Path) ->
     (tmp_path / "chat_template.jinja").write_text("four")
     assert template_of(tmp_path) == "four"
     file = tmp_path / "m.gguf"
-    for facts, found in (({}, None), ({"tokenizer.chat_template": "five"}, "five")):
-        body = b"GGUF" + struct.pack("<IQQ", 3, 0, len(facts))
-        for name, text in facts.items():
-            for word, kind in ((name, None), (text, 8)):
-                body += b"" if kind is None else struct.pack("<I", kind)
-                body += struct.pack("<Q", len(word)) + word.encode()
-        file.write_bytes(body)
-        assert template_of(file) == found
+    write_gguf(file, {})
+    assert template_of(file) is None
+    write_gguf(file, {}, tokenizer__chat_template="five")
+    assert template_of(file) == "five"
 
 
 @pytest.mark.parametrize("how", ["bye", "closed", "killed"])

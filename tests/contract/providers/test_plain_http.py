@@ -67,16 +67,18 @@ def headers_of(request: web.Request) -> dict[str, str]:
     return {name: value for name, value in named.items() if name not in _TRANSPORTS_OWN}
 
 
+async def post(client: Any, kind: Any, desk: Desk, body: Any, headers: Any = JSON) -> Any:
+    """The response to a request with this body, as the HTTP library ``kind`` has it."""
+    return await client.post(
+        f"{desk.url}/talk", cast_to=kind.Response, content=body, options={"headers": headers}
+    )
+
+
 async def sent(make: Callable[[str, Address], Any], desk: Desk, body: bytes) -> Any:
     """The SDK's response to a request with this body; raises as the SDK."""
     client = await asyncio.to_thread(make, KEY, Address(desk.url, official=False))
     try:
-        return await client.post(
-            f"{desk.url}/talk",
-            cast_to=library(make).Response,
-            content=body,
-            options={"headers": JSON},
-        )
+        return await post(client, library(make), desk, body)
     finally:
         await client.close()
 
@@ -114,12 +116,7 @@ async def test_all_requests_have_the_headers_that_the_sdk_alone_sends(
     beta = {**JSON, "X-Beta": "new"}
     order = [(client, JSON), (client, beta), (client, JSON), (client, beta), (alone, JSON)]
     for number, (asking, headers) in enumerate(order):
-        await asking.post(
-            f"{desk.url}/talk",
-            cast_to=library(make).Response,
-            content=str(10**number).encode(),
-            options={"headers": headers},
-        )
+        await post(asking, library(make), desk, str(10**number).encode(), headers)
     await client.close()
     await alone.close()
     assert [body for _, body in desk.seen] == [b"1", b"10", b"100", b"1000", b"10000"]
@@ -139,10 +136,7 @@ async def test_a_streamed_body_after_a_plain_one_is_sent_whole(make: Any, desk: 
 
     client = await asyncio.to_thread(make, KEY, Address(desk.url, official=False))
     for body in (b"{}", pieces(), b"[]"):
-        options = {"headers": JSON}
-        await client.post(
-            f"{desk.url}/talk", cast_to=library(make).Response, content=body, options=options
-        )
+        await post(client, library(make), desk, body)
     await client.close()
     assert [body for _, body in desk.seen] == [b"{}", b"[1,2]", b"[]"]
 
@@ -151,9 +145,7 @@ async def test_a_copy_of_a_client_has_headers_of_its_own(desk: Desk) -> None:
     first = await asyncio.to_thread(openai_client, KEY, Address(desk.url, official=False))
     second = first.with_options(api_key="sk-other", default_headers={"X-Team": "seven"})
     for client in (first, second, first):
-        await client.post(
-            f"{desk.url}/talk", cast_to=httpx2.Response, content=b"{}", options={"headers": JSON}
-        )
+        await post(client, httpx2, desk, b"{}")
     await first.close()
     keys = [request.headers["Authorization"] for request, _ in desk.seen]
     assert keys == [f"Bearer {KEY}", "Bearer sk-other", f"Bearer {KEY}"]

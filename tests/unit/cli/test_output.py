@@ -10,6 +10,7 @@ import sys
 import pytest
 
 from evalbench.tui.cli.output import Out, plain_terminal
+from tests.unit.cli.terminal import Terminal
 
 
 def test_a_closed_reader_silences_the_stream_for_good() -> None:
@@ -52,17 +53,12 @@ def test_terminals_that_cannot_move_their_cursor(
     assert plain_terminal() is plain
 
 
-class _Terminal(io.StringIO):
-    def isatty(self) -> bool:
-        return True
-
-
 def test_a_paragraph_is_wrapped_on_a_terminal_and_whole_elsewhere(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("COLUMNS", "40")
     words = "prices    $2.5 in, $10 out, $1.25 cached per million tokens (a-very-long/name)"
-    terminal, file = _Terminal(), io.StringIO()
+    terminal, file = Terminal(), io.StringIO()
     Out(terminal).paragraph(words, 10)
     assert terminal.getvalue().splitlines() == [
         "prices    $2.5 in, $10 out, $1.25",
@@ -71,7 +67,7 @@ def test_a_paragraph_is_wrapped_on_a_terminal_and_whole_elsewhere(
     ]
     Out(file).paragraph(words, 10)
     assert file.getvalue() == words + "\n"
-    narrow = _Terminal()
+    narrow = Terminal()
     Out(narrow).paragraph("a long name of a setting:      its value is here", 31)
     assert narrow.getvalue().splitlines() == [
         "a long name of a setting:      its",
@@ -81,6 +77,6 @@ def test_a_paragraph_is_wrapped_on_a_terminal_and_whole_elsewhere(
 
 def test_a_paragraph_counts_the_cells_of_wide_glyphs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "30")
-    terminal = _Terminal()
+    terminal = Terminal()
     Out(terminal).paragraph("模型    一二三四 五六七八 九十", 8)
     assert terminal.getvalue().splitlines() == ["模型    一二三四 五六七八", "        九十"]

@@ -10,6 +10,7 @@ from rich.console import Console
 
 from evalbench.tui.cli.output import Out
 from evalbench.tui.cli.table import FEW, print_columns, print_scores
+from tests.unit.cli.terminal import Terminal
 
 
 def _metric(k: int, n: int, **more: Any) -> dict[str, Any]:
@@ -76,15 +77,10 @@ def test_names_and_texts_are_cut_where_a_terminal_is_narrow() -> None:
     ]
 
 
-class _Terminal(io.StringIO):
-    def isatty(self) -> bool:
-        return True
-
-
 def test_columns_are_as_many_cells_wide_on_a_terminal_as_glyphs_take() -> None:
     family, e_acute = "\U0001f469\u200d\U0001f469\u200d\U0001f467", "e\u0301"
     rows = [("模型", "1"), (family, "2"), (f"caf{e_acute}", "3"), ("\x1b[31m\u202ered", "4")]
-    terminal, file = _Terminal(), io.StringIO()
+    terminal, file = Terminal(), io.StringIO()
     print_columns(Out(terminal), ("", "\x1b[1mn"), rows)
     assert re.sub(r"\x1b\[[\d;]*m", "", terminal.getvalue()).splitlines() == [
         "        n",

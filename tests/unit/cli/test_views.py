@@ -17,6 +17,7 @@ from evalbench.tui.cli.plain import Plain
 from evalbench.tui.state.run_follower import RunFollower
 from tests.e2e.schema import check_line
 from tests.pretending import ACCURACY, PretendEngine
+from tests.unit.cli.terminal import Terminal
 
 OUTCOMES = {"ok": 97, "truncated": 0, "refused": 2, "filtered": 0, "unparsed": 0, "error": 1}
 WORKING: dict[str, Any] = {
@@ -37,15 +38,6 @@ class Clock:
 
     def monotonic(self) -> float:
         return self.now
-
-
-class Terminal(io.StringIO):
-    """A text stream that calls itself a terminal."""
-
-    encoding = "utf-8"
-
-    def isatty(self) -> bool:
-        return True
 
 
 @pytest.fixture

@@ -585,15 +585,16 @@ async def test_a_minute_of_cut_connections_fails_no_call_and_sends_hardly_any() 
     assert now() < 90
 
 
+async def cuts_bad_ones(text: str, number: int) -> Reply:
+    await asyncio.sleep(0.3)
+    if text.startswith("bad"):
+        raise cut()
+    return Reply(text.upper())
+
+
 @virtual_time
 async def test_calls_that_are_cut_each_time_fail_and_the_others_are_answered() -> None:
-    async def answer(text: str, number: int) -> Reply:
-        await asyncio.sleep(0.3)
-        if text.startswith("bad"):
-            raise cut()
-        return Reply(text.upper())
-
-    desk = Desk(answer, concurrency=5)
+    desk = Desk(cuts_bad_ones, concurrency=5)
     assert (await desk.ask("first")).outcome is Outcome.OK
     bad = [desk.ask(f"bad{n}") for n in range(5)]
     good = [desk.ask(f"q{n}") for n in range(20)]
@@ -607,13 +608,7 @@ async def test_calls_that_are_cut_each_time_fail_and_the_others_are_answered() -
 
 @virtual_time
 async def test_two_calls_that_are_cut_are_no_outage() -> None:
-    async def answer(text: str, number: int) -> Reply:
-        await asyncio.sleep(0.3)
-        if text.startswith("bad"):
-            raise cut()
-        return Reply(text.upper())
-
-    desk = Desk(answer, concurrency=2)
+    desk = Desk(cuts_bad_ones, concurrency=2)
     assert (await desk.ask("first")).outcome is Outcome.OK
     for reply in await asyncio.gather(desk.ask("bad1"), desk.ask("bad2")):
         assert reply.attempts == 8
