@@ -28,12 +28,11 @@ from evalbench.providers.wire.batches import (
     WireBatches,
     entries,
     expired,
-    moment,
     without_key,
 )
 from evalbench.providers.wire.exchange import Answered, Prepared
 from evalbench.providers.wire.failures import error_fields, error_response
-from evalbench.providers.wire.headers import server_time
+from evalbench.providers.wire.headers import moment, server_time
 from evalbench.providers.wire.lenient import as_object
 from evalbench.providers.wire.sdk import SdkClient
 from evalbench.providers.wire.single_transport import CarriedProvider

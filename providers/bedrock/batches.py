@@ -21,8 +21,9 @@ from evalbench.providers.bedrock.boto import CONTROL, STORE, Boto, error_type
 from evalbench.providers.bedrock.errors import NAMES
 from evalbench.providers.bedrock.prepare import as_json
 from evalbench.providers.bedrock.read import read_converse
-from evalbench.providers.wire.batches import WireBatches, moment, without_key
+from evalbench.providers.wire.batches import WireBatches, without_key
 from evalbench.providers.wire.exchange import Answered, Prepared
+from evalbench.providers.wire.headers import moment
 from evalbench.providers.wire.lenient import as_object
 from evalbench.providers.wire.provider import NetworkProvider, wire_name
 

@@ -1,10 +1,11 @@
-"""The preset ``vllm``: the only kind of server that also scores given texts."""
+"""The preset ``vllm``: a server that also scores given texts."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cached_property
 from typing import ClassVar
 
 from evalbench.engine.calls import Call, Capabilities, KeyNeed, Reply
@@ -33,7 +34,16 @@ class Vllm(Compatible):
     key: ClassVar[KeyNeed | None] = KeyNeed(("VLLM_API_KEY",), required=False)
     quirks: ClassVar[Quirks] = Quirks(raw_text=True)
     _lists_tokens = True  # until the server is found not to
-    _context: int | None = None
+
+    @cached_property
+    def _starts(self) -> dict[str, int]:
+        """By model: the token that texts without a context follow."""
+        return {}
+
+    @cached_property
+    def _contexts(self) -> dict[str, int | None]:
+        """By model: the tokens of its context, as far as the server tells."""
+        return {}
 
     @override
     def capabilities(self, model: str) -> Capabilities:
@@ -88,7 +98,8 @@ class Vllm(Compatible):
             asyncio.gather(*(self._tokens(model, text, special=False) for text in texts)),
         )
         # Besides the token before the text, vLLM wants room for one that it generates.
-        limit = self._context - 2 if self._context else None
+        context = self._contexts.get(model)
+        limit = context - 2 if context else None
         return [loglikelihoods.after_nothing(start, text, limit) for text in encoded]
 
     async def _start(self, model: str) -> int:
@@ -97,6 +108,8 @@ class Vllm(Compatible):
         Raises:
             CallRejected: the server does not tell.
         """
+        if (known := self._starts.get(model)) is not None:
+            return known
         if not (begun := await self._tokens(model, "")):
             answered = await self.get(f"{self._root}/tokenizer_info")
             if answered.status == 404:
@@ -113,6 +126,7 @@ class Vllm(Compatible):
                 "a text without a context cannot be scored here: this model's tokenizer has no"
                 " token that begins a text, and none that ends one"
             )
+        self._starts[model] = begun[0]
         return begun[0]
 
     def _read(self, opened: Opened | Answered, prepared: Prepared, read: ReadBody) -> Reply:
@@ -137,5 +151,6 @@ class Vllm(Compatible):
         if not isinstance(tokens, list):
             raise ServerFault(f"{self.title} does not cut texts into tokens")
         longest = told.get("max_model_len")
-        self._context = longest if isinstance(longest, int) and longest > 2 else None
+        known = isinstance(longest, int) and longest > 2
+        self._contexts[model] = longest if known else None
         return tokens

@@ -24,9 +24,10 @@ from evalbench.providers.google.media import too_large_inline
 from evalbench.providers.google.prepare import bare_name
 from evalbench.providers.google.read import read_content
 from evalbench.providers.google.sdk import GeminiClient
-from evalbench.providers.wire.batches import WireBatches, expired, moment, without_key
+from evalbench.providers.wire.batches import WireBatches, expired, without_key
 from evalbench.providers.wire.exchange import Answered, Prepared
 from evalbench.providers.wire.failures import error_fields, error_response
+from evalbench.providers.wire.headers import moment
 from evalbench.providers.wire.lenient import as_object
 from evalbench.providers.wire.provider import NetworkProvider
 

@@ -139,7 +139,7 @@ class ActiveCalls:
         """Drop all calls and computed prefixes, and give free memory back to the system."""
         self.cancel(())
         self._prefixes.clear()
-        self._model.likeliest = None
+        self._model.likeliest, self._model.likeliest_sought = None, False
         self._model.tokens_run = 0
         memory.release(self._model.device)
 

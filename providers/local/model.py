@@ -38,6 +38,7 @@ class LoadedModel:
         info: what a run records about the model.
         tokens_run: tokens run through the model so far.
         likeliest: chooses tokens, once that was needed; None if it does not suit the model.
+        likeliest_sought: whether it was looked for.
     """
 
     network: Any
@@ -60,6 +61,7 @@ class LoadedModel:
     info: dict[str, Any] = field(default_factory=dict)
     tokens_run: int = 0
     likeliest: Likeliest | None = None
+    likeliest_sought: bool = False
 
     def run(
         self,
@@ -151,8 +153,10 @@ class LoadedModel:
     def _choose(self, hidden: Tensor) -> Tensor:
         """The tokens with the largest logits."""
         head = self.network.get_output_embeddings()
-        if self.likeliest is None and self.onednn and head.bias is None:
-            self.likeliest = Likeliest.of(head.weight)
+        if not self.likeliest_sought:
+            self.likeliest_sought = True
+            if self.onednn and head.bias is None:
+                self.likeliest = Likeliest.of(head.weight)
         if self.likeliest is None:
             return self._head(hidden).argmax(dim=-1)
         return self.likeliest.tokens(hidden.flatten(0, 1)).view(hidden.shape[:2])

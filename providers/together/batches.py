@@ -18,9 +18,9 @@ from evalbench.providers.chat.batches import FileBatches, with_results
 from evalbench.providers.chat.provider import ChatProvider
 from evalbench.providers.together.prepare import CHAT
 from evalbench.providers.together.upload import FILE_ID, described, is_fit, not_taken, put
-from evalbench.providers.wire.batches import moment
 from evalbench.providers.wire.exchange import Answered, Prepared
 from evalbench.providers.wire.failures import json_body
+from evalbench.providers.wire.headers import moment
 from evalbench.providers.wire.sdk import SdkClient
 
 TERMS = BatchTerms(most_requests=50_000, most_bytes=100_000_000, most_tokens=30_000_000_000)

@@ -10,7 +10,6 @@ import asyncio
 from abc import abstractmethod
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
 from functools import wraps
 from pathlib import Path
 from typing import Any, ClassVar
@@ -180,11 +179,8 @@ class WireBatches(BatchApi):
         Raises:
             DeadlineExceeded: the timeout expired.
         """
-        try:
-            return await self.provider.within(request, "about a batch", self.provider.timeout)
-        except DeadlineExceeded as error:
-            error.possibly_billed = True
-            raise
+        limit_s = self.provider.timeout
+        return await self.provider.within(request, "about a batch", limit_s, possibly_billed=True)
 
     def understood(
         self, answered: Answered, trouble: Callable[[], ProviderError]
@@ -250,15 +246,6 @@ def expired(title: str, *, cancelled: bool) -> ProviderError:
     """The batch ended before the call was processed."""
     why = "the batch was cancelled" if cancelled else "the batch ran out of time"
     return DeadlineExceeded(f"{title} ended the batch before this call had its turn", why=why)
-
-
-def moment(text: object) -> float | None:
-    """Unix seconds of an RFC 3339 timestamp, in UTC if it names no zone; None if it is invalid."""
-    try:
-        then = datetime.fromisoformat(str(text))
-    except ValueError:
-        return None
-    return (then if then.tzinfo else then.replace(tzinfo=UTC)).timestamp()
 
 
 def entries(

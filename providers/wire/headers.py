@@ -55,21 +55,26 @@ def count(text: str | None) -> int | None:
     return int(value) if math.isfinite(value) and value >= 0 else None
 
 
-def until(moment: str | None, headers: Mapping[str, str]) -> float | None:
+def moment(text: object) -> float | None:
+    """Unix seconds of an RFC 3339 timestamp, in UTC if it names no zone; None if it is invalid."""
+    try:
+        return _unix(datetime.fromisoformat(str(text)))
+    except (ValueError, OverflowError):
+        return None
+
+
+def _unix(then: datetime) -> float:
+    return (then if then.tzinfo else then.replace(tzinfo=UTC)).timestamp()
+
+
+def until(text: str | None, headers: Mapping[str, str]) -> float | None:
     """Seconds from now to an RFC 3339 timestamp, never negative; None if it is invalid.
 
     "Now" is the response's own ``date`` header if present, so that a wrong local clock does not
     cause hours of waiting.
     """
-    if not moment:
-        return None
-    try:
-        then = datetime.fromisoformat(moment)
-    except ValueError:
-        return None
-    if then.tzinfo is None:
-        then = then.replace(tzinfo=UTC)
-    return max(0.0, then.timestamp() - server_time(headers))
+    then = moment(text)
+    return None if then is None else max(0.0, then - server_time(headers))
 
 
 def server_time(headers: Mapping[str, str]) -> float:
@@ -87,9 +92,8 @@ def _http_date(text: str | None) -> float | None:
     if not text:
         return None
     try:
-        then = parsedate_to_datetime(text)
         # Without a zone, which RFC 5322 writes as -0000, it is UTC all the same.
-        return (then if then.tzinfo else then.replace(tzinfo=UTC)).timestamp()
+        return _unix(parsedate_to_datetime(text))
     except (ValueError, OverflowError):
         return None
 

@@ -227,8 +227,16 @@ class NetworkProvider(Provider):
             await self.clients.get()
             return await self.within(work(), about, min(self.timeout, _LISTED_S))
 
-    async def within(self, request: Awaitable[T], about: str, limit_s: float) -> T:
+    async def within(
+        self, request: Awaitable[T], about: str, limit_s: float, *, possibly_billed: bool = False
+    ) -> T:
         """Await a request for something other than an answer, for a limited time.
+
+        Args:
+            request: what to await.
+            about: what it is about, for the error.
+            limit_s: the most seconds to wait.
+            possibly_billed: whether it may have been billed when the time is over.
 
         Raises:
             DeadlineExceeded: the time is over.
@@ -243,6 +251,7 @@ class NetworkProvider(Provider):
             raise DeadlineExceeded(
                 f"{self.title} said nothing {about} within {limit_s:g} s",
                 hint="raise --timeout" if limit_s == self.timeout else "",
+                possibly_billed=possibly_billed,
             ) from None
 
     @override

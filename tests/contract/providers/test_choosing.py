@@ -188,6 +188,9 @@ async def test_a_text_follows_the_token_that_ends_texts_where_none_begins_them(
     call = Call(ModelRef("vllm", "m"), choose("", [" A B"]))
     assert (await vllm.answer(call)).logprobs == (-2.25,)
     assert server.requests[-1][1]["prompt"] == [server.tokens("</s> A B")]
+    await vllm.answer(call)
+    # That token once, and each text.
+    assert [path for path, _ in server.requests].count("/tokenize") == 2 + 2
 
 
 @pytest.mark.parametrize(("ending", "words"), [(None, "does not tell"), ("", "none that ends one")])

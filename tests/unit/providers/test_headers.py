@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 
 from evalbench.providers.anthropic.read import read_limits
 from evalbench.providers.wire import headers as h
-from evalbench.providers.wire.batches import moment
 
 
 @pytest.mark.parametrize(
@@ -159,7 +158,7 @@ def test_times_without_a_zone_are_utc_wherever_this_machine_is() -> None:
     for text in ("Mon, 30 Nov 2026 10:00:00 GMT", "Mon, 30 Nov 2026 10:00:00 -0000"):
         assert h.server_date({"date": text}) == then
     for text in ("2026-11-30T10:00:00Z", "2026-11-30T10:00:00", "2026-11-30T19:00:00+09:00"):
-        assert moment(text) == then
+        assert h.moment(text) == then
 
 
 def test_retry_after() -> None:
